@@ -1,0 +1,22 @@
+"""Stopping rules. They see numbers, not models: a :class:`Step` in, a :class:`Verdict` out."""
+
+from suffice.criteria.base import Criterion, criterion_from_dict
+from suffice.criteria.budget import Budget
+from suffice.criteria.compose import After, AllOf, AnyOf, Patience
+from suffice.criteria.error_stability import ErrorStability
+from suffice.criteria.step import Step
+from suffice.criteria.verdict import Certificate, Verdict
+
+__all__ = [
+    "After",
+    "AllOf",
+    "AnyOf",
+    "Budget",
+    "Certificate",
+    "Criterion",
+    "ErrorStability",
+    "Patience",
+    "Step",
+    "Verdict",
+    "criterion_from_dict",
+]

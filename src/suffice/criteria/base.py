@@ -1,0 +1,199 @@
+"""The contract of a stopping rule, and everything that a rule gets for keeping it: JSON state, resume, composition."""
+
+import copy
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from suffice.criteria.step import Step
+from suffice.criteria.verdict import Verdict
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_RULES: Final[dict[str, type["Criterion"]]] = {}
+
+
+class Criterion(ABC):
+    """A stopping rule: told one :class:`Step` after another, it answers each with a :class:`Verdict`.
+
+    Write a rule as a dataclass. Fields of the constructor are its parameters; fields with ``init=False`` are its state,
+    and have a default that means "nothing seen". All of them hold JSON values (or rules, or tuples of rules). Then
+    ``state_dict``, resume, ``reset`` and composition come for free, and only :meth:`judge` is left to write.
+
+    A verdict speaks of its own step alone: a rule fed beyond its stop may say "go on" again. A rule sees no step but
+    the one it is given and what it kept of earlier ones.
+
+    Attributes:
+        requires: Names of the :class:`Step` fields without which the rule cannot judge.
+
+    Examples:
+        >>> from dataclasses import dataclass, field
+        >>> @dataclass
+        ... class ThreeSteps(Criterion):
+        ...     seen: int = field(default=0, init=False)
+        ...     def judge(self, step):
+        ...         self.seen += 1
+        ...         return self.verdict(step, stop=self.seen >= 3, reason=f"{self.seen} of 3 steps made")
+        >>> rule = ThreeSteps()
+        >>> [rule.observe(Step(n_labelled=n)).stop for n in (1, 2, 3)]
+        [False, False, True]
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        known = _RULES.get(cls.__name__)
+        if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise InvalidTypeError(
+                f"a stopping rule named {cls.__name__} exists already, in {known.__module__}; a saved rule is found "
+                "again by its name, so give yours another"
+            )
+        _RULES[cls.__name__] = cls
+
+    @abstractmethod
+    def judge(self, step: Step) -> Verdict:
+        """Take in one step, whose required fields are there, and answer it."""
+
+    def observe(self, step: Step) -> Verdict:
+        """Take in one step and answer it.
+
+        Args:
+            step: What happened; it must hold every field that the rule requires.
+
+        Returns:
+            The verdict at this step.
+
+        Raises:
+            MissingInputError: A required field is missing, named.
+        """
+        if not isinstance(step, Step):
+            raise InvalidTypeError(f"observe takes a suffice.Step, not {type(step).__name__}")
+        missing = sorted(name for name in self.needs() if getattr(step, name, None) is None)
+        if missing:
+            hint = (
+                "; give both posteriors to Step.between, or both divergences to Step"
+                if any(name.startswith("kl_") for name in missing)
+                else ""
+            )
+            raise MissingInputError(f"{type(self).__name__} requires {', '.join(missing)} in every Step{hint}")
+        return self.judge(step)
+
+    def needs(self) -> frozenset[str]:
+        """Names of the :class:`Step` fields that this rule, with any rules inside it, requires."""
+        return self.requires.union(*(rule.needs() for rule in self._inner()))
+
+    def verdict(self, step: Step, *, stop: bool, reason: str, **fields: Any) -> Verdict:
+        """Make this rule's verdict; ``value`` and ``threshold`` are None and ``ready`` True unless given."""
+        defaults: dict[str, Any] = {"value": None, "threshold": None, "ready": True}
+        return Verdict(
+            stop=stop, reason=reason, rule=type(self).__name__, n_labelled=int(step.n_labelled), **(defaults | fields)
+        )
+
+    def reset(self) -> None:
+        """Forget every step, as if just constructed."""
+        for spec in self._fields(init=False):
+            setattr(self, spec.name, _default(spec))
+        for rule in self._inner():
+            rule.reset()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the rule with everything it remembers, as JSON values; :func:`criterion_from_dict` brings it back."""
+        return {
+            "rule": type(self).__name__,
+            "params": {f.name: _plain(getattr(self, f.name)) for f in self._fields(init=True)},
+            "state": {f.name: _plain(getattr(self, f.name)) for f in self._fields(init=False)},
+        }
+
+    def copy(self) -> "Self":
+        """Return an independent rule with the same parameters and state."""
+        return copy.deepcopy(self)
+
+    def patience(self, k: int) -> "Criterion":
+        """Return a rule that stops once this one has said stop at ``k`` steps in a row."""
+        from suffice.criteria.compose import Patience
+
+        return Patience(self, k)
+
+    def after(self, n: int) -> "Criterion":
+        """Return a rule that stops when this one does, but not before ``n`` labels are bought."""
+        from suffice.criteria.compose import After
+
+        return After(self, n)
+
+    def __and__(self, other: "Criterion") -> "Criterion":
+        from suffice.criteria.compose import AllOf
+
+        return AllOf((self, other)) if isinstance(other, Criterion) else NotImplemented
+
+    def __or__(self, other: "Criterion") -> "Criterion":
+        from suffice.criteria.compose import AnyOf
+
+        return AnyOf((self, other)) if isinstance(other, Criterion) else NotImplemented
+
+    def _fields(self, *, init: bool) -> list["dataclasses.Field[Any]"]:
+        if not dataclasses.is_dataclass(self):
+            raise InvalidTypeError(f"{type(self).__name__} must be a dataclass to be a stopping rule")
+        return [spec for spec in dataclasses.fields(self) if spec.init is init]
+
+    def _inner(self) -> list["Criterion"]:
+        values = (getattr(self, spec.name) for spec in self._fields(init=True))
+        return [rule for value in values for rule in (value if isinstance(value, tuple) else (value,))
+                if isinstance(rule, Criterion)]
+
+
+def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
+    """Bring back a rule from :meth:`Criterion.state_dict`; it continues exactly where it was.
+
+    Args:
+        state: What ``state_dict`` returned, also after a round trip through JSON.
+
+    Returns:
+        A rule that gives the same verdicts as the saved one would.
+
+    Raises:
+        InvalidValueError: The rule is not known, or the dictionary does not fit it.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> criterion_from_dict(Budget(100).state_dict())
+        Budget(labels=100)
+    """
+    try:
+        name, params, kept = state["rule"], state["params"], state["state"]
+    except (KeyError, TypeError):
+        raise InvalidValueError("a saved rule is a dictionary with the keys 'rule', 'params' and 'state'") from None
+    if name not in _RULES:
+        raise InvalidValueError(
+            f"no stopping rule is named {name!r}; known: {', '.join(sorted(_RULES))}. A rule of your own must be "
+            "imported before it is brought back"
+        )
+    try:
+        rule = _RULES[name](**{key: _revived(value) for key, value in params.items()})
+    except TypeError as error:
+        raise InvalidValueError(f"the saved parameters do not fit {name}: {error}") from None
+    expected = {spec.name for spec in rule._fields(init=False)}
+    if set(kept) != expected:
+        raise InvalidValueError(f"the saved state of {name} has {sorted(kept)}; it should have {sorted(expected)}")
+    for key, value in kept.items():
+        setattr(rule, key, copy.deepcopy(value))
+    return rule
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Criterion):
+        return value.state_dict()
+    return [_plain(v) for v in value] if isinstance(value, tuple | list) else copy.deepcopy(value)
+
+
+def _revived(value: Any) -> Any:
+    if isinstance(value, Mapping) and "rule" in value:
+        return criterion_from_dict(value)
+    return tuple(_revived(v) for v in value) if isinstance(value, list) else value
+
+
+def _default(spec: "dataclasses.Field[Any]") -> Any:
+    return spec.default if spec.default_factory is dataclasses.MISSING else spec.default_factory()

@@ -1,0 +1,173 @@
+"""Rules made of rules. Each keeps its own copies, so a rule may appear in several places without sharing state."""
+
+from dataclasses import dataclass, field
+
+from suffice.criteria.base import Criterion
+from suffice.criteria.outlook import First, Known, Last, Outlook
+from suffice.criteria.step import Step
+from suffice.criteria.verdict import Verdict
+from suffice.errors import InvalidTypeError, InvalidValueError
+
+
+def _own(rules: tuple[Criterion, ...], flatten: type[Criterion]) -> tuple[Criterion, ...]:
+    """Copies of ``rules``, those that are themselves a ``flatten`` replaced by their parts."""
+    if not rules:
+        raise InvalidValueError(f"{flatten.__name__} needs at least one rule")
+    own: list[Criterion] = []
+    for rule in rules:
+        _require_rule(rule)
+        own.extend(part.copy() for part in (getattr(rule, "rules") if type(rule) is flatten else (rule,)))  # noqa: B009
+    return tuple(own)
+
+
+def _require_rule(rule: object) -> None:
+    if not isinstance(rule, Criterion):
+        raise InvalidTypeError(f"a stopping rule is composed of stopping rules, not {type(rule).__name__}")
+
+
+@dataclass
+class AllOf(Criterion):
+    """Stop when every one of the rules says stop at the same step: ``a & b``.
+
+    Args:
+        rules: One or more rules.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> (Budget(2) & Budget(3)).observe(Step(n_labelled=2)).stop
+        False
+    """
+
+    rules: tuple[Criterion, ...]
+
+    def __post_init__(self) -> None:
+        self.rules = _own(tuple(self.rules), AllOf)
+
+    def judge(self, step: Step) -> Verdict:
+        """Ask every rule; all must say stop."""
+        parts = tuple(rule.observe(step) for rule in self.rules)
+        waiting = [part for part in parts if not part.stop]
+        reason = "; and ".join(p.reason for p in parts) if not waiting else "; ".join(p.reason for p in waiting)
+        certificate = next((p.certificate for p in parts if p.certificate is not None), None)
+        ready = all(part.ready for part in parts)
+        outlook = Last(tuple(part.outlook for part in waiting))
+        return self.verdict(
+            step, stop=not waiting, reason=reason, ready=ready, parts=parts, certificate=certificate, outlook=outlook
+        )
+
+
+@dataclass
+class AnyOf(Criterion):
+    """Stop when at least one of the rules says stop: ``a | b``.
+
+    Args:
+        rules: One or more rules.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> print((Budget(2) | Budget(3)).observe(Step(n_labelled=2)))
+        Stop at 2 labels: 2 labels are bought, and the budget is 2.
+    """
+
+    rules: tuple[Criterion, ...]
+
+    def __post_init__(self) -> None:
+        self.rules = _own(tuple(self.rules), AnyOf)
+
+    def judge(self, step: Step) -> Verdict:
+        """Ask every rule; one that says stop is enough."""
+        parts = tuple(rule.observe(step) for rule in self.rules)
+        stopping = [part for part in parts if part.stop]
+        reason = "; ".join(part.reason for part in stopping or parts)
+        certificate = next((p.certificate for p in stopping or parts if p.certificate is not None), None)
+        ready = any(part.ready for part in parts)
+        outlook = First(tuple(part.outlook for part in parts))
+        return self.verdict(
+            step, stop=bool(stopping), reason=reason, ready=ready, parts=parts, certificate=certificate, outlook=outlook
+        )
+
+
+@dataclass
+class Patience(Criterion):
+    """Stop when a rule has said stop at ``k`` steps in a row: ``rule.patience(k)``.
+
+    Args:
+        rule: The rule to ask.
+        k: How many steps in a row, at least 1. One "go on" between them starts the count again.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> rule = Budget(2).patience(2)
+        >>> [rule.observe(Step(n_labelled=n)).stop for n in (1, 2, 3)]
+        [False, False, True]
+    """
+
+    rule: Criterion
+    k: int
+    in_a_row: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        _require_rule(self.rule)
+        if not isinstance(self.k, int) or self.k < 1:
+            raise InvalidValueError(f"patience must be a whole number of steps, at least 1, not {self.k!r}")
+        self.rule = self.rule.copy()
+
+    def judge(self, step: Step) -> Verdict:
+        """Ask the rule and count."""
+        part = self.rule.observe(step)
+        self.in_a_row = self.in_a_row + 1 if part.stop else 0
+        count = f"{part.reason} ({self.in_a_row} of {self.k} steps in a row)"
+        reason = count if part.stop and self.k > 1 else part.reason
+        outlook = Known(self.k - self.in_a_row) if part.stop else part.outlook
+        return _passed_on(self, step, part, stop=self.in_a_row >= self.k, reason=reason, outlook=outlook)
+
+
+@dataclass
+class After(Criterion):
+    """Stop when a rule says stop, but not before ``n`` labels: ``rule.after(n)``.
+
+    Args:
+        rule: The rule to ask; it is told every step, also the early ones.
+        n: Least number of labels, the initial ones included.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> rule = Budget(2).after(4)
+        >>> [rule.observe(Step(n_labelled=n)).stop for n in (2, 3, 4)]
+        [False, False, True]
+    """
+
+    rule: Criterion
+    n: int
+
+    def __post_init__(self) -> None:
+        _require_rule(self.rule)
+        if not isinstance(self.n, int) or self.n < 0:
+            raise InvalidValueError(f"after must be a whole number of labels, at least 0, not {self.n!r}")
+        self.rule = self.rule.copy()
+
+    def judge(self, step: Step) -> Verdict:
+        """Ask the rule; hold its stop back while there are too few labels."""
+        part = self.rule.observe(step)
+        early = part.stop and step.n_labelled < self.n
+        reason = f"{part.reason}, but at least {self.n} labels are wanted" if early else part.reason
+        waits = () if step.n_labelled >= self.n else (Known(self.n - int(step.n_labelled)),)
+        outlook = Last(waits if part.stop else (part.outlook, *waits))
+        return _passed_on(self, step, part, stop=part.stop and not early, reason=reason, outlook=outlook)
+
+
+def _passed_on(
+    rule: Criterion, step: Step, part: Verdict, *, stop: bool, reason: str, outlook: Outlook | None
+) -> Verdict:
+    """The verdict of a rule that wraps one other: the other's numbers, its own decision."""
+    return rule.verdict(
+        step,
+        stop=stop,
+        reason=reason,
+        value=part.value,
+        threshold=part.threshold,
+        ready=part.ready,
+        certificate=part.certificate,
+        parts=(part,),
+        outlook=outlook,
+    )

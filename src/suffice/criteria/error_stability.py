@@ -1,0 +1,213 @@
+"""The rule of the paper: stop when one more label can hardly change the expected error any more."""
+
+import math
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from suffice.bounds import risk_gap, threshold, total_variation
+from suffice.criteria.base import Criterion
+from suffice.criteria.outlook import Curve
+from suffice.criteria.step import Step
+from suffice.criteria.verdict import Certificate, Verdict
+from suffice.errors import InvalidValueError
+
+
+@dataclass
+class ErrorStability(Criterion):
+    r"""Stop when the bound on the change of the expected error, relative to its start, is at most a threshold.
+
+    .. math:: r_t = r(\mathrm{KL}[new\|old]) + r(\mathrm{KL}[old\|new]), \qquad
+              \lambda_t = r_t / \gamma, \qquad \gamma = \min(r_1, \dots, r_m), \qquad
+              \text{stop at the first } t > m \text{ with } \lambda_t \le \lambda.
+
+    During the first ``m`` steps the ratio is 1 and the rule is not ready. A step that changed nothing at all
+    (:math:`r_t = 0`, for example a label for a point that is known exactly) is left out of the minimum: the paper's
+    ratio would be infinite ever after.
+
+    Args:
+        threshold: ``lambda``, from 0 to 1: the share of the early change at which to stop. With ``relative=False`` the
+            share of the loss range.
+        calibration: ``m``; the paper takes 10, and 1 for a deep network.
+        bound: ``"paper"`` for Theorem 1; ``"tight"`` for the bound on the total variation, which is at least four times
+            smaller than ``r_t`` and never above 1.
+        relative: Whether to divide by the start. If not, the rule stops when the certified change itself is at most
+            ``threshold`` times the loss range, and needs no calibration.
+        delta: Only for the certificate: the probability with which Theorem 2's guarantee may fail. Set it with
+            :meth:`from_confidence`.
+
+    Raises:
+        InvalidValueError: An argument out of range.
+
+    Reference: [IshibashiHino2021] equation 5, Algorithm 1 and the footnote on the choice of gamma.
+
+    Examples:
+        >>> rule = ErrorStability(threshold=0.05, calibration=2)
+        >>> for n, kl in enumerate([0.5, 0.4, 0.1, 0.0004], start=11):
+        ...     verdict = rule.observe(Step(n_labelled=n, kl_new_old=kl, kl_old_new=kl))
+        >>> print(verdict)
+        Stop at 14 labels: the error ratio 0.0271 is at most the threshold 0.05.
+        >>> print(verdict.certificate.statement)
+        The last label changed the expected error by at most 0.0568 of the loss range.
+    """
+
+    threshold: float = 0.05
+    _: KW_ONLY
+    calibration: int = 10
+    bound: Literal["paper", "tight"] = "paper"
+    relative: bool = True
+    delta: float | None = None
+    steps: int = field(default=0, init=False, repr=False)
+    gamma: float | None = field(default=None, init=False, repr=False)
+    n_labelled: list[int] = field(default_factory=list, init=False, repr=False)
+    values: list[float] = field(default_factory=list, init=False, repr=False)
+
+    requires: ClassVar[frozenset[str]] = frozenset({"kl_new_old", "kl_old_new"})
+
+    def __post_init__(self) -> None:
+        if not _is_number(self.threshold) or not 0.0 <= self.threshold <= 1.0:
+            raise InvalidValueError(f"threshold must be a number from 0 to 1, not {self.threshold!r}")
+        if not isinstance(self.calibration, int) or isinstance(self.calibration, bool) or self.calibration < 1:
+            raise InvalidValueError(f"calibration must be a whole number of steps, at least 1, not {self.calibration!r}")
+        if self.bound not in ("paper", "tight"):
+            raise InvalidValueError(f"bound must be 'paper' or 'tight', not {self.bound!r}")
+        if self.delta is not None and not 0.0 < self.delta < 1.0:
+            raise InvalidValueError(f"delta must be between 0 and 1, not {self.delta!r}")
+        if self.delta is not None and not self.relative:
+            raise InvalidValueError("delta belongs to Theorem 2, which is about the ratio; use it with relative=True")
+
+    @classmethod
+    def from_confidence(
+        cls, eta: float, delta: float, *, calibration: int = 10, bound: Literal["paper", "tight"] = "paper"
+    ) -> "ErrorStability":
+        """Return the rule whose threshold gives Theorem 2's guarantee.
+
+        Args:
+            eta: Size of the change tolerated, relative to gamma; inside (0, 1).
+            delta: Probability that the guarantee may fail; inside (0, 1).
+            calibration: ``m``.
+            bound: As in the constructor.
+
+        Returns:
+            A rule with threshold ``eta sqrt(-2 / log(delta/2))``, or 1 where that is larger.
+
+        Reference: [IshibashiHino2021] Theorem 2.
+
+        Examples:
+            >>> round(ErrorStability.from_confidence(eta=0.05, delta=0.05).threshold, 6)
+            0.036816
+        """
+        return cls(min(threshold(eta, delta), 1.0), calibration=calibration, bound=bound, delta=delta)
+
+    @classmethod
+    def from_cost(
+        cls, label_cost: float, error_cost: float, *, bound: Literal["paper", "tight"] = "paper"
+    ) -> "ErrorStability":
+        r"""Return the rule that stops when a label costs more than the change of error it can still make.
+
+        With label cost :math:`\kappa` the paper's threshold is :math:`\lambda = \kappa / ((b - a) \gamma)`. The ratio has
+        the same :math:`\gamma` below it, so the rule compares :math:`r_t` itself with :math:`\kappa / (b - a)`.
+
+        Args:
+            label_cost: ``kappa``: what one label costs, above 0.
+            error_cost: What it costs, in the same money, when the expected error rises over its whole range
+                ``b - a``; above 0.
+            bound: As in the constructor.
+
+        Returns:
+            A rule in absolute mode with threshold ``label_cost / error_cost``, or 1 where that is larger.
+
+        Reference: [IshibashiHino2021] equations 1 to 3.
+
+        Examples:
+            >>> ErrorStability.from_cost(label_cost=0.5, error_cost=1000.0).threshold
+            0.0005
+        """
+        for name, cost in (("label_cost", label_cost), ("error_cost", error_cost)):
+            if not _is_number(cost) or not (math.isfinite(cost) and cost > 0.0):
+                raise InvalidValueError(f"{name} must be a finite amount above 0, not {cost!r}")
+        return cls(min(label_cost / error_cost, 1.0), bound=bound, relative=False)
+
+    def judge(self, step: Step) -> Verdict:
+        """Bound this step's change, put it in proportion, compare."""
+        change = self._change(step)
+        self.steps += 1
+        certificate = self._certificate(change, step)
+        if not self.relative:
+            return self._decided(step, change, certificate)
+        if self.steps <= self.calibration or self.gamma is None:
+            return self._calibrating(step, change, certificate)
+        return self._decided(step, change / self.gamma, certificate)
+
+    def _change(self, step: Step) -> float:
+        assert step.kl_new_old is not None  # both are required, so observe has checked
+        assert step.kl_old_new is not None
+        if self.bound == "tight":
+            return total_variation(step.kl_new_old, step.kl_old_new)
+        return float(np.sum(risk_gap(np.array([step.kl_new_old, step.kl_old_new]))))
+
+    def _calibrating(self, step: Step, change: float, certificate: Certificate) -> Verdict:
+        if change > 0.0:
+            self.gamma = change if self.gamma is None else min(self.gamma, change)
+        if self.steps < self.calibration:
+            reason = f"step {self.steps} of the {self.calibration} that set the scale of the error ratio"
+        elif self.gamma is None:
+            reason = "no label has changed the posterior yet, so the error ratio has no scale"
+        else:
+            reason = "the scale of the error ratio is set; it is judged from the next step on"
+        return self.verdict(
+            step,
+            stop=False,
+            ready=False,
+            value=1.0,
+            threshold=self.threshold,
+            reason=reason,
+            certificate=certificate,
+        )
+
+    def _decided(self, step: Step, value: float, certificate: Certificate) -> Verdict:
+        if not self.n_labelled or step.n_labelled > self.n_labelled[-1]:
+            self.n_labelled.append(int(step.n_labelled))
+            self.values.append(value)
+        stop = value <= self.threshold
+        name = "error ratio" if self.relative else "certified change of error"
+        comparison = "at most" if stop else "above"
+        return self.verdict(
+            step,
+            stop=stop,
+            value=value,
+            threshold=self.threshold,
+            reason=f"the {name} {value:.3g} is {comparison} the threshold {self.threshold:.3g}",
+            certificate=certificate,
+            outlook=Curve(self.n_labelled, self.values, len(self.values), self.threshold),
+        )
+
+    def _certificate(self, change: float, step: Step) -> Certificate:
+        if step.estimated:
+            return Certificate(
+                statement=f"Nothing is guaranteed: the divergences are estimates ({step.estimated}).",
+                assumption="If they were exact, the last label changed the expected error by at most "
+                f"{change:.3g} of the loss range.",
+            )
+        statement = (
+            f"The last label changed the expected error by at most {change:.3g} of the loss range."
+            if change < 1.0
+            else "Nothing yet: the bound on the last label's change is wider than the loss range."
+        )
+        assumption = "the loss is bounded; nothing is assumed on how examples were chosen. (That the next label changes "
+        assumption += "no more than the last is an extrapolation.)"
+        if self.delta is not None and self.gamma is not None:
+            eta = self.threshold / threshold(0.5, self.delta) * 0.5
+            scale = self.gamma if self.bound == "paper" else 2.0 * self.gamma
+            statement += (
+                f" At a stop, the expected error is within {scale * eta:.3g} of the loss range of its conditional "
+                f"expectation with probability at least {1.0 - self.delta:g}."
+            )
+            assumption += " For the second sentence: expected errors are a supermartingale, and the size of a label's "
+            assumption += "change is known before the label (Theorem 2)."
+        return Certificate(statement, assumption, change=min(change, 1.0))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.floating) and not isinstance(value, bool)

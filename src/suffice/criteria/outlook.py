@@ -1,0 +1,99 @@
+"""Where a rule is heading: the number of labels still to buy, worked out only when somebody asks."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from suffice.forecast import Forecast, labels_left
+
+
+class Outlook(Protocol):
+    """Something that can forecast when a rule will stop."""
+
+    def forecast(self) -> Forecast | None:
+        """The number of labels left, or None where it cannot be told."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A number of labels that is certain.
+
+    Attributes:
+        labels: How many are left.
+    """
+
+    labels: int
+
+    def forecast(self) -> Forecast:
+        """Return that number."""
+        return Forecast(labels=self.labels, low=self.labels, high=self.labels, coverage=1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A falling curve and the threshold it has to cross, as a view on lists that only ever grow.
+
+    Attributes:
+        n_labelled: Labels bought, one entry a step.
+        values: The value that the rule compares with its threshold.
+        length: How many entries belong to this view.
+        threshold: The value at which the rule stops.
+    """
+
+    n_labelled: list[int]
+    values: list[float]
+    length: int
+    threshold: float
+
+    def forecast(self) -> Forecast | None:
+        """Extrapolate the curve to the threshold."""
+        counts, values = (np.array(series[: self.length]) for series in (self.n_labelled, self.values))
+        return labels_left(counts, values, self.threshold)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Curve):
+            return NotImplemented
+        return self._content() == other._content()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _content(self) -> tuple[list[int], list[float], float]:
+        return self.n_labelled[: self.length], self.values[: self.length], self.threshold
+
+
+@dataclass(frozen=True)
+class First:
+    """Whichever of several comes first.
+
+    Attributes:
+        outlooks: Those of the rules of which one is enough; None for a rule that has none.
+    """
+
+    outlooks: tuple[Outlook | None, ...]
+
+    def forecast(self) -> Forecast | None:
+        """Return the nearest forecast among those that can be told."""
+        known = [f for f in _forecasts(self.outlooks) if f is not None]
+        return min(known, key=lambda f: f.labels, default=None)
+
+
+@dataclass(frozen=True)
+class Last:
+    """Whichever of several comes last.
+
+    Attributes:
+        outlooks: Those of the rules that must all stop and have not; None for a rule that has none.
+    """
+
+    outlooks: tuple[Outlook | None, ...]
+
+    def forecast(self) -> Forecast | None:
+        """Return the farthest forecast, or None if any cannot be told."""
+        forecasts = _forecasts(self.outlooks)
+        known = [f for f in forecasts if f is not None]
+        return max(known, key=lambda f: f.labels) if known and len(known) == len(forecasts) else None
+
+
+def _forecasts(outlooks: tuple[Outlook | None, ...]) -> list[Forecast | None]:
+    return [None if outlook is None else outlook.forecast() for outlook in outlooks]

@@ -1,0 +1,68 @@
+"""What a stopping rule is told about one step of labelling."""
+
+from dataclasses import dataclass
+from numbers import Integral
+
+from suffice.divergence import Divergence, kl
+from suffice.errors import InvalidValueError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step of a labelling loop, after its label (or batch of labels) has been learned from.
+
+    Each rule names the fields it ``requires``; a loop provides those and leaves the others out.
+
+    Args:
+        n_labelled: Number of labels bought so far, the initial ones included.
+        kl_new_old: ``KL[new||old]``, new and old being the posteriors after and before this step's labels.
+        kl_old_new: ``KL[old||new]``.
+        estimated: How the divergences were estimated, if they are neither exact nor upper bounds; else empty. A
+            certificate built on an estimate says that it guarantees nothing.
+
+    Raises:
+        InvalidValueError: ``n_labelled`` is not a whole number of at least 0.
+
+    Examples:
+        >>> Step(n_labelled=31, kl_new_old=0.021, kl_old_new=0.024).n_labelled
+        31
+    """
+
+    n_labelled: int
+    kl_new_old: float | None = None
+    kl_old_new: float | None = None
+    estimated: str = ""
+
+    def __post_init__(self) -> None:
+        count = self.n_labelled
+        if not isinstance(count, Integral) or isinstance(count, bool) or count < 0:
+            raise InvalidValueError(f"n_labelled must be a whole number of labels, at least 0, not {count!r}")
+
+    @classmethod
+    def between(cls, old: object, new: object, *, n_labelled: int) -> "Step":
+        """Make the step from the posteriors before and after it.
+
+        Args:
+            old: Posterior before this step's labels: anything that :func:`suffice.kl` knows.
+            new: Posterior after them.
+            n_labelled: Number of labels bought so far.
+
+        Returns:
+            A step with both divergences.
+
+        Examples:
+            >>> from suffice.posteriors import Gaussian
+            >>> Step.between(Gaussian(0.0, 1.0), Gaussian(0.5, 1.0), n_labelled=31).kl_new_old
+            0.125
+        """
+        new_old, old_new = kl(new, old), kl(old, new)
+        return cls(
+            n_labelled=n_labelled,
+            kl_new_old=float(new_old),
+            kl_old_new=float(old_new),
+            estimated=_how_estimated(new_old, old_new),
+        )
+
+
+def _how_estimated(*divergences: Divergence) -> str:
+    return "; ".join(sorted({d.how for d in divergences if d.kind == "estimate"}))

@@ -1,0 +1,137 @@
+r"""How many more labels until a falling curve crosses a threshold, with an honest interval.
+
+The error ratio is noisy, but its running minimum, which alone decides when a rule stops, falls close to a power law:
+a line in :math:`\log` value against :math:`\log` labels, bending slowly. So a line is fitted to its recent part and
+extended to the threshold; the interval is not what the fit claims but what extrapolations of this kind turned out to
+be wrong by, on replayed runs (``benchmarks/forecast_coverage.py``; the measured coverage is in the documentation).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from suffice.errors import InvalidValueError
+from suffice.special import Floats
+
+#: Share of replayed runs whose true number of labels the interval is made to cover.
+COVERAGE: Final = 0.8
+
+_FEWEST_STEPS: Final = 4
+# The line is fitted where log n is within this of its last value: the newer half of the labels.
+_WINDOW: Final = 0.7
+# Before the curve says otherwise its slope is taken to be this; the weight is in units of the spread of log n squared.
+_PRIOR_SLOPE: Final = 1.2
+_PRIOR_WEIGHT: Final = 0.05
+_LEAST_SLOPE: Final = 0.05
+# A new minimum has to be waited for even where the line is at the threshold already.
+_WAIT: Final = 0.05
+# Beyond this many times the labels bought so far, nothing like it was ever replayed: no forecast.
+_FARTHEST: Final = 30.0
+# log of the distance to go in log n, at 10, 50 and 90 %: intercept, share of 1/sqrt(1 + steps/20), share of the log of
+# the distance that the line gives. Quantile regression on the calibration runs of benchmarks/forecast_coverage.py.
+_QUANTILES: Final = np.array(
+    [
+        [-0.671, 0.109, 0.859],
+        [-0.202, 0.423, 0.869],
+        [-0.143, 0.927, 0.678],
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A number of labels still to buy.
+
+    Attributes:
+        labels: The middle of the forecast: as often too low as too high.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        coverage: How often the interval holds the truth, by measurement; 1 for a number that is certain.
+
+    Examples:
+        >>> print(Forecast(labels=40, low=25, high=90))
+        about 40 more labels (25 to 90)
+        >>> print(Forecast(labels=12, low=12, high=12, coverage=1.0))
+        12 more labels
+    """
+
+    labels: int
+    low: int
+    high: int
+    coverage: float = COVERAGE
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"{self.labels} more label{'s' * (self.labels != 1)}"
+        middle, low, high = (_two_digits(n) for n in (self.labels, self.low, self.high))
+        return f"about {middle} more label{'s' * (middle != 1)} ({low} to {high})"
+
+
+def labels_left(n_labelled: ArrayLike, values: ArrayLike, threshold: float) -> Forecast | None:
+    """Forecast how many more labels it takes until ``values`` is at most ``threshold``.
+
+    Args:
+        n_labelled: Labels bought at each step so far, rising.
+        values: The curve at those steps: error ratios, or any quantity that falls like a power of the labels.
+        threshold: What it has to fall to, above 0.
+
+    Returns:
+        The forecast; or None while there are fewer than 4 steps, or where the line crosses so late (beyond 30 times
+        the labels so far) that a number would be made up.
+
+    Raises:
+        InvalidValueError: The two series do not match, do not rise, or hold something that is not a number.
+
+    Examples:
+        >>> import numpy as np
+        >>> n = np.arange(20, 120)
+        >>> print(labels_left(n, 20 / n, threshold=0.1))
+        about 80 more labels (47 to 110)
+    """
+    counts, curve = _checked(n_labelled, values)
+    if len(counts) < _FEWEST_STEPS or not threshold > 0.0:
+        return None
+    distance = _line_distance(counts, curve, threshold)
+    maturity = 1.0 / np.sqrt(1.0 + len(counts) / 20.0)
+    to_go = np.exp(_QUANTILES @ np.array([1.0, maturity, np.log(distance + _WAIT)]))
+    low, middle, high = np.sort(np.minimum(to_go, 700.0))
+    if np.expm1(middle) > _FARTHEST:
+        return None
+    low, middle, high = (max(1, round(float(counts[-1] * np.expm1(d)))) for d in (low, middle, high))
+    return Forecast(labels=middle, low=low, high=high)
+
+
+def _line_distance(counts: Floats, curve: Floats, threshold: float) -> float:
+    """Distance in log n from now to where the fitted line crosses the threshold; 0 if the minimum is there already."""
+    minimum = np.log(np.maximum(np.minimum.accumulate(curve), np.finfo(np.float64).tiny))
+    log_n = np.log(counts)
+    recent = log_n >= log_n[-1] - _WINDOW
+    x, y = log_n[recent], minimum[recent]
+    # Steps are denser in log n the later they come: weighting by 1/n gives every stretch of the axis the same say.
+    weight = 1.0 / counts[recent]
+    weight = weight / weight.sum()
+    x = x - weight @ x
+    fall = -(weight @ (x * (y - weight @ y)))
+    slope = max((fall + _PRIOR_WEIGHT * _PRIOR_SLOPE) / (weight @ x**2 + _PRIOR_WEIGHT), _LEAST_SLOPE)
+    return max(0.0, float((minimum[-1] - np.log(threshold)) / slope))
+
+
+def _checked(n_labelled: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
+    counts, curve = np.asarray(n_labelled, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    if counts.ndim != 1 or counts.shape != curve.shape:
+        raise InvalidValueError(
+            f"n_labelled and values must be two series of the same length, but their shapes are {counts.shape} and "
+            f"{curve.shape}"
+        )
+    if not (np.isfinite(counts).all() and np.isfinite(curve).all()):
+        raise InvalidValueError("n_labelled and values must be finite; one of them holds a NaN or an infinity")
+    if len(counts) and (counts[0] < 1.0 or (np.diff(counts) <= 0.0).any()):
+        raise InvalidValueError("n_labelled must be positive and rise from step to step")
+    return counts, curve
+
+
+def _two_digits(number: int) -> int:
+    """Round to two digits: a forecast that shows more claims more."""
+    return int(round(number, 2 - len(str(number)))) if number >= 100 else number

@@ -1,0 +1,98 @@
+"""Other libraries' fitted models and distributions as posteriors, without importing those libraries.
+
+A class is recognised by its name and its package along the inheritance of the object that came, so nothing is
+imported that its owner has not imported already.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from suffice.errors import InvalidValueError
+from suffice.posteriors.gaussian import Gaussian
+from suffice.posteriors.process import GaussianProcess
+from suffice.special import Floats
+
+
+def as_posterior(thing: object) -> object:
+    """Return ``thing`` as a posterior that :func:`suffice.kl` knows, or ``thing`` itself if it is not a known class.
+
+    Known are scikit-learn's fitted ``BayesianRidge`` (the coefficients; its intercept is not part of its posterior)
+    and ``GaussianProcessRegressor`` (the function; white noise in the kernel counts as noise), and from
+    ``torch.distributions``: ``Normal``, ``MultivariateNormal``, ``LowRankMultivariateNormal`` and ``Independent`` ones.
+
+    Args:
+        thing: A posterior, a fitted model or a distribution.
+
+    Returns:
+        A posterior, or ``thing``.
+
+    Raises:
+        InvalidValueError: A known class that cannot be converted: not fitted, batched, several outputs.
+
+    Examples:
+        >>> from sklearn.linear_model import BayesianRidge
+        >>> as_posterior(BayesianRidge().fit([[0.0], [1.0], [2.0]], [0.1, 0.9, 2.1]))
+        Gaussian(1 parameter, by covariance)
+    """
+    for base in type(thing).__mro__:
+        convert = _CONVERSIONS.get((base.__module__.partition(".")[0], base.__name__))
+        if convert is not None:
+            return convert(thing)
+    return thing
+
+
+def _bayesian_ridge(model: Any) -> Gaussian:
+    _require_fitted(model, "coef_")
+    return Gaussian(model.coef_, model.sigma_)
+
+
+def _gaussian_process(model: Any) -> GaussianProcess:
+    _require_fitted(model, "X_train_")
+    X, y = np.asarray(model.X_train_, dtype=np.float64), np.asarray(model.y_train_, dtype=np.float64)
+    if y.ndim > 1 and y.shape[1] > 1:
+        raise InvalidValueError(
+            f"this GaussianProcessRegressor has {y.shape[1]} outputs; fit one per output, and give the sum of their KLs"
+        )
+    kernel = model.kernel_
+    # Called with two arguments a kernel leaves white noise out; called with one it puts it in.
+    white = kernel.diag(X) - np.diag(kernel(X, X))
+    scaling = (float(np.squeeze(model._y_train_mean)), float(np.squeeze(model._y_train_std)))
+    return GaussianProcess(X, y.reshape(len(X)), noise=white + model.alpha, kernel=kernel, scaling=scaling)
+
+
+def _torch_normal(distribution: Any) -> Gaussian:
+    return Gaussian(_numbers(distribution.loc).ravel(), diagonal=_numbers(distribution.scale).ravel() ** 2)
+
+
+def _torch_multivariate(distribution: Any) -> Gaussian:
+    if len(distribution.batch_shape):
+        raise InvalidValueError(
+            f"this {type(distribution).__name__} is a batch of shape {tuple(distribution.batch_shape)}; "
+            "give the distributions one at a time"
+        )
+    return Gaussian(_numbers(distribution.loc), cholesky=np.tril(_numbers(distribution.scale_tril)))
+
+
+def _torch_independent(distribution: Any) -> object:
+    return as_posterior(distribution.base_dist)
+
+
+def _numbers(tensor: Any) -> Floats:
+    return np.asarray(tensor.detach().cpu().double().numpy())
+
+
+def _require_fitted(model: Any, attribute: str) -> None:
+    if not hasattr(model, attribute):
+        raise InvalidValueError(f"this {type(model).__name__} is not fitted yet; call fit(X, y) first")
+
+
+_CONVERSIONS: Final[dict[tuple[str, str], Callable[[Any], object]]] = {
+    ("sklearn", "BayesianRidge"): _bayesian_ridge,
+    ("sklearn", "GaussianProcessRegressor"): _gaussian_process,
+    ("torch", "Normal"): _torch_normal,
+    ("torch", "MultivariateNormal"): _torch_multivariate,
+    ("torch", "LowRankMultivariateNormal"): _torch_multivariate,
+    ("torch", "Independent"): _torch_independent,
+}
