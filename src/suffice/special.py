@@ -8,7 +8,7 @@ all digits, so the subtraction is done by algebra instead.
 from typing import Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 #: An array of any one real precision; a function of it keeps the precision.
@@ -63,11 +63,43 @@ def log1p_gap_series(x: Real, terms: int) -> Real:
     return y * (x - 2 * square * tail)
 
 
+def ratio_gap(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Return ``a/b - 1 - log(a/b)``, elementwise for positive ``a`` and ``b``, to full relative precision.
+
+    Near ``a = b`` it is :func:`log1p_gap` of the exact difference ``(a - b)/b``; elsewhere the logarithm of the ratio
+    itself, which stays right when ``a/b`` is tiny.
+
+    Examples:
+        >>> ratio_gap([1.0, 1.0, 1e-30], [1.0, 2.0, 1.0]).round(6)
+        array([ 0.      ,  0.193147, 68.077553])
+    """
+    top, bottom = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
+    x = np.asarray((top - bottom) / bottom)
+    near = np.abs(x) <= _SERIES_RADIUS
+    result = np.empty_like(x)
+    result[near] = log1p_gap_series(x[near], _SERIES_TERMS)
+    result[~near] = x[~near] - np.log(top[~near] / bottom[~near])
+    return result
+
+
+def variance_gap(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Return ``s - 1 - log s`` with ``s = (a/b)^2``, for positive standard deviations ``a`` and ``b``.
+
+    It is ``(a/b - 1)^2 + 2 (a/b - 1 - log(a/b))``: a sum of non-negative terms.
+
+    Examples:
+        >>> variance_gap(2.0, 1.0).round(6)
+        np.float64(1.613706)
+    """
+    x = (np.asarray(a, dtype=np.float64) - b) / np.asarray(b, dtype=np.float64)
+    return np.asarray(x * x + 2.0 * ratio_gap(a, b))
+
+
 def bernoulli_kl(p: float, q: float) -> float:
     """Return ``p log(p/q) + (1-p) log((1-p)/(1-q))``, the KL divergence of two coins, to full relative precision.
 
-    Written with ``d = (q - p)`` as ``p g(d/p) + (1-p) g(-d/(1-p))`` with ``g(x) = x - log(1 + x)``: both terms are
-    non-negative, so nothing cancels when ``p`` and ``q`` are close. Infinite where ``p`` gives mass that ``q`` does not.
+    Written as ``p g(q/p) + (1-p) g((1-q)/(1-p))`` with ``g(x) = x - 1 - log x``: both terms are non-negative, so nothing
+    cancels when ``p`` and ``q`` are close. Infinite where ``p`` gives mass that ``q`` does not.
 
     Examples:
         >>> bernoulli_kl(0.5, 0.5), round(bernoulli_kl(0.5, 0.25), 6), bernoulli_kl(0.5, 1.0)
@@ -79,5 +111,5 @@ def bernoulli_kl(p: float, q: float) -> float:
         return float(-np.log1p(-q))
     if p == 1.0:
         return float(-np.log(q))
-    heads, tails = log1p_gap(np.array([(q - p) / p, (p - q) / (1.0 - p)]))
+    heads, tails = ratio_gap([q, 1.0 - q], [p, 1.0 - p])
     return float(p * heads + (1.0 - p) * tails)

@@ -195,8 +195,8 @@ class ErrorStability(Criterion):
             if change < 1.0
             else "Nothing yet: the bound on the last label's change is wider than the loss range."
         )
-        assumption = "the loss is bounded; nothing is assumed on how examples were chosen. (That the next label changes "
-        assumption += "no more than the last is an extrapolation.)"
+        assumption = "the loss is bounded and the posteriors are the model's own; nothing is assumed on how examples were "
+        assumption += "chosen. (That the next label changes no more than the last did is an extrapolation.)"
         if self.delta is not None and self.gamma is not None:
             eta = self.threshold / threshold(0.5, self.delta) * 0.5
             scale = self.gamma if self.bound == "paper" else 2.0 * self.gamma

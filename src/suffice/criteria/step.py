@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from numbers import Integral
 
 from suffice.divergence import Divergence, kl
-from suffice.errors import InvalidValueError
+from suffice.errors import InvalidTypeError, InvalidValueError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +37,11 @@ class Step:
         count = self.n_labelled
         if not isinstance(count, Integral) or isinstance(count, bool) or count < 0:
             raise InvalidValueError(f"n_labelled must be a whole number of labels, at least 0, not {count!r}")
+        divergences = (self.kl_new_old, self.kl_old_new)
+        if not self.estimated:
+            object.__setattr__(self, "estimated", _how_estimated(divergences))
+        for name, value in zip(("kl_new_old", "kl_old_new"), divergences, strict=True):
+            object.__setattr__(self, name, _plain_float(value, name))
 
     @classmethod
     def between(cls, old: object, new: object, *, n_labelled: int) -> "Step":
@@ -55,14 +60,15 @@ class Step:
             >>> Step.between(Gaussian(0.0, 1.0), Gaussian(0.5, 1.0), n_labelled=31).kl_new_old
             0.125
         """
-        new_old, old_new = kl(new, old), kl(old, new)
-        return cls(
-            n_labelled=n_labelled,
-            kl_new_old=float(new_old),
-            kl_old_new=float(old_new),
-            estimated=_how_estimated(new_old, old_new),
-        )
+        return cls(n_labelled=n_labelled, kl_new_old=kl(new, old), kl_old_new=kl(old, new))
 
 
-def _how_estimated(*divergences: Divergence) -> str:
-    return "; ".join(sorted({d.how for d in divergences if d.kind == "estimate"}))
+def _how_estimated(divergences: tuple[float | None, ...]) -> str:
+    return "; ".join(sorted({d.how for d in divergences if isinstance(d, Divergence) and d.kind == "estimate"}))
+
+
+def _plain_float(value: float | None, name: str) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):
+        raise InvalidTypeError(f"{name} must be a number, not {value!r}") from None

@@ -65,9 +65,10 @@ def one_observation(latent_variance: ArrayLike, residual: ArrayLike, noise: Arra
         raise InvalidValueError(f"latent_variance is a variance, at least 0; the smallest is {float(s.min())!r}")
     u, squared = np.maximum(s, 0.0) / variance, e / variance * e
     shrink = u / (1.0 + u)
-    # log(1+u) - u/(1+u) = x - log(1+x) with x = -u/(1+u): the same function, and nothing cancels.
+    # log(1+u) - u/(1+u) = x - log(1+x) with x = -u/(1+u): where u is small nothing may be subtracted.
+    small = log1p_gap(-np.minimum(shrink, 0.5))
     old_new = 0.5 * (log1p_gap(u) + shrink * squared)
-    new_old = 0.5 * (log1p_gap(-shrink) + shrink / (1.0 + u) * squared)
+    new_old = 0.5 * (np.where(u < 1.0, small, np.log1p(u) - shrink) + shrink / (1.0 + u) * squared)
     return KLPair(new_old, old_new)
 
 

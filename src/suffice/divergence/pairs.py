@@ -8,7 +8,7 @@ from suffice.divergence.registry import Divergence, register_kl
 from suffice.errors import InfiniteDivergenceError, InvalidValueError
 from suffice.linalg import solve_lower
 from suffice.posteriors import Draws, DropoutLayer, DropoutNetwork, Gaussian, GaussianProcess
-from suffice.special import Floats, bernoulli_kl, log1p_gap
+from suffice.special import Floats, bernoulli_kl, variance_gap
 
 
 @register_kl(Gaussian, Gaussian)
@@ -29,8 +29,9 @@ def gaussian_kl(p: Gaussian, q: Gaussian) -> float:
     if p.dimension != q.dimension:
         raise InvalidValueError(f"the two Gaussians have {p.dimension} and {q.dimension} parameters; they must match")
     shift = p.mean - q.mean
+    # T_ii^2 - 1 - log T_ii^2 is the gap of the ratio of two diagonals.
     if p.factor.ndim == 1 and q.factor.ndim == 1:
-        return _half_sum((p.factor - q.factor) / q.factor, np.zeros(1), shift / q.factor)
+        return _half_sum(variance_gap(p.factor, q.factor), np.zeros(1), shift / q.factor)
     first, first_of = _matrix_factor(p, q)
     second, second_of = _matrix_factor(q, p)
     white = second.T @ shift if second_of == "precision" else solve_lower(second, shift)
@@ -38,13 +39,13 @@ def gaussian_kl(p: Gaussian, q: Gaussian) -> float:
         low, high = (second, first) if first_of == "covariance" else (first, second)
         # T - I = low^-1 (high - low), with low, high = L_q, L_p for covariances and R_p, R_q for precisions.
         excess = solve_lower(low, high - low)
-        return _half_sum(np.diag(excess), np.tril(excess, -1), white)
+        return _half_sum(variance_gap(np.diag(high), np.diag(low)), np.tril(excess, -1), white)
     # One covariance factor L, one precision factor R: R'L = Q T, and its inverse for the other order.
     product = second.T @ first if second_of == "precision" else first.T @ second
     triangle = np.linalg.qr(product, mode="r")
     if second_of == "covariance":
         triangle = solve_lower(triangle.T, np.eye(len(triangle))).T
-    return _half_sum(np.abs(np.diag(triangle)) - 1.0, np.triu(triangle, 1), white)
+    return _half_sum(variance_gap(np.abs(np.diag(triangle)), 1.0), np.triu(triangle, 1), white)
 
 
 def _matrix_factor(one: Gaussian, other: Gaussian) -> tuple[Floats, str]:
@@ -54,9 +55,8 @@ def _matrix_factor(one: Gaussian, other: Gaussian) -> tuple[Floats, str]:
     return (np.diag(one.factor), "covariance") if other.of == "covariance" else (np.diag(1.0 / one.factor), "precision")
 
 
-def _half_sum(excess: Floats, off_diagonal: Floats, white: Floats) -> float:
-    # T_ii^2 - 1 = excess (2 + excess), and x - log(1 + x) of it.
-    return 0.5 * float(log1p_gap(excess * (2.0 + excess)).sum() + (off_diagonal**2).sum() + (white**2).sum())
+def _half_sum(diagonal: Floats, off_diagonal: Floats, white: Floats) -> float:
+    return 0.5 * float(diagonal.sum() + (off_diagonal**2).sum() + (white**2).sum())
 
 
 @register_kl(GaussianProcess, GaussianProcess)
@@ -162,9 +162,7 @@ def _layer_bound(p: DropoutLayer, q: DropoutLayer, number: int) -> float:
             "use the same keep in both"
         )
     moved = p.keep * ((p.weight - q.weight) ** 2).sum() + ((p.bias - q.bias) ** 2).sum()
-    # s - 1 - log s with s = (sigma_p / sigma_q)^2
-    ratio = (p.sigma - q.sigma) / q.sigma
-    spread = float(log1p_gap(np.asarray(ratio * (2.0 + ratio))))
+    spread = float(variance_gap(p.sigma, q.sigma))
     return float(moved / (2.0 * q.sigma**2) + units + 0.5 * (p.weight.size + p.bias.size) * spread)
 
 

@@ -1,0 +1,38 @@
+"""The command: thin shells over the library, no traceback for anything that a user can do."""
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from suffice import __version__
+from suffice.cli.demo import demo
+from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
+
+app = typer.Typer(
+    help="Know when you have labelled enough.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command()(demo)
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
+) -> None:
+    if version:
+        typer.echo(f"suffice {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command; exit 0 when done, 1 when it could not be done, 2 when it was called wrongly."""
+    try:
+        app()
+    except SufficeError as error:
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]suffice:[/] {error}", highlight=False)
+        sys.exit(2 if isinstance(error, InvalidValueError | InvalidTypeError) else 1)

@@ -1,0 +1,45 @@
+"""A falling curve as text, for a terminal."""
+
+import math
+from collections.abc import Sequence
+
+
+def chart(values: Sequence[float], threshold: float, *, width: int, height: int) -> list[str]:
+    """Draw ``values`` on a log scale as rows of text, the threshold as a line.
+
+    Each column shows the smallest and the largest value of its share of the steps as a bar of dots.
+
+    Args:
+        values: The curve, one entry a step; values of 0 are drawn at the bottom.
+        threshold: Where to draw the line.
+        width: Columns to use, besides 7 for the axis.
+        height: Rows to use.
+
+    Returns:
+        ``height`` lines.
+
+    Examples:
+        >>> print("\\n".join(chart([1.0, 0.5, 0.2, 0.1], 0.1, width=8, height=3)))
+           1.0 ┤••
+          0.32 ┤  ••
+           0.1 ┤╌╌╌╌••••
+    """
+    floor = max(threshold, 1e-12)
+    top = math.log(max([1.0, *values]))
+    bottom = math.log(max(min([floor, *(v for v in values if v > 0.0)]), 1e-12))
+    span = max(top - bottom, 1e-9)
+
+    def row(value: float) -> int:
+        level = (math.log(max(value, math.exp(bottom))) - bottom) / span
+        return min(height - 1, max(0, round((1.0 - level) * (height - 1))))
+
+    grid = [[" "] * width for _ in range(height)]
+    grid[row(floor)] = ["╌"] * width
+    columns = min(width, max(1, len(values)))
+    for column in range(width if len(values) > 1 else columns):
+        start, stop = (k * len(values) // width for k in (column, column + 1))
+        share = values[start : max(stop, start + 1)]
+        for line in range(row(max(share)), row(min(share)) + 1):
+            grid[line][column] = "•"
+    labels = [f"{math.exp(top - span * line / max(1, height - 1)):.2g}" for line in range(height)]
+    return [f"{label:>6} ┤{''.join(line).rstrip()}" for label, line in zip(labels, grid, strict=True)]

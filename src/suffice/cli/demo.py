@@ -1,0 +1,170 @@
+"""``suffice demo``: a simulated person labels real data, and stops when it is enough."""
+
+import json
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from suffice.cli.live import LiveView
+from suffice.criteria import ErrorStability, Verdict
+from suffice.errors import MissingExtraError
+from suffice.experiments.demo import label_pool
+from suffice.experiments.tasks import Task, demo_task
+from suffice.report.run_figure import RunCurves, draw_run, require_writable_figure
+
+_DEFAULT_FIGURE = Path("suffice-demo.png")
+# A person should see it happen; a file or a pipe need not wait.
+_SECONDS_A_LABEL = 0.03
+
+_ERROR_NAME = {"regression": "test error (root mean square)", "classification": "test error (cross entropy)"}
+
+
+class _Kind(StrEnum):
+    regression = "regression"
+    classification = "classification"
+
+
+class _Bound(StrEnum):
+    paper = "paper"
+    tight = "tight"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A labelling run to the end of the pool, with the moment at which the rule stopped."""
+
+    task: Task
+    n_labelled: list[int]
+    errors: list[float]
+    verdicts: list[Verdict]
+    stop: int | None
+
+    @property
+    def last(self) -> int:
+        return len(self.verdicts) - 1 if self.stop is None else self.stop
+
+
+def demo(
+    task: Annotated[_Kind, typer.Option(help="What to predict: a number, or one of two classes.")] = _Kind.regression,
+    threshold: Annotated[float, typer.Option(help="Error ratio at which to stop, from 0 to 1.")] = 0.1,
+    bound: Annotated[_Bound, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")] = (
+        _Bound.paper
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.", min=0)] = 0,
+    figure: Annotated[
+        Path | None, typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-demo.png")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")] = False,
+) -> None:
+    """Watch a simulated person label scikit-learn's diabetes or breast-cancer data until it is enough.
+
+    Example: suffice demo --task classification --threshold 0.05
+    """
+    rule = ErrorStability(threshold, bound=bound.value)
+    figure_problem = _figure_problem(figure)
+    console = Console(quiet=as_json, highlight=False)
+    rng = np.random.default_rng(seed)
+    job = demo_task(task.value, rng)
+    try:
+        run = _label(job, rule, rng, LiveView(console, len(job.y_pool), threshold))
+    except KeyboardInterrupt:
+        console.print("\nInterrupted. Nothing was written; run [bold]suffice demo[/] to start again.")
+        raise typer.Exit(1) from None
+    written = None
+    if not figure_problem:
+        written = figure or _DEFAULT_FIGURE
+        draw_run(_curves(run, threshold), written)
+    result = _result(run, threshold, written)
+    if as_json:
+        typer.echo(json.dumps(result))
+    else:
+        _summarise(console, run, result)
+        console.print(f"Figure: {written}" if written else f"No figure: {figure_problem}")
+
+
+def _figure_problem(figure: Path | None) -> str:
+    """Why no figure can be drawn, if the user did not ask for one by name; if they did, that is an error."""
+    try:
+        require_writable_figure(figure or _DEFAULT_FIGURE)
+    except MissingExtraError as error:
+        if figure is not None:
+            raise
+        return str(error)
+    return ""
+
+
+def _label(task: Task, rule: ErrorStability, rng: np.random.Generator, view: LiveView) -> _Run:
+    """Label to the end of the pool, showing it until the rule stops."""
+    n_labelled: list[int] = []
+    errors: list[float] = []
+    verdicts: list[Verdict] = []
+    stop: int | None = None
+    with view:
+        for progress in label_pool(task, rule, rng):
+            n_labelled.append(progress.n_labelled)
+            errors.append(progress.error)
+            if stop is None:
+                # After a replay the past is seen with the scales of today; a stop that was not taken stays untaken.
+                verdicts[len(verdicts) + 1 - len(progress.verdicts) :] = progress.verdicts
+                view.show(verdicts)
+                stop = len(verdicts) - 1 if progress.verdict.stop else None
+                if view.animated:
+                    time.sleep(_SECONDS_A_LABEL)
+            else:
+                verdicts.append(progress.verdict)
+    return _Run(task, n_labelled, errors, verdicts, stop)
+
+
+def _curves(run: _Run, threshold: float) -> RunCurves:
+    return RunCurves(
+        title=run.task.name,
+        n_labelled=run.n_labelled,
+        error=run.errors,
+        error_name=_ERROR_NAME[run.task.kind],
+        value=[v.value if v.value is not None else 1.0 for v in run.verdicts],
+        value_name="error ratio",
+        threshold=threshold,
+        stop=run.stop,
+    )
+
+
+def _result(run: _Run, threshold: float, figure: Path | None) -> dict[str, object]:
+    verdict = run.verdicts[run.last]
+    return {
+        "task": run.task.kind,
+        "stopped": run.stop is not None,
+        "labels": run.n_labelled[run.last],
+        "pool": len(run.task.y_pool),
+        "saved": len(run.task.y_pool) - run.n_labelled[run.last],
+        "error_at_stop": run.errors[run.last],
+        "error_with_all": run.errors[-1],
+        "error_name": _ERROR_NAME[run.task.kind],
+        "ratio": verdict.value,
+        "threshold": threshold,
+        "reason": verdict.reason,
+        "certificate": str(verdict.certificate),
+        "figure": None if figure is None else str(figure),
+    }
+
+
+def _summarise(console: Console, run: _Run, result: dict[str, object]) -> None:
+    verdict = run.verdicts[run.last]
+    error, best = run.errors[run.last], run.errors[-1]
+    console.print(f"\n[bold]{verdict}[/]")
+    if run.stop is None:
+        console.print(f"The pool of {result['pool']} is used up and the rule has not stopped.")
+    else:
+        share = 100.0 * float(len(run.task.y_pool) - run.n_labelled[run.last]) / len(run.task.y_pool)
+        console.print(f"Labels saved: {result['saved']} of {result['pool']} ({share:.0f} %).")
+    difference = 100.0 * (error - best) / best
+    console.print(
+        f"{_ERROR_NAME[run.task.kind].capitalize()}: {error:.4g} at the stop, {best:.4g} with all labels "
+        f"({difference:+.1f} %)."
+    )
+    console.print(f"Certificate: {verdict.certificate}")

@@ -1,0 +1,68 @@
+"""A labelling run as it happens: in place on a terminal, a line now and then elsewhere."""
+
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from suffice.cli.chart import chart
+from suffice.criteria import Verdict
+
+_EVERY = 25
+
+
+class LiveView:
+    """Shows the newest verdict, the curve behind it, and how much of the pool is labelled.
+
+    Args:
+        console: Where to show it.
+        pool: Size of the pool.
+        threshold: Where the rule stops.
+    """
+
+    def __init__(self, console: Console, pool: int, threshold: float) -> None:
+        self._console, self._pool, self._threshold = console, pool, threshold
+        self._live = Live(console=console, refresh_per_second=20) if self.animated else None
+
+    @property
+    def animated(self) -> bool:
+        """Whether there is a terminal with somebody before it."""
+        return self._console.is_terminal and not self._console.quiet
+
+    def __enter__(self) -> "LiveView":
+        if self._live is not None:
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+    def show(self, verdicts: list[Verdict]) -> None:
+        """Show where the run stands; the newest verdict is last."""
+        newest = verdicts[-1]
+        if self._live is not None:
+            self._live.update(self._panel(verdicts))
+        elif newest.n_labelled % _EVERY == 0 and not newest.stop:
+            self._console.print(str(newest), soft_wrap=True)
+
+    def _panel(self, verdicts: list[Verdict]) -> Panel:
+        newest = verdicts[-1]
+        values = [v.value for v in verdicts if v.value is not None]
+        width = max(20, min(64, self._console.width - 16))
+        curve = Text("\n".join(chart(values, self._threshold, width=width, height=9)), style="cyan")
+        bar = Table.grid(padding=(0, 1))
+        bar.add_row(ProgressBar(total=self._pool, completed=newest.n_labelled, width=width - 20), self._count(newest))
+        forecast = Text("" if newest.forecast is None else f"{newest.forecast} until it is enough")
+        return Panel(
+            Group(bar, forecast, Text("error ratio", style="dim"), curve), title="suffice demo", width=width + 14
+        )
+
+    def _count(self, newest: Verdict) -> str:
+        return f"{newest.n_labelled} of {self._pool} labelled"

@@ -1,0 +1,67 @@
+"""Data sets to demonstrate on, cut into a pool to label and a test set that no model sees."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.errors import InvalidValueError
+from suffice.special import Floats
+
+TaskName = Literal["regression", "classification"]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A labelling job whose answers are known, so that a person can be simulated.
+
+    Attributes:
+        name: What it is, for a person.
+        kind: Regression or classification into classes 0 and 1.
+        X_pool: Inputs that may be labelled, standardised, ``n x D``.
+        y_pool: Their labels, handed out one at a time.
+        X_test: Inputs of the test set, in the same scale.
+        y_test: Their labels.
+    """
+
+    name: str
+    kind: TaskName
+    X_pool: Floats
+    y_pool: Floats
+    X_test: Floats
+    y_test: Floats
+
+
+def demo_task(kind: TaskName, rng: np.random.Generator) -> Task:
+    """Return the demonstration task of a kind: scikit-learn's diabetes or breast-cancer data, 30 % kept for testing.
+
+    Features are standardised by the pool alone, which needs no label.
+
+    Raises:
+        InvalidValueError: ``kind`` is neither regression nor classification.
+
+    Examples:
+        >>> task = demo_task("regression", np.random.default_rng(0))
+        >>> task.X_pool.shape, task.X_test.shape
+        ((309, 10), (133, 10))
+    """
+    from sklearn.datasets import load_breast_cancer, load_diabetes
+
+    if kind == "regression":
+        data, name = load_diabetes(), "diabetes: how far has the disease progressed in a year?"
+    elif kind == "classification":
+        data, name = load_breast_cancer(), "breast cancer: is the tumour malignant (0) or benign (1)?"
+    else:
+        raise InvalidValueError(f"task must be 'regression' or 'classification', not {kind!r}")
+    return split(name, kind, np.asarray(data.data), np.asarray(data.target, dtype=np.float64), rng=rng)
+
+
+def split(name: str, kind: TaskName, X: Floats, y: Floats, *, rng: np.random.Generator) -> Task:
+    """Cut a labelled data set into a pool (70 %) and a test set at random, standardised by the pool."""
+    order: NDArray[np.intp] = rng.permutation(len(X))
+    cut = int(0.7 * len(X))
+    pool, test = order[:cut], order[cut:]
+    centre, spread = X[pool].mean(axis=0), X[pool].std(axis=0)
+    X = (X - centre) / np.where(spread > 0.0, spread, 1.0)
+    return Task(name, kind, X[pool], y[pool], X[test], y[test])

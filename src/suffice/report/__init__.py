@@ -1,0 +1,1 @@
+"""Figures and reports, drawn from numbers: no model and no rule is run here."""

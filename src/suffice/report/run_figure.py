@@ -1,0 +1,135 @@
+"""The picture of one labelling run: how the error fell, and when the rule said that it was enough."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+
+_FORMATS = frozenset({".png", ".pdf", ".svg"})
+_INK, _MUTED, _STOP, _LINE = "#1f2933", "#9aa5b1", "#c2410c", "#1d4ed8"
+
+
+@dataclass(frozen=True)
+class RunCurves:
+    """What is drawn.
+
+    Attributes:
+        title: Heading.
+        n_labelled: Labels bought, one entry a step, to the end of the pool.
+        error: Error on the test set at each step.
+        error_name: What that error is, for the axis.
+        value: What the rule compared with its threshold.
+        value_name: What that value is, for the axis.
+        threshold: The threshold.
+        stop: Index of the step at which the rule stopped, or None.
+    """
+
+    title: str
+    n_labelled: Sequence[int]
+    error: Sequence[float]
+    error_name: str
+    value: Sequence[float]
+    value_name: str
+    threshold: float
+    stop: int | None
+
+
+def require_writable_figure(path: Path) -> None:
+    """Say before a run, rather than after it, what would keep the figure from being written.
+
+    Raises:
+        InvalidValueError: The file's ending is not one that can be drawn.
+        SufficeError: The folder does not exist, or the path is a folder.
+        MissingExtraError: matplotlib is not installed.
+    """
+    if path.suffix.lower() not in _FORMATS:
+        raise InvalidValueError(f"the figure {path} must end in {', '.join(sorted(_FORMATS))}")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise SufficeError(f"the figure cannot be written to {path}: its folder does not exist, or it is a folder itself")
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "the figure") from None
+    del mpl
+
+
+def draw_run(curves: RunCurves, path: Path) -> None:
+    """Draw the run to a file: error above, the rule's value below, on one axis of labels.
+
+    Raises:
+        SufficeError: The file cannot be written.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogFormatter
+
+    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    _draw_error(above, curves)
+    _draw_value(below, curves)
+    below.yaxis.set_major_formatter(LogFormatter())
+    for axis in (above, below):
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.tick_params(colors=_INK, which="both")
+        if curves.stop is not None:
+            axis.axvline(curves.n_labelled[curves.stop], color=_STOP, lw=1.2)
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise SufficeError(f"the figure cannot be written to {path}: {error.strerror or error}") from None
+
+
+def _draw_error(axis: Any, curves: RunCurves) -> None:
+    _two_tone(axis, curves, curves.error, lw=1.5)
+    axis.axhline(curves.error[-1], color=_MUTED, ls=":", lw=1.2)
+    axis.set_ylabel(curves.error_name, color=_INK)
+    axis.set_title(curves.title, color=_INK, fontsize=11, loc="left")
+    all_labels = f"with all {curves.n_labelled[-1]}: {curves.error[-1]:.3g}"
+    if curves.stop is None:
+        text, n = f"no stop\n{all_labels}", curves.n_labelled[0]
+    else:
+        n = curves.n_labelled[curves.stop]
+        text = f"stop at {n} labels: {curves.error[curves.stop]:.3g}\n{all_labels}"
+    # The error falls to the right, so the upper right is free; a stop in the last part is described on its left.
+    late = n > 0.65 * curves.n_labelled[-1]
+    axis.annotate(
+        text,
+        (n, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-6 if late else 6, -4),
+        textcoords="offset points",
+        ha="right" if late else "left",
+        va="top",
+        color=_STOP,
+        fontsize=9,
+    )
+
+
+def _draw_value(axis: Any, curves: RunCurves) -> None:
+    _two_tone(axis, curves, curves.value, lw=0.7, alpha=0.6)
+    _two_tone(axis, curves, list(accumulate(curves.value, min)), lw=1.8)
+    axis.axhline(curves.threshold, color=_STOP, ls="--", lw=1.0)
+    axis.annotate(
+        f"threshold {curves.threshold:g}",
+        (0.0, curves.threshold),
+        xycoords=("axes fraction", "data"),
+        xytext=(6, -4),
+        textcoords="offset points",
+        va="top",
+        color=_STOP,
+        fontsize=9,
+    )
+    axis.set_yscale("log")
+    # What happens far below the threshold is of no interest and would flatten the rest.
+    axis.set_ylim(bottom=max(min(curves.value), curves.threshold / 20.0, 1e-12))
+    axis.set_ylabel(f"{curves.value_name}\nand its minimum so far", color=_INK)
+    axis.set_xlabel("labels bought", color=_INK)
+
+
+def _two_tone(axis: Any, curves: RunCurves, series: Sequence[float], **style: float) -> None:
+    """Draw a series in full colour up to the stop, and muted from there on."""
+    stop = len(series) if curves.stop is None else curves.stop + 1
+    axis.plot(curves.n_labelled[:stop], series[:stop], color=_LINE, **style)
+    axis.plot(curves.n_labelled[stop - 1 :], series[stop - 1 :], color=_MUTED, **style)

@@ -1,0 +1,287 @@
+"""Conformance suites: what every posterior and every stopping rule must do, for authors to run on theirs.
+
+With pytest::
+
+    @pytest.mark.parametrize("check", suffice.testing.CRITERION_CHECKS, ids=lambda check: check.__name__)
+    def test_my_rule(check):
+        check(lambda: MyRule(threshold=0.1), suffice.testing.example_steps())
+
+or all at once with :func:`check_criterion` and :func:`check_posterior`. A check that fails raises ``AssertionError``
+with a sentence.
+"""
+
+import copy
+import dataclasses
+import json
+import math
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from suffice.criteria import Criterion, Step, Verdict, criterion_from_dict
+from suffice.divergence import kl
+from suffice.errors import MissingInputError, SufficeError
+
+MakeRule = Callable[[], Criterion]
+CriterionCheck = Callable[[MakeRule, Sequence[Step]], None]
+PosteriorCheck = Callable[[Any, Any], None]
+
+
+def example_steps(n: int = 60, *, seed: int = 0) -> list[Step]:
+    """Return a labelling run as a rule sees it: noisy divergences that fall like a power of the labels.
+
+    Examples:
+        >>> example_steps(3)[0].n_labelled
+        11
+    """
+    rng = np.random.default_rng(seed)
+    scale = 0.5 * (np.arange(1, n + 1) / 5.0) ** -2.0
+    noise = rng.lognormal(sigma=0.5, size=(2, n))
+    return [
+        Step(n_labelled=11 + t, kl_new_old=float(scale[t] * noise[0, t]), kl_old_new=float(scale[t] * noise[1, t]))
+        for t in range(n)
+    ]
+
+
+def check_criterion(make: MakeRule, steps: Sequence[Step] | None = None) -> None:
+    """Run every check of :data:`CRITERION_CHECKS` on a stopping rule.
+
+    Args:
+        make: Makes a new rule, always the same.
+        steps: A run that holds what the rule requires; :func:`example_steps` if left out.
+
+    Raises:
+        AssertionError: A check failed.
+
+    Examples:
+        >>> from suffice import ErrorStability
+        >>> check_criterion(lambda: ErrorStability(0.1, calibration=3))
+    """
+    for check in CRITERION_CHECKS:
+        check(make, example_steps() if steps is None else steps)
+
+
+def check_posterior(p: object, q: object) -> None:
+    """Run every check of :data:`POSTERIOR_CHECKS` on two different posteriors of a type.
+
+    Where they have ``sample(n, rng)`` and ``log_density(theta)``, the divergence is compared with a Monte-Carlo one.
+
+    Raises:
+        AssertionError: A check failed.
+
+    Examples:
+        >>> from suffice.posteriors import Gaussian
+        >>> check_posterior(Gaussian([0.0, 1.0], diagonal=[1.0, 2.0]), Gaussian([0.5, 1.0], diagonal=[1.5, 1.0]))
+    """
+    for check in POSTERIOR_CHECKS:
+        check(p, q)
+
+
+def verdicts_are_well_formed(make: MakeRule, steps: Sequence[Step]) -> None:
+    """Every verdict is a Verdict with a reason; its numbers are finite; a rule that is not ready never stops."""
+    rule = make()
+    for number, step in enumerate(steps):
+        verdict = rule.observe(step)
+        _require(isinstance(verdict, Verdict), f"step {number}: observe returned {type(verdict).__name__}, no Verdict")
+        _require(bool(verdict.reason.strip()), f"step {number}: the verdict gives no reason")
+        _require(verdict.ready or not verdict.stop, f"step {number}: the rule says stop while it is not ready")
+        for name in ("value", "threshold"):
+            number_or_none = getattr(verdict, name)
+            good = number_or_none is None or math.isfinite(number_or_none)
+            _require(good, f"step {number}: {name} is {number_or_none}; where there is no number it must be None")
+        _require(verdict.n_labelled == step.n_labelled, f"step {number}: n_labelled of the verdict is not the step's")
+        _require(bool(str(verdict)), f"step {number}: the verdict prints as nothing")
+
+
+def same_steps_give_same_verdicts(make: MakeRule, steps: Sequence[Step]) -> None:
+    """Two new rules that see the same steps say the same: no clock, no hidden randomness, no shared state."""
+    first, second = make(), make()
+    # One step at a time in turn, so that state shared between the two would show.
+    pairs = [(first.observe(step), second.observe(step)) for step in steps]
+    _require(all(a == b for a, b in pairs), "two rules made alike answered the same steps differently")
+
+
+def no_look_ahead(make: MakeRule, steps: Sequence[Step]) -> None:
+    """The verdict at a step is the same whatever comes after it."""
+    whole = _replay(make(), steps)
+    for cut in _cuts(len(steps)):
+        other_end = [dataclasses.replace(step, n_labelled=step.n_labelled + 7) for step in steps[cut:]]
+        _require(_replay(make(), [*steps[:cut], *other_end])[:cut] == whole[:cut], f"step {cut} changed earlier verdicts")
+
+
+def verdicts_stay_as_given(make: MakeRule, steps: Sequence[Step]) -> None:
+    """A verdict that was given does not change when the rule goes on."""
+    rule, given = make(), []
+    for step in steps:
+        verdict = rule.observe(step)
+        given.append((verdict, str(verdict), verdict.forecast))
+    for number, (verdict, text, forecast) in enumerate(given):
+        again = dataclasses.replace(verdict)
+        _require((str(again), again.forecast) == (text, forecast), f"the verdict at step {number} changed afterwards")
+
+
+def state_is_json_and_resumes(make: MakeRule, steps: Sequence[Step]) -> None:
+    """Saved to JSON and brought back at any step, the rule goes on exactly as if it had not been."""
+    whole = _replay(make(), steps)
+    for cut in _cuts(len(steps)):
+        rule = make()
+        _replay(rule, steps[:cut])
+        try:
+            saved = json.dumps(rule.state_dict(), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise AssertionError(f"state_dict after {cut} steps is not JSON: {error}") from error
+        revived = criterion_from_dict(json.loads(saved))
+        _require(json.dumps(revived.state_dict()) == saved, f"the state after {cut} steps does not survive JSON")
+        _require(_replay(revived, steps[cut:]) == whole[cut:], f"resumed after {cut} steps, the rule goes on differently")
+
+
+def saving_changes_nothing(make: MakeRule, steps: Sequence[Step]) -> None:
+    """``state_dict`` and ``copy`` give snapshots: neither disturbs the rule nor follows it."""
+    rule = make()
+    _replay(rule, steps[: len(steps) // 2])
+    saved, twin = rule.state_dict(), rule.copy()
+    before = json.dumps(saved)
+    rest = _replay(rule, steps[len(steps) // 2 :])
+    _require(json.dumps(saved) == before, "a saved state changed when the rule went on")
+    _require(_replay(twin, steps[len(steps) // 2 :]) == rest, "a copy shares state with the rule it was copied from")
+
+
+def reset_forgets_everything(make: MakeRule, steps: Sequence[Step]) -> None:
+    """After ``reset`` the rule is as new."""
+    rule = make()
+    first = _replay(rule, steps)
+    rule.reset()
+    _require(rule.state_dict() == make().state_dict(), "reset leaves something in the state")
+    _require(_replay(rule, steps) == first, "after reset the rule answers differently")
+
+
+def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
+    """Without a field that the rule requires, the first step fails and names it."""
+    known = {spec.name for spec in dataclasses.fields(Step)}
+    for name in make().needs():
+        _require(name in known, f"the rule requires {name!r}, which no Step has; a Step has {sorted(known)}")
+        bare = dataclasses.replace(steps[0], **{name: None})
+        try:
+            make().observe(bare)
+        except MissingInputError as error:
+            _require(name in str(error), f"the error on a missing {name} does not name it: {error}")
+        else:
+            raise AssertionError(f"the rule requires {name} and did not fail without it")
+
+
+def degenerate_inputs_do_not_break(make: MakeRule, steps: Sequence[Step]) -> None:
+    """A run in which nothing changes, and one in which every step is the same, get verdicts or an error of suffice."""
+    number_of_steps = min(len(steps), 30)
+    for value in (0.0, 1e-300, 1.0, 1e12):
+        rule = make()
+        for t in range(number_of_steps):
+            changed = {name: value for name in ("kl_new_old", "kl_old_new") if getattr(steps[t], name) is not None}
+            try:
+                verdict = rule.observe(dataclasses.replace(steps[t], **changed))
+            except SufficeError:
+                break
+            good = verdict.value is None or math.isfinite(verdict.value)
+            _require(good, f"with every divergence {value} the value at step {t} is {verdict.value}")
+
+
+def composition_keeps_the_rule(make: MakeRule, steps: Sequence[Step]) -> None:
+    """``patience(1)``, ``after(0)`` and a rule with itself stop where the rule does; the rule itself is not touched."""
+    stops = [verdict.stop for verdict in _replay(make(), steps)]
+    rule = make()
+    for name, composed in (
+        ("patience(1)", rule.patience(1)),
+        ("after(0)", rule.after(0)),
+        ("rule & rule", rule & rule),
+        ("rule | rule", rule | rule),
+    ):
+        _require([v.stop for v in _replay(composed, steps)] == stops, f"{name} stops elsewhere than the rule alone")
+    _require(rule.state_dict() == make().state_dict(), "a rule changed when rules composed of it were used")
+
+
+def divergence_is_finite_and_nonnegative(p: object, q: object) -> None:
+    """Both directions are finite numbers of at least 0, and above 0 for two different posteriors."""
+    for first, second in ((p, q), (q, p)):
+        value = kl(first, second)
+        _require(math.isfinite(value) and value >= 0.0, f"kl({first!r}, {second!r}) is {float(value)}")
+        _require(value > 0.0, "kl is 0 for two posteriors that were said to differ")
+
+
+def divergence_to_itself_is_zero(p: object, q: object) -> None:
+    """A posterior does not diverge from itself, nor from a copy of itself."""
+    for posterior in (p, q):
+        for twin in (posterior, copy.deepcopy(posterior)):
+            value = kl(posterior, twin)
+            _require(value <= 1e-12, f"kl of {posterior!r} with itself is {float(value)}, not 0")
+
+
+def divergence_is_repeatable(p: object, q: object) -> None:
+    """Asking twice, or after pickling, gives the same number: the posterior is a value, and asking does not change it."""
+    value = kl(p, q)
+    _require(kl(p, q) == value, "asked twice, kl gives two numbers")
+    try:
+        p_again, q_again = pickle.loads(pickle.dumps((p, q)))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise AssertionError(f"{type(p).__name__} cannot be pickled: {error}") from error
+    _require(kl(p_again, q_again) == value, "kl changes when the posteriors are pickled")
+
+
+def divergence_feeds_a_step(p: object, q: object) -> None:
+    """``Step.between(old, new)`` holds both directions, the right way round."""
+    step = Step.between(p, q, n_labelled=2)
+    _require(step.kl_old_new == kl(p, q), "kl_old_new is not kl(old, new)")
+    _require(step.kl_new_old == kl(q, p), "kl_new_old is not kl(new, old)")
+
+
+def divergence_is_not_below_monte_carlo(p: Any, q: Any) -> None:
+    """Where there is a density, the divergence is not below its Monte-Carlo estimate, and equals it if said exact."""
+    if not all(hasattr(side, name) for side in (p, q) for name in ("sample", "log_density")):
+        return
+    value = kl(p, q)
+    theta = p.sample(20_000, np.random.default_rng(0))
+    ratio = np.asarray(p.log_density(theta)) - np.asarray(q.log_density(theta))
+    estimate, error = float(ratio.mean()), float(ratio.std() / np.sqrt(len(ratio)))
+    margin = 6.0 * error + 1e-9
+    if value.kind != "estimate":
+        _require(value >= estimate - margin, f"kl is {float(value)}, below the Monte-Carlo {estimate} +- {error}")
+    if value.kind == "exact":
+        _require(value <= estimate + margin, f"kl is {float(value)}, but Monte Carlo gives {estimate} +- {error}")
+
+
+#: Every check for stopping rules: functions of (a maker of the rule, a run of steps).
+CRITERION_CHECKS: Final[tuple[CriterionCheck, ...]] = (
+    verdicts_are_well_formed,
+    same_steps_give_same_verdicts,
+    no_look_ahead,
+    verdicts_stay_as_given,
+    state_is_json_and_resumes,
+    saving_changes_nothing,
+    reset_forgets_everything,
+    missing_input_is_named,
+    degenerate_inputs_do_not_break,
+    composition_keeps_the_rule,
+)
+
+#: Every check for posteriors: functions of two different posteriors.
+POSTERIOR_CHECKS: Final[tuple[PosteriorCheck, ...]] = (
+    divergence_is_finite_and_nonnegative,
+    divergence_to_itself_is_zero,
+    divergence_is_repeatable,
+    divergence_feeds_a_step,
+    divergence_is_not_below_monte_carlo,
+)
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
+
+
+def _replay(rule: Criterion, steps: Sequence[Step]) -> list[Verdict]:
+    return [rule.observe(step) for step in steps]
+
+
+def _cuts(n: int) -> list[int]:
+    """A few places to cut a run of ``n`` steps, both ends among them."""
+    return sorted({0, 1, n // 3, n // 2, n - 1, n} & set(range(n + 1)))
