@@ -42,7 +42,9 @@ def test_scaling_of_the_variables_costs_nothing() -> None:
     ids=["indefinite", "singular", "zero", "negative"],
 )
 def test_what_is_not_positive_definite_is_refused_with_its_eigenvalues(matrix: NDArray[np.float64]) -> None:
-    with pytest.raises(NotPositiveDefiniteError, match=r"noise matrix is not positive definite: its eigenvalues run from"):
+    with pytest.raises(
+        NotPositiveDefiniteError, match=r"noise matrix is not positive definite: its eigenvalues run from"
+    ):
         cholesky(matrix, "noise matrix")
 
 

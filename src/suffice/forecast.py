@@ -6,6 +6,7 @@ extended to the threshold; the interval is not what the fit claims but what extr
 be wrong by, on replayed runs (``benchmarks/forecast_coverage.py``; the measured coverage is in the documentation).
 """
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,9 +22,11 @@ COVERAGE: Final = 0.8
 _FEWEST_STEPS: Final = 4
 # The line is fitted where log n is within this of its last value: the newer half of the labels.
 _WINDOW: Final = 0.7
-# Before the curve says otherwise its slope is taken to be this; the weight is in units of the spread of log n squared.
+# Before the curve says otherwise its slope is taken to be this, with a weight (in units of the variance of log n) that
+# grows with the scatter about the line: a clean curve is believed, a rough one less.
 _PRIOR_SLOPE: Final = 1.2
-_PRIOR_WEIGHT: Final = 0.05
+_PRIOR_WEIGHT: Final = 0.005
+_SCATTER_WEIGHT: Final = 2.0
 _LEAST_SLOPE: Final = 0.05
 # A new minimum has to be waited for even where the line is at the threshold already.
 _WAIT: Final = 0.05
@@ -33,9 +36,9 @@ _FARTHEST: Final = 30.0
 # the distance that the line gives. Quantile regression on the calibration runs of benchmarks/forecast_coverage.py.
 _QUANTILES: Final = np.array(
     [
-        [-0.671, 0.109, 0.859],
-        [-0.202, 0.423, 0.869],
-        [-0.143, 0.927, 0.678],
+        [-1.527, 0.819, 0.925],
+        [-0.434, 0.545, 0.822],
+        [-0.211, 0.933, 0.670],
     ]
 )
 
@@ -88,7 +91,7 @@ def labels_left(n_labelled: ArrayLike, values: ArrayLike, threshold: float) -> F
         >>> import numpy as np
         >>> n = np.arange(20, 120)
         >>> print(labels_left(n, 20 / n, threshold=0.1))
-        about 80 more labels (47 to 110)
+        about 77 more labels (23 to 150)
     """
     counts, curve = _checked(n_labelled, values)
     if len(counts) < _FEWEST_STEPS or not threshold > 0.0:
@@ -96,11 +99,13 @@ def labels_left(n_labelled: ArrayLike, values: ArrayLike, threshold: float) -> F
     distance = _line_distance(counts, curve, threshold)
     maturity = 1.0 / np.sqrt(1.0 + len(counts) / 20.0)
     to_go = np.exp(_QUANTILES @ np.array([1.0, maturity, np.log(distance + _WAIT)]))
+    # Runs bend below the line far ahead, so the quantiles do; the line itself stays inside the interval all the same.
+    to_go[2] = max(to_go[2], distance)
     low, middle, high = np.sort(np.minimum(to_go, 700.0))
     if np.expm1(middle) > _FARTHEST:
         return None
-    low, middle, high = (max(1, round(float(counts[-1] * np.expm1(d)))) for d in (low, middle, high))
-    return Forecast(labels=middle, low=low, high=high)
+    least, likely, most = (float(counts[-1] * np.expm1(d)) for d in (low, middle, high))
+    return Forecast(labels=max(1, round(likely)), low=max(1, math.floor(least)), high=max(1, math.ceil(most)))
 
 
 def _line_distance(counts: Floats, curve: Floats, threshold: float) -> float:
@@ -112,9 +117,12 @@ def _line_distance(counts: Floats, curve: Floats, threshold: float) -> float:
     # Steps are denser in log n the later they come: weighting by 1/n gives every stretch of the axis the same say.
     weight = 1.0 / counts[recent]
     weight = weight / weight.sum()
-    x = x - weight @ x
-    fall = -(weight @ (x * (y - weight @ y)))
-    slope = max((fall + _PRIOR_WEIGHT * _PRIOR_SLOPE) / (weight @ x**2 + _PRIOR_WEIGHT), _LEAST_SLOPE)
+    x, y = x - weight @ x, y - weight @ y
+    spread, fall = weight @ x**2, -(weight @ (x * y))
+    # One step alone in the window, after a large batch, has no slope.
+    scatter = weight @ (y + x * (fall / spread if spread > 0.0 else 0.0)) ** 2
+    prior = _PRIOR_WEIGHT + _SCATTER_WEIGHT * scatter
+    slope = max((fall + prior * _PRIOR_SLOPE) / (spread + prior), _LEAST_SLOPE)
     return max(0.0, float((minimum[-1] - np.log(threshold)) / slope))
 
 

@@ -39,7 +39,7 @@ def cholesky(matrix: Floats, name: str = "matrix") -> Floats:
                [1., 2.]])
     """
     try:
-        lower = np.linalg.cholesky(matrix)
+        lower = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
     except np.linalg.LinAlgError:
         raise _not_positive_definite(matrix, name) from None
     worst = _smallest_pivot(lower, matrix)

@@ -60,7 +60,8 @@ def log1p_gap_series(x: Real, terms: int) -> Real:
     for term in range(terms - 1, 0, -1):
         tail *= square
         tail += one / (2 * term + 1)
-    return y * (x - 2 * square * tail)
+    result: Real = y * (x - 2 * square * tail)
+    return result
 
 
 def ratio_gap(a: ArrayLike, b: ArrayLike) -> Floats:
@@ -91,15 +92,16 @@ def variance_gap(a: ArrayLike, b: ArrayLike) -> Floats:
         >>> variance_gap(2.0, 1.0).round(6)
         np.float64(1.613706)
     """
-    x = (np.asarray(a, dtype=np.float64) - b) / np.asarray(b, dtype=np.float64)
-    return np.asarray(x * x + 2.0 * ratio_gap(a, b))
+    top, bottom = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    x = (top - bottom) / bottom
+    return np.asarray(x * x + 2.0 * ratio_gap(top, bottom))
 
 
 def bernoulli_kl(p: float, q: float) -> float:
     """Return ``p log(p/q) + (1-p) log((1-p)/(1-q))``, the KL divergence of two coins, to full relative precision.
 
-    Written as ``p g(q/p) + (1-p) g((1-q)/(1-p))`` with ``g(x) = x - 1 - log x``: both terms are non-negative, so nothing
-    cancels when ``p`` and ``q`` are close. Infinite where ``p`` gives mass that ``q`` does not.
+    Written as ``p g(q/p) + (1-p) g((1-q)/(1-p))`` with ``g(x) = x - 1 - log x``: both terms are non-negative, so
+    nothing cancels when ``p`` and ``q`` are close. Infinite where ``p`` gives mass that ``q`` does not.
 
     Examples:
         >>> bernoulli_kl(0.5, 0.5), round(bernoulli_kl(0.5, 0.25), 6), bernoulli_kl(0.5, 1.0)

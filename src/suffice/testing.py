@@ -15,7 +15,7 @@ import dataclasses
 import json
 import math
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -108,7 +108,9 @@ def no_look_ahead(make: MakeRule, steps: Sequence[Step]) -> None:
     whole = _replay(make(), steps)
     for cut in _cuts(len(steps)):
         other_end = [dataclasses.replace(step, n_labelled=step.n_labelled + 7) for step in steps[cut:]]
-        _require(_replay(make(), [*steps[:cut], *other_end])[:cut] == whole[:cut], f"step {cut} changed earlier verdicts")
+        _require(
+            _replay(make(), [*steps[:cut], *other_end])[:cut] == whole[:cut], f"step {cut} changed earlier verdicts"
+        )
 
 
 def verdicts_stay_as_given(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -134,7 +136,9 @@ def state_is_json_and_resumes(make: MakeRule, steps: Sequence[Step]) -> None:
             raise AssertionError(f"state_dict after {cut} steps is not JSON: {error}") from error
         revived = criterion_from_dict(json.loads(saved))
         _require(json.dumps(revived.state_dict()) == saved, f"the state after {cut} steps does not survive JSON")
-        _require(_replay(revived, steps[cut:]) == whole[cut:], f"resumed after {cut} steps, the rule goes on differently")
+        _require(
+            _replay(revived, steps[cut:]) == whole[cut:], f"resumed after {cut} steps, the rule goes on differently"
+        )
 
 
 def saving_changes_nothing(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -162,7 +166,7 @@ def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
     known = {spec.name for spec in dataclasses.fields(Step)}
     for name in make().needs():
         _require(name in known, f"the rule requires {name!r}, which no Step has; a Step has {sorted(known)}")
-        bare = dataclasses.replace(steps[0], **{name: None})
+        bare = _changed(steps[0], {name: None})
         try:
             make().observe(bare)
         except MissingInputError as error:
@@ -179,7 +183,7 @@ def degenerate_inputs_do_not_break(make: MakeRule, steps: Sequence[Step]) -> Non
         for t in range(number_of_steps):
             changed = {name: value for name in ("kl_new_old", "kl_old_new") if getattr(steps[t], name) is not None}
             try:
-                verdict = rule.observe(dataclasses.replace(steps[t], **changed))
+                verdict = rule.observe(_changed(steps[t], changed))
             except SufficeError:
                 break
             good = verdict.value is None or math.isfinite(verdict.value)
@@ -217,7 +221,7 @@ def divergence_to_itself_is_zero(p: object, q: object) -> None:
 
 
 def divergence_is_repeatable(p: object, q: object) -> None:
-    """Asking twice, or after pickling, gives the same number: the posterior is a value, and asking does not change it."""
+    """Asking twice, or after pickling, gives the same number: a posterior is a value that asking does not change."""
     value = kl(p, q)
     _require(kl(p, q) == value, "asked twice, kl gives two numbers")
     try:
@@ -276,6 +280,10 @@ POSTERIOR_CHECKS: Final[tuple[PosteriorCheck, ...]] = (
 def _require(condition: bool, message: str) -> None:
     if not condition:
         raise AssertionError(message)
+
+
+def _changed(step: Step, fields: Mapping[str, Any]) -> Step:
+    return dataclasses.replace(step, **fields)
 
 
 def _replay(rule: Criterion, steps: Sequence[Step]) -> list[Verdict]:

@@ -14,7 +14,7 @@ X, Y = RNG.normal(size=(14, 2)), RNG.normal(size=14)
 NOISE = 0.3
 
 
-def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(np.exp(-0.5 * ((a[:, None] - b[None]) ** 2).sum(-1)))
 
 
@@ -130,7 +130,9 @@ class TestTorch:
         several = [
             td.MultivariateNormal(loc, scale_tril=L),
             td.MultivariateNormal(loc, precision_matrix=L @ L.T),
-            td.LowRankMultivariateNormal(loc, torch.ones(2, 1, dtype=torch.float64), torch.ones(2, dtype=torch.float64)),
+            td.LowRankMultivariateNormal(
+                loc, torch.ones(2, 1, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
+            ),
             td.MultivariateNormal(normal.loc, torch.diag(normal.scale**2)),
         ]
         for p in several:

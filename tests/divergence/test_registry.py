@@ -101,9 +101,7 @@ class TestDraws:
 
     def test_a_negative_estimate_is_set_to_zero_and_said(self) -> None:
         rng = np.random.default_rng(3)
-        values = [
-            kl(*(Draws(rng.normal(size=(60, 1)), method="knn") for _ in range(2))) for _ in range(20)
-        ]
+        values = [kl(*(Draws(rng.normal(size=(60, 1)), method="knn") for _ in range(2))) for _ in range(20)]
         clipped = [v for v in values if v == 0.0]
         assert clipped
         assert all("the raw estimate was -" in v.how for v in clipped)

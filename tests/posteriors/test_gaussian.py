@@ -73,7 +73,7 @@ def test_samples_and_density_agree_with_the_description(how: str) -> None:
         "cholesky": np.linalg.cholesky(covariance),
         "diagonal": np.diag(covariance),
     }[how]
-    posterior = Gaussian([1.0, -1.0], **{how: given})  # type: ignore[arg-type]
+    posterior = Gaussian([1.0, -1.0], **{how: given})
     theta = posterior.sample(40_000, np.random.default_rng(0))
     assert theta.mean(axis=0) == pytest.approx([1.0, -1.0], abs=0.05)
     assert np.cov(theta.T) == pytest.approx(covariance, abs=0.06)

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from suffice import __version__
-from suffice.cli.demo import demo
+from suffice.cli.demo import demo_command
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 
 app = typer.Typer(
@@ -17,16 +18,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command()(demo)
+app.command("demo")(demo_command)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"suffice {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
+    version: Annotated[  # noqa: ARG001 - its callback does the work
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
 ) -> None:
-    if version:
-        typer.echo(f"suffice {__version__}")
-        raise typer.Exit
+    pass
 
 
 def main() -> None:
@@ -34,5 +41,5 @@ def main() -> None:
     try:
         app()
     except SufficeError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]suffice:[/] {error}", highlight=False)
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]suffice:[/] {escape(str(error))}", highlight=False)
         sys.exit(2 if isinstance(error, InvalidValueError | InvalidTypeError) else 1)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def chart(values: Sequence[float], threshold: float, *, width: int, height: int) -> list[str]:
-    """Draw ``values`` on a log scale as rows of text, the threshold as a line.
+    r"""Draw ``values`` on a log scale as rows of text, the threshold as a line.
 
     Each column shows the smallest and the largest value of its share of the steps as a bar of dots.
 
@@ -19,10 +19,10 @@ def chart(values: Sequence[float], threshold: float, *, width: int, height: int)
         ``height`` lines.
 
     Examples:
-        >>> print("\\n".join(chart([1.0, 0.5, 0.2, 0.1], 0.1, width=8, height=3)))
-           1.0 ┤••
-          0.32 ┤  ••
-           0.1 ┤╌╌╌╌••••
+        >>> print("\n".join(chart([1.0, 0.5, 0.2, 0.1], 0.1, width=8, height=3)))
+             1 ┤••
+          0.32 ┤  ••••
+           0.1 ┤╌╌╌╌╌╌••
     """
     floor = max(threshold, 1e-12)
     top = math.log(max([1.0, *values]))
@@ -35,8 +35,7 @@ def chart(values: Sequence[float], threshold: float, *, width: int, height: int)
 
     grid = [[" "] * width for _ in range(height)]
     grid[row(floor)] = ["╌"] * width
-    columns = min(width, max(1, len(values)))
-    for column in range(width if len(values) > 1 else columns):
+    for column in range(width):
         start, stop = (k * len(values) // width for k in (column, column + 1))
         share = values[start : max(stop, start + 1)]
         for line in range(row(max(share)), row(min(share)) + 1):

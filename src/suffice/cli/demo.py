@@ -50,7 +50,7 @@ class _Run:
         return len(self.verdicts) - 1 if self.stop is None else self.stop
 
 
-def demo(
+def demo_command(
     task: Annotated[_Kind, typer.Option(help="What to predict: a number, or one of two classes.")] = _Kind.regression,
     threshold: Annotated[float, typer.Option(help="Error ratio at which to stop, from 0 to 1.")] = 0.1,
     bound: Annotated[_Bound, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")] = (
@@ -76,16 +76,16 @@ def demo(
     except KeyboardInterrupt:
         console.print("\nInterrupted. Nothing was written; run [bold]suffice demo[/] to start again.")
         raise typer.Exit(1) from None
+    _summarise(console, run)
     written = None
-    if not figure_problem:
+    if figure_problem:
+        console.print(f"No figure: {figure_problem}", markup=False)
+    else:
         written = figure or _DEFAULT_FIGURE
         draw_run(_curves(run, threshold), written)
-    result = _result(run, threshold, written)
+        console.print(f"Figure: {written}", markup=False)
     if as_json:
-        typer.echo(json.dumps(result))
-    else:
-        _summarise(console, run, result)
-        console.print(f"Figure: {written}" if written else f"No figure: {figure_problem}")
+        typer.echo(json.dumps(_result(run, threshold, written)))
 
 
 def _figure_problem(figure: Path | None) -> str:
@@ -153,18 +153,16 @@ def _result(run: _Run, threshold: float, figure: Path | None) -> dict[str, objec
     }
 
 
-def _summarise(console: Console, run: _Run, result: dict[str, object]) -> None:
-    verdict = run.verdicts[run.last]
+def _summarise(console: Console, run: _Run) -> None:
+    verdict, pool, n = run.verdicts[run.last], len(run.task.y_pool), run.n_labelled[run.last]
     error, best = run.errors[run.last], run.errors[-1]
     console.print(f"\n[bold]{verdict}[/]")
     if run.stop is None:
-        console.print(f"The pool of {result['pool']} is used up and the rule has not stopped.")
+        console.print(f"The pool of {pool} is used up and the rule has not stopped.")
     else:
-        share = 100.0 * float(len(run.task.y_pool) - run.n_labelled[run.last]) / len(run.task.y_pool)
-        console.print(f"Labels saved: {result['saved']} of {result['pool']} ({share:.0f} %).")
-    difference = 100.0 * (error - best) / best
+        console.print(f"Labels saved: {pool - n} of {pool} ({100.0 * (pool - n) / pool:.0f} %).")
     console.print(
         f"{_ERROR_NAME[run.task.kind].capitalize()}: {error:.4g} at the stop, {best:.4g} with all labels "
-        f"({difference:+.1f} %)."
+        f"({100.0 * (error - best) / best:+.1f} %)."
     )
     console.print(f"Certificate: {verdict.certificate}")

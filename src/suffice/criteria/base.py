@@ -135,14 +135,19 @@ class Criterion(ABC):
         return AnyOf((self, other)) if isinstance(other, Criterion) else NotImplemented
 
     def _fields(self, *, init: bool) -> list["dataclasses.Field[Any]"]:
-        if not dataclasses.is_dataclass(self):
+        rule: Any = self
+        if not dataclasses.is_dataclass(rule):
             raise InvalidTypeError(f"{type(self).__name__} must be a dataclass to be a stopping rule")
-        return [spec for spec in dataclasses.fields(self) if spec.init is init]
+        return [spec for spec in dataclasses.fields(rule) if spec.init is init]
 
     def _inner(self) -> list["Criterion"]:
         values = (getattr(self, spec.name) for spec in self._fields(init=True))
-        return [rule for value in values for rule in (value if isinstance(value, tuple) else (value,))
-                if isinstance(rule, Criterion)]
+        return [
+            rule
+            for value in values
+            for rule in (value if isinstance(value, tuple) else (value,))
+            if isinstance(rule, Criterion)
+        ]
 
 
 def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:

@@ -1,9 +1,10 @@
 """Rules made of rules. Each keeps its own copies, so a rule may appear in several places without sharing state."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from suffice.criteria.base import Criterion
-from suffice.criteria.outlook import First, Known, Last, Outlook
+from suffice.criteria.outlook import First, Known, Last
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError
@@ -156,18 +157,7 @@ class After(Criterion):
         return _passed_on(self, step, part, stop=part.stop and not early, reason=reason, outlook=outlook)
 
 
-def _passed_on(
-    rule: Criterion, step: Step, part: Verdict, *, stop: bool, reason: str, outlook: Outlook | None
-) -> Verdict:
+def _passed_on(rule: Criterion, step: Step, part: Verdict, **own: Any) -> Verdict:
     """The verdict of a rule that wraps one other: the other's numbers, its own decision."""
-    return rule.verdict(
-        step,
-        stop=stop,
-        reason=reason,
-        value=part.value,
-        threshold=part.threshold,
-        ready=part.ready,
-        certificate=part.certificate,
-        parts=(part,),
-        outlook=outlook,
-    )
+    passed = {name: getattr(part, name) for name in ("value", "threshold", "ready", "certificate")}
+    return rule.verdict(step, parts=(part,), **passed, **own)

@@ -47,7 +47,7 @@ class ErrorStability(Criterion):
         >>> for n, kl in enumerate([0.5, 0.4, 0.1, 0.0004], start=11):
         ...     verdict = rule.observe(Step(n_labelled=n, kl_new_old=kl, kl_old_new=kl))
         >>> print(verdict)
-        Stop at 14 labels: the error ratio 0.0271 is at most the threshold 0.05.
+        Stop at 14 labels: the error ratio 0.0279 is at most the threshold 0.05.
         >>> print(verdict.certificate.statement)
         The last label changed the expected error by at most 0.0568 of the loss range.
     """
@@ -69,7 +69,9 @@ class ErrorStability(Criterion):
         if not _is_number(self.threshold) or not 0.0 <= self.threshold <= 1.0:
             raise InvalidValueError(f"threshold must be a number from 0 to 1, not {self.threshold!r}")
         if not isinstance(self.calibration, int) or isinstance(self.calibration, bool) or self.calibration < 1:
-            raise InvalidValueError(f"calibration must be a whole number of steps, at least 1, not {self.calibration!r}")
+            raise InvalidValueError(
+                f"calibration must be a whole number of steps, at least 1, not {self.calibration!r}"
+            )
         if self.bound not in ("paper", "tight"):
             raise InvalidValueError(f"bound must be 'paper' or 'tight', not {self.bound!r}")
         if self.delta is not None and not 0.0 < self.delta < 1.0:
@@ -106,8 +108,8 @@ class ErrorStability(Criterion):
     ) -> "ErrorStability":
         r"""Return the rule that stops when a label costs more than the change of error it can still make.
 
-        With label cost :math:`\kappa` the paper's threshold is :math:`\lambda = \kappa / ((b - a) \gamma)`. The ratio has
-        the same :math:`\gamma` below it, so the rule compares :math:`r_t` itself with :math:`\kappa / (b - a)`.
+        With label cost :math:`\kappa` the paper's threshold is :math:`\lambda = \kappa / ((b - a) \gamma)`. The ratio
+        has the same :math:`\gamma` below it, so the rule compares :math:`r_t` itself with :math:`\kappa / (b - a)`.
 
         Args:
             label_cost: ``kappa``: what one label costs, above 0.
@@ -195,7 +197,9 @@ class ErrorStability(Criterion):
             if change < 1.0
             else "Nothing yet: the bound on the last label's change is wider than the loss range."
         )
-        assumption = "the loss is bounded and the posteriors are the model's own; nothing is assumed on how examples were "
+        assumption = (
+            "the loss is bounded and the posteriors are the model's own; nothing is assumed on how examples were "
+        )
         assumption += "chosen. (That the next label changes no more than the last did is an extrapolation.)"
         if self.delta is not None and self.gamma is not None:
             eta = self.threshold / threshold(0.5, self.delta) * 0.5

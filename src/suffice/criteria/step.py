@@ -1,7 +1,8 @@
 """What a stopping rule is told about one step of labelling."""
 
 from dataclasses import dataclass
-from numbers import Integral
+
+import numpy as np
 
 from suffice.divergence import Divergence, kl
 from suffice.errors import InvalidTypeError, InvalidValueError
@@ -34,8 +35,8 @@ class Step:
     estimated: str = ""
 
     def __post_init__(self) -> None:
-        count = self.n_labelled
-        if not isinstance(count, Integral) or isinstance(count, bool) or count < 0:
+        count: object = self.n_labelled
+        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
             raise InvalidValueError(f"n_labelled must be a whole number of labels, at least 0, not {count!r}")
         divergences = (self.kl_new_old, self.kl_old_new)
         if not self.estimated:

@@ -94,7 +94,7 @@ def batch(covariance: ArrayLike, residual: ArrayLike, noise: ArrayLike) -> KLPai
     Examples:
         >>> pair = batch([[0.5, 0.0], [0.0, 0.5]], residual=[1.0, 1.0], noise=0.25)
         >>> pair.new_old.round(6), pair.old_new.round(6)
-        (np.float64(1.320834), np.float64(3.568054))
+        (np.float64(1.320835), np.float64(3.568054))
     """
     S, e = frozen(covariance, "covariance", ndim=2), frozen(residual, "residual", ndim=1)
     variance = frozen(noise, "noise")
@@ -135,7 +135,7 @@ def history(covariance: ArrayLike, y: ArrayLike, noise: ArrayLike) -> KLPair:
 
     Examples:
         >>> history([[1.0, 0.5], [0.5, 1.0]], y=[1.0, 0.0], noise=0.1).old_new.round(4)
-        array([8.3466, 3.1956])
+        array([8.3465, 3.6951])
     """
     K, targets = frozen(covariance, "covariance", ndim=2), frozen(y, "y", ndim=1)
     variance = frozen(noise, "noise")

@@ -42,7 +42,7 @@ def gaussian_kl(p: Gaussian, q: Gaussian) -> float:
         return _half_sum(variance_gap(np.diag(high), np.diag(low)), np.tril(excess, -1), white)
     # One covariance factor L, one precision factor R: R'L = Q T, and its inverse for the other order.
     product = second.T @ first if second_of == "precision" else first.T @ second
-    triangle = np.linalg.qr(product, mode="r")
+    triangle: Floats = np.asarray(np.linalg.qr(product, mode="r"))
     if second_of == "covariance":
         triangle = solve_lower(triangle.T, np.eye(len(triangle))).T
     return _half_sum(variance_gap(np.abs(np.diag(triangle)), 1.0), np.triu(triangle, 1), white)
@@ -71,7 +71,7 @@ def process_kl(p: GaussianProcess, q: GaussianProcess) -> float:
     """
     if not p.shares_prior(q):
         raise InvalidValueError(
-            "the two Gaussian processes have different priors (kernel, or scaling of y), which makes their KL infinite. "
+            "the two Gaussian processes have different priors (kernel or scaling of y), which makes their KL infinite. "
             "Fit both with the same fixed kernel: in scikit-learn, optimizer=None and normalize_y=False"
         )
     p_own, q_own = _own_rows(p, q), _own_rows(q, p)
@@ -158,8 +158,8 @@ def _layer_bound(p: DropoutLayer, q: DropoutLayer, number: int) -> float:
     units = p.inputs * bernoulli_kl(p.keep, q.keep)
     if np.isinf(units):
         raise InfiniteDivergenceError(
-            f"layer {number}: KL is infinite, because keep is {p.keep} in the first network and {q.keep} in the second; "
-            "use the same keep in both"
+            f"layer {number}: KL is infinite, because keep is {p.keep} in the first network and {q.keep} in the "
+            "second; use the same keep in both"
         )
     moved = p.keep * ((p.weight - q.weight) ** 2).sum() + ((p.bias - q.bias) ** 2).sum()
     spread = float(variance_gap(p.sigma, q.sigma))

@@ -56,8 +56,8 @@ class LinearRegression:
         target = (y - self.centre) / self.scale
         pair = history(features @ features.T / self.alpha, target, self.noise)
         precision = features.T @ features / self.noise + self.alpha * np.eye(features.shape[1])
-        self.covariance = np.linalg.inv(precision)
-        self.mean = np.linalg.solve(precision, features.T @ target / self.noise)
+        self.covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
+        self.mean = np.asarray(np.linalg.solve(precision, features.T @ target / self.noise), dtype=np.float64)
         first = initial if replay else len(y) - 1
         return [
             Step(n_labelled=n + 1, kl_new_old=float(pair.new_old[n]), kl_old_new=float(pair.old_new[n]))

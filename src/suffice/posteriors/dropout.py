@@ -103,7 +103,9 @@ class DropoutNetwork:
             middle = start + layer.weight.size
             stop = middle + layer.bias.size
             weights = theta[:, start:middle].reshape(len(theta), layer.inputs, -1)
-            total += _log_mixture(weights, layer) + _log_normal(theta[:, start:stop][:, middle - start :] - layer.bias, layer.sigma)
+            total += _log_mixture(weights, layer) + _log_normal(
+                theta[:, start:stop][:, middle - start :] - layer.bias, layer.sigma
+            )
             start = stop
         return total
 

@@ -121,7 +121,9 @@ def _symmetric(matrix: Floats, name: str, tolerance: float) -> Floats:
     gap = np.abs(matrix - matrix.T) / scale
     if gap.max(initial=0.0) > tolerance:
         i, j = (int(k) for k in np.unravel_index(int(gap.argmax()), gap.shape))
-        raise InvalidValueError(f"{name} is not symmetric: entry ({i}, {j}) is {matrix[i, j]}, ({j}, {i}) {matrix[j, i]}")
+        raise InvalidValueError(
+            f"{name} is not symmetric: entry ({i}, {j}) is {matrix[i, j]}, ({j}, {i}) {matrix[j, i]}"
+        )
     return (matrix + matrix.T) / 2.0
 
 

@@ -61,7 +61,8 @@ class GaussianProcess:
         if not (variances > 0.0).all():
             raise InvalidValueError(f"noise holds variances, all above 0; the smallest is {variances.min()}")
         spread = np.broadcast_to(variances, targets.shape)
-        for name, value in zip(("X", "y", "noise", "kernel", "scaling"), (inputs, targets, spread, kernel, scaling)):
+        parts = {"X": inputs, "y": targets, "noise": spread, "kernel": kernel, "scaling": scaling}
+        for name, value in parts.items():
             object.__setattr__(self, name, value)
 
     def latent(self, X: ArrayLike) -> tuple[Floats, Floats]:

@@ -48,7 +48,9 @@ def require_writable_figure(path: Path) -> None:
     if path.suffix.lower() not in _FORMATS:
         raise InvalidValueError(f"the figure {path} must end in {', '.join(sorted(_FORMATS))}")
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise SufficeError(f"the figure cannot be written to {path}: its folder does not exist, or it is a folder itself")
+        raise SufficeError(
+            f"the figure cannot be written to {path}: its folder does not exist, or it is a folder itself"
+        )
     try:
         import matplotlib as mpl
     except ImportError:

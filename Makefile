@@ -1,0 +1,47 @@
+# Each target does its own set-up: Python 3.11 or newer and make are all that is needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test setup docs benchmarks clean
+
+demo: $(VENV)/.demo-ready
+	$(BIN)/suffice demo
+
+test: $(VENV)/.dev-ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+setup: $(VENV)/.dev-ready
+
+docs: $(VENV)/.dev-ready
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+benchmarks: $(VENV)/.dev-ready
+	$(BIN)/python benchmarks/bounds.py --write
+	$(BIN)/python benchmarks/tightness.py --write
+	$(BIN)/python benchmarks/forecast_coverage.py --write
+
+clean:
+	rm -rf $(VENV) docs/_build
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "suffice needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo-ready: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet -c constraints.txt -e '.[plot]'
+	@touch $@
+
+$(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet -c constraints.txt -e '.[dev,torch]'
+	@touch $@ $(VENV)/.demo-ready

@@ -1,0 +1,135 @@
+"""How often the forecast's interval holds the true number of labels, on replayed runs.
+
+The constants of ``suffice.forecast`` come from seeds 0 to 3 of the made and embedded data sets (``--fit`` computes them
+anew). Coverage is measured on other seeds, and on the paper's data sets, of which none was used.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import eye, hstack
+
+from runs import Run, paper_folder, runs
+from suffice import forecast
+from suffice.bounds import risk_gap
+from suffice.forecast import Forecast, labels_left
+from tables import publish, table
+
+CALIBRATION = 10
+THRESHOLDS = (0.7, 0.5, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01)
+MOMENTS = np.unique((3.0 * 1.4 ** np.arange(20)).astype(int))
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A moment of a run at which the number of labels left is asked for, and the answer."""
+
+    run: str
+    counts: NDArray[np.intp]
+    ratios: NDArray[np.float64]
+    threshold: float
+    truth: int
+
+
+def questions(run: Run) -> Iterator[Question]:
+    """Ask at moments fixed beforehand, evenly spread on a log scale, for as long as the threshold is not crossed."""
+    bound = np.asarray(risk_gap(run.kl_new_old)) + np.asarray(risk_gap(run.kl_old_new))
+    ratio, counts = bound[CALIBRATION:] / bound[:CALIBRATION].min(), run.n_labelled[CALIBRATION:]
+    for threshold in THRESHOLDS:
+        crossed = np.flatnonzero(ratio <= threshold)
+        if not len(crossed):
+            continue
+        end = int(crossed[0])
+        for t in MOMENTS[end > MOMENTS]:
+            truth = int(counts[end] - counts[t])
+            yield Question(run.name, counts[: t + 1], ratio[: t + 1], threshold, truth)
+
+
+def holds(found: Forecast, truth: int) -> bool:
+    return found.low <= truth <= found.high
+
+
+def row(name: str, asked: Iterable[Question]) -> list[str]:
+    """Coverage with each run weighing the same, the width of the interval, the bias, and how often nothing is said."""
+    by_run: dict[str, list[tuple[Forecast | None, int]]] = defaultdict(list)
+    for q in asked:
+        by_run[q.run].append((labels_left(q.counts, q.ratios, q.threshold), q.truth))
+    told = {run: [(f, t) for f, t in pairs if f is not None] for run, pairs in by_run.items()}
+    told = {run: pairs for run, pairs in told.items() if pairs}
+    flat = [pair for pairs in told.values() for pair in pairs]
+    covered = np.mean([np.mean([holds(f, t) for f, t in pairs]) for pairs in told.values()])
+    below = np.mean([np.mean([t < f.labels for f, t in pairs]) for pairs in told.values()])
+    width = np.median([f.high / f.low for f, _ in flat])
+    miss = np.median([abs(np.log(t / f.labels)) for f, t in flat])
+    silent = 1.0 - len(flat) / sum(len(pairs) for pairs in by_run.values())
+    return [
+        name,
+        str(len(told)),
+        str(len(flat)),
+        f"{100 * covered:.0f} %",
+        f"{100 * below:.0f} %",
+        f"{width:.1f}",
+        f"{np.exp(miss):.2f}",
+        f"{100 * silent:.0f} %",
+    ]
+
+
+def labelled(all_runs: Iterable[Run], seed: int) -> Iterator[Question]:
+    for run in all_runs:
+        for q in questions(run):
+            yield Question(f"{run.name} #{seed}", q.counts, q.ratios, q.threshold, q.truth)
+
+
+def measure() -> str:
+    fresh = [q for seed in (10, 11, 12) for q in labelled(runs(seed), seed)]
+    rows = [row("all, fresh seeds", fresh)]
+    for kind in ("Gaussian process", "ridge", "logistic"):
+        rows.append(row(kind, [q for q in fresh if q.run.startswith(kind)]))
+    for low, high in ((0, 20), (20, 100), (100, 10**9)):
+        name = f"{low} to {high} steps judged" if high < 10**9 else f"{low} or more steps judged"
+        rows.append(row(name, [q for q in fresh if low <= len(q.counts) < high]))
+    if paper_folder() is not None:
+        papers = [q for seed in (10, 11, 12) for q in labelled(runs(seed, paper=True), seed)]
+        rows.append(row("the paper's data sets", papers))
+        for kind in ("Gaussian process", "ridge", "logistic"):
+            rows.append(row(f"the paper's, {kind}", [q for q in papers if q.run.startswith(kind)]))
+    header = [
+        "runs",
+        "number of runs",
+        "forecasts",
+        "interval holds the truth",
+        "truth below the middle",
+        "median high / low",
+        "median factor off",
+        "no forecast",
+    ]
+    return table(header, rows)
+
+
+def fit() -> None:
+    """Quantile regression of the log distance to go on the three terms of the forecast, every run weighing the same."""
+    asked = [q for seed in range(4) for q in labelled(runs(seed), seed)]
+    distance = np.array([forecast._line_distance(q.counts.astype(float), q.ratios, q.threshold) for q in asked])
+    maturity = np.array([1.0 / np.sqrt(1.0 + len(q.counts) / 20.0) for q in asked])
+    features = np.column_stack([np.ones(len(asked)), maturity, np.log(distance + forecast._WAIT)])
+    target = np.log([np.log1p(q.truth / q.counts[-1]) for q in asked])
+    names, index, counts = np.unique([q.run for q in asked], return_inverse=True, return_counts=True)
+    weight, n = 1.0 / counts[index], len(asked)
+    print(f"{n} questions on {len(names)} runs")
+    equations = hstack([features, -features, eye(n), -eye(n)])
+    for level in (0.1, 0.5, 0.9):
+        cost = np.concatenate([np.zeros(6), level * weight, (1.0 - level) * weight])
+        solved = linprog(cost, A_eq=equations, b_eq=target, bounds=(0, None), method="highs").x
+        print(level, np.round(solved[:3] - solved[3:6], 3).tolist())
+
+
+if __name__ == "__main__":
+    if "--fit" in sys.argv:
+        fit()
+    else:
+        publish("forecast", measure())

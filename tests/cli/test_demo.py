@@ -1,0 +1,123 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from suffice.cli import app
+from suffice.errors import InvalidValueError, SufficeError
+
+RUN = CliRunner()
+
+
+def suffice(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """The command as a user runs it, in the current (empty) folder."""
+    return subprocess.run(
+        [sys.executable, "-c", "from suffice.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_demo_stops_early_with_nearly_the_error_of_all_labels(task: str) -> None:
+    done = suffice("demo", "--task", task, "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    result = json.loads(done.stdout)
+    assert result["task"] == task
+    assert result["stopped"] is True
+    assert result["labels"] + result["saved"] == result["pool"]
+    assert result["saved"] > 0.4 * result["pool"]
+    assert result["error_at_stop"] <= 1.05 * result["error_with_all"]
+    assert result["ratio"] <= result["threshold"] == 0.1
+    assert Path("suffice-demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_tells_a_person_what_happened() -> None:
+    done = suffice("demo", "--figure", "run.svg")
+    assert done.returncode == 0, done.stderr
+    for words in ("Go on at 50 labels", "more labels (", "Stop at", "Labels saved:", "with all labels", "Certificate:"):
+        assert words in done.stdout
+    assert Path("run.svg").read_text().startswith("<?xml")
+    assert "Figure: run.svg" in done.stdout
+
+
+def test_demo_is_repeatable() -> None:
+    first, second = (RUN.invoke(app, ["demo", "--json", "--seed", "3"]).output for _ in range(2))
+    other = RUN.invoke(app, ["demo", "--json", "--seed", "4"]).output
+    assert first == second != other
+
+
+def test_demo_where_the_rule_never_stops_says_so() -> None:
+    result = RUN.invoke(app, ["demo", "--threshold", "0.001"])
+    assert result.exit_code == 0
+    assert "used up and the rule has not stopped" in result.output
+
+
+def test_the_bound_can_be_chosen() -> None:
+    paper, tight = (json.loads(RUN.invoke(app, ["demo", "--json", "--bound", b]).output) for b in ("paper", "tight"))
+    assert paper["certificate"] != tight["certificate"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["demo", "--threshold", "7"], 2, "threshold must be a number from 0 to 1, not 7.0"),
+        (["demo", "--threshold", "low"], 2, "--threshold"),
+        (["demo", "--task", "guessing"], 2, "regression"),
+        (["demo", "--seed", "-1"], 2, "--seed"),
+        (["demo", "--figure", "run.doc"], 2, "must end in .pdf, .png, .svg"),
+        (["demo", "--figure", "nowhere/run.png"], 1, "its folder does not exist"),
+        (["demp"], 2, "No such command"),
+        (["demo", "extra"], 2, "unexpected extra argument"),
+    ],
+)
+def test_wrong_use_gets_a_sentence_and_no_traceback(arguments: list[str], code: int, words: str) -> None:
+    done = suffice(*arguments)
+    assert done.returncode == code
+    assert words in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+    assert not list(Path().iterdir())
+
+
+def test_a_folder_that_cannot_be_written_gets_a_sentence() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full here")
+    Path("run.png").symlink_to(full)
+    done = suffice("demo", "--figure", "run.png")
+    assert done.returncode == 1
+    assert "the figure cannot be written to run.png: No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Stop at" in done.stdout
+
+
+def test_interrupt_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("suffice.cli.demo.label_pool", interrupted)
+    result = RUN.invoke(app, ["demo"])
+    assert result.exit_code == 1
+    assert "Interrupted. Nothing was written" in result.output
+
+
+def test_without_matplotlib_the_demo_works_and_says_how_to_get_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = RUN.invoke(app, ["demo"])
+    assert result.exit_code == 0
+    assert "pip install 'suffice[plot]'" in " ".join(result.output.split())
+    asked = RUN.invoke(app, ["demo", "--figure", "run.png"])
+    assert isinstance(asked.exception, SufficeError)
+    assert not isinstance(asked.exception, InvalidValueError)
+
+
+def test_version_and_help() -> None:
+    assert suffice("--version").stdout.startswith("suffice 0.")
+    shown = suffice("demo", "--help").stdout
+    assert "Example: suffice demo --task classification" in shown
+    assert suffice().returncode == 2

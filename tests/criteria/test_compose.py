@@ -1,0 +1,160 @@
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suffice import Budget, Criterion, ErrorStability, Step, criterion_from_dict
+from suffice.criteria import AllOf, AnyOf
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
+from suffice.testing import CRITERION_CHECKS, CriterionCheck, example_steps
+
+
+def at(*counts: int) -> list[Step]:
+    return [Step(n_labelled=n) for n in counts]
+
+
+def stops(rule: Criterion, steps: list[Step]) -> list[bool]:
+    return [rule.observe(step).stop for step in steps]
+
+
+RULES: dict[str, Callable[[], Criterion]] = {
+    "ErrorStability": lambda: ErrorStability(0.1, calibration=4),
+    "absolute": lambda: ErrorStability(0.1, relative=False),
+    "tight": lambda: ErrorStability(0.1, calibration=4, bound="tight"),
+    "confidence": lambda: ErrorStability.from_confidence(0.3, 0.1, calibration=4),
+    "Budget": lambda: Budget(30),
+    "and": lambda: ErrorStability(0.2, calibration=4) & Budget(20),
+    "or": lambda: ErrorStability(0.01, calibration=4) | Budget(40),
+    "patience": lambda: ErrorStability(0.3, calibration=4).patience(3),
+    "after": lambda: ErrorStability(0.3, calibration=4).after(50),
+    "nested": lambda: ((ErrorStability(0.3, calibration=4).patience(2) & Budget(20)) | Budget(60)).after(12),
+}
+
+
+@pytest.mark.parametrize("check", CRITERION_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", RULES)
+def test_conformance(name: str, check: CriterionCheck) -> None:
+    check(RULES[name], example_steps(80, seed=3))
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(1, 4))
+def test_patience_counts_consecutive_stops_and_resets(pattern: list[bool], k: int) -> None:
+    # A budget met or not by the count given: the count goes up and down, which only a test would do.
+    run = [Step(n_labelled=10 if on else 1) for on in pattern]
+    expected = [t + 1 >= k and all(pattern[t + 1 - k : t + 1]) for t in range(len(pattern))]
+    assert stops(Budget(5).patience(k), run) == expected
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=20), st.integers(1, 20), st.integers(1, 20))
+def test_and_or_are_what_they_say(counts: list[int], a: int, b: int) -> None:
+    run = at(*counts)
+    assert stops(Budget(a) & Budget(b), run) == [n >= a and n >= b for n in counts]
+    assert stops(Budget(a) | Budget(b), run) == [n >= a or n >= b for n in counts]
+    assert stops(Budget(a).after(b), run) == [n >= a and n >= b for n in counts]
+
+
+def test_composition_is_flat_and_reads_as_written() -> None:
+    rule = (Budget(1) & Budget(2) & Budget(3)) | Budget(4)
+    assert repr(rule) == (
+        "AnyOf(rules=(AllOf(rules=(Budget(labels=1), Budget(labels=2), Budget(labels=3))), Budget(labels=4)))"
+    )
+
+
+def test_a_composed_rule_has_its_own_copies() -> None:
+    shared = ErrorStability(0.5, calibration=1)
+    both = shared & shared
+    for step in example_steps(5):
+        both.observe(step)
+    assert shared.steps == 0
+    assert shared.state_dict() == ErrorStability(0.5, calibration=1).state_dict()
+
+
+def test_the_reason_names_what_is_waited_for() -> None:
+    verdict = (Budget(5) & Budget(9)).observe(Step(n_labelled=6))
+    assert verdict.reason == "6 labels are bought, and the budget is 9"
+    assert (Budget(5) | Budget(9)).observe(Step(n_labelled=6)).reason == "6 labels are bought, and the budget is 5"
+    assert [part.stop for part in verdict.parts] == [True, False]
+    held = Budget(5).after(9).observe(Step(n_labelled=6))
+    assert held.reason == "6 labels are bought, and the budget is 5, but at least 9 labels are wanted"
+
+
+def test_forecasts_compose() -> None:
+    step = Step(n_labelled=6)
+    for rule, left in (
+        (Budget(10) | Budget(30), 4),
+        (Budget(10) & Budget(30), 24),
+        (Budget(10).after(50), 44),
+        (Budget(10).patience(3), 4),
+    ):
+        forecast = rule.observe(step).forecast
+        assert forecast is not None
+        assert forecast.labels == left
+    waiting = Budget(5).patience(3)
+    assert str(waiting.observe(step).forecast) == "2 more labels"
+
+
+def test_certificates_pass_through() -> None:
+    step = example_steps(40)[39]
+    for rule in (ErrorStability() & Budget(5), ErrorStability() | Budget(60), ErrorStability().patience(2).after(3)):
+        certificate = rule.observe(step).certificate
+        assert certificate is not None
+        assert "expected error" in certificate.statement
+
+
+def test_what_is_required_is_collected_and_missed_at_the_first_step() -> None:
+    rule = (ErrorStability().patience(2) & Budget(3)) | Budget(9)
+    assert rule.needs() == {"kl_new_old", "kl_old_new"}
+    with pytest.raises(MissingInputError, match="kl_new_old, kl_old_new"):
+        rule.observe(Step(n_labelled=1))
+
+
+@pytest.mark.parametrize("make", [lambda: Budget(0), lambda: Budget(2.5), lambda: Budget(True)])  # type: ignore[arg-type]
+def test_budget_wants_a_count(make: Callable[[], Criterion]) -> None:
+    with pytest.raises(InvalidValueError, match="labels must be a whole number, at least 1"):
+        make()
+
+
+def test_bad_compositions_are_refused() -> None:
+    with pytest.raises(InvalidValueError, match="at least one rule"):
+        AllOf(())
+    with pytest.raises(InvalidTypeError, match="composed of stopping rules, not int"):
+        AnyOf((Budget(1), 3))  # type: ignore[arg-type]
+    with pytest.raises(InvalidValueError, match="patience must be a whole number of steps"):
+        Budget(1).patience(0)
+    with pytest.raises(InvalidValueError, match="after must be a whole number of labels"):
+        Budget(1).after(-1)
+    with pytest.raises(TypeError):
+        Budget(1) & 3  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({}, "the keys 'rule', 'params' and 'state'"),
+        (None, "the keys 'rule', 'params' and 'state'"),
+        ({"rule": "Guess", "params": {}, "state": {}}, "no stopping rule is named 'Guess'; known: .*Budget"),
+        ({"rule": "Budget", "params": {"money": 3}, "state": {}}, "parameters do not fit Budget"),
+        ({"rule": "Budget", "params": {"labels": 3}, "state": {"x": 1}}, r"state of Budget has \['x'\]"),
+        ({"rule": "Budget", "params": {"labels": -3}, "state": {}}, "at least 1"),
+    ],
+)
+def test_a_broken_save_is_explained(state: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidValueError, match=words):
+        criterion_from_dict(state)
+
+
+def test_a_restored_rule_does_not_share_with_the_save() -> None:
+    rule = ErrorStability(0.1, calibration=1)
+    for step in example_steps(5):
+        rule.observe(step)
+    saved = rule.state_dict()
+    text = json.dumps(saved)
+    criterion_from_dict(saved).observe(example_steps(6)[5])
+    assert json.dumps(saved) == text
+
+
+def test_two_rules_of_one_name_would_be_confused() -> None:
+    with pytest.raises(InvalidTypeError, match="a stopping rule named Budget exists already"):
+        type("Budget", (Criterion,), {"__module__": "elsewhere", "judge": lambda self, step: None})

@@ -1,0 +1,134 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suffice import ErrorStability, Step
+from suffice.errors import InvalidValueError
+from suffice.experiments.demo import label_pool
+from suffice.experiments.tasks import demo_task
+from suffice.forecast import Forecast, labels_left
+
+
+@given(st.floats(1.2, 1.8), st.integers(5, 200), st.floats(0.02, 0.5))
+def test_on_an_exact_power_law_the_interval_holds_the_truth(slope: float, start: int, threshold: float) -> None:
+    n = np.arange(start, 3 * start + 40)
+    values = (n / start) ** -slope
+    truth = math.ceil(start * threshold ** (-1 / slope)) - int(n[-1])
+    forecast = labels_left(n, values, threshold)
+    if truth < 1 or forecast is None:
+        return
+    assert forecast.low <= truth <= forecast.high
+
+
+@given(
+    st.lists(st.floats(0, 10), min_size=4, max_size=60),
+    st.floats(1e-4, 1.0),
+    st.integers(1, 50),
+)
+def test_any_curve_gets_an_ordered_forecast_or_none(values: list[float], threshold: float, start: int) -> None:
+    forecast = labels_left(start + np.arange(len(values)), values, threshold)
+    if forecast is not None:
+        assert 1 <= forecast.low <= forecast.labels <= forecast.high
+
+
+@given(st.floats(0.02, 0.3), st.floats(0.02, 0.3))
+def test_a_lower_threshold_takes_more_labels(a: float, b: float) -> None:
+    n = np.arange(20, 120)
+    low, high = sorted((a, b))
+    near, far = (labels_left(n, (n / 20) ** -1.0, t) for t in (high, low))
+    assert near is not None
+    assert far is not None
+    assert near.labels <= far.labels
+
+
+def test_nothing_is_made_up() -> None:
+    n = np.arange(20, 60)
+    assert labels_left(n[:3], np.ones(3), 0.5) is None
+    assert labels_left(n, np.ones(40), 1e-6) is None
+    assert labels_left(n, 20 / n, 0.0) is None
+    assert labels_left([], [], 0.5) is None
+
+
+def test_a_curve_that_was_under_the_threshold_already_is_near_it() -> None:
+    n = np.arange(20, 60)
+    forecast = labels_left(n, np.where(n == 40, 0.01, 1.0), 0.05)
+    assert forecast is not None
+    assert forecast.labels < 20
+
+
+@pytest.mark.parametrize(
+    ("counts", "values", "words"),
+    [
+        ([1, 2, 3, 4], [1.0, 1.0], "same length"),
+        ([[1, 2], [3, 4]], [[1.0, 1.0], [1.0, 1.0]], "same length"),
+        ([1, 2, 2, 4], [1.0] * 4, "rise from step to step"),
+        ([0, 1, 2, 3], [1.0] * 4, "positive"),
+        ([1, 2, 3, 4], [1.0, math.nan, 1.0, 1.0], "finite"),
+    ],
+)
+def test_bad_curves_are_named(counts: list[int], values: list[float], words: str) -> None:
+    with pytest.raises(InvalidValueError, match=words):
+        labels_left(counts, values, 0.1)
+
+
+def test_it_reads_as_a_person_would_say_it() -> None:
+    assert str(Forecast(40, 25, 90)) == "about 40 more labels (25 to 90)"
+    assert str(Forecast(1, 1, 3)) == "about 1 more label (1 to 3)"
+    assert str(Forecast(437, 211, 1249)) == "about 440 more labels (210 to 1200)"
+    assert str(Forecast(1, 1, 1, 1.0)) == "1 more label"
+
+
+def test_on_replayed_runs_the_interval_holds_the_truth_in_70_to_90_percent() -> None:
+    """Small runs of the demonstration's two models, all seeds unseen by the calibration; the full measurement is
+    benchmarks/forecast_coverage.py."""
+    covered: list[float] = []
+    for kind in ("regression", "classification"):
+        for seed in range(100, 108):
+            covered.extend(_coverage(kind, seed))
+    assert len(covered) >= 40
+    assert 0.7 <= float(np.mean(covered)) <= 0.9
+
+
+def _coverage(kind: str, seed: int) -> list[float]:
+    """Share of covered truths at moments fixed beforehand, for each threshold that the run crosses."""
+    rng = np.random.default_rng(seed)
+    pairs: list[Step] = []
+    rule = _Recorder(pairs)
+    for progress in label_pool(demo_task(kind, rng), rule, rng):  # type: ignore[arg-type]
+        if progress.n_labelled >= 250:
+            break
+    judge = ErrorStability(0.0)
+    verdicts = [judge.observe(step) for step in pairs]
+    counts = np.array([v.n_labelled for v in verdicts if v.ready])
+    values = np.array([v.value for v in verdicts if v.ready], dtype=float)
+    shares = []
+    for threshold in (0.5, 0.3, 0.2, 0.1):
+        crossed = np.flatnonzero(values <= threshold)
+        if not len(crossed):
+            continue
+        end, hits = int(crossed[0]), []
+        for t in (t for t in (4, 6, 9, 13, 18, 26, 37, 53, 75, 107) if t < end):
+            forecast = labels_left(counts[: t + 1], values[: t + 1], threshold)
+            if forecast is not None:
+                hits.append(forecast.low <= counts[end] - counts[t] <= forecast.high)
+        shares.extend([float(np.mean(hits))] if hits else [])
+    return shares
+
+
+class _Recorder(ErrorStability):
+    """Keeps the steps of the newest replay."""
+
+    def __init__(self, kept: list[Step]) -> None:
+        super().__init__(0.0)
+        self._kept = kept
+
+    def reset(self) -> None:
+        super().reset()
+        self._kept.clear()
+
+    def judge(self, step: Step):  # type: ignore[no-untyped-def]
+        self._kept.append(step)
+        return super().judge(step)

@@ -1,0 +1,113 @@
+"""What `import suffice` gives and costs, and that documentation and code name the same things."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import suffice
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "src" / "suffice").rglob("*.py"))
+
+PUBLIC = {
+    "Budget",
+    "Certificate",
+    "Criterion",
+    "ErrorStability",
+    "Forecast",
+    "Step",
+    "SufficeError",
+    "Verdict",
+    "__version__",
+    "bounds",
+    "criteria",
+    "criterion_from_dict",
+    "divergence",
+    "errors",
+    "forecast",
+    "kl",
+    "posteriors",
+    "register_kl",
+    "testing",
+}
+
+
+def test_the_public_list_is_the_public_list() -> None:
+    assert set(suffice.__all__) == PUBLIC
+    for name in PUBLIC:
+        assert getattr(suffice, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'guess'"):
+        _ = suffice.guess
+
+
+def test_import_loads_numpy_and_scipy_only() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import suffice; "
+        "print(*sorted({m.split('.')[0] for m in set(sys.modules) - before}))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    allowed = {"suffice", "numpy", "scipy", "cython_runtime"} | set(sys.stdlib_module_names)
+    assert [name for name in loaded if name not in allowed and not name.startswith("_")] == []
+
+
+def test_import_takes_under_half_a_second() -> None:
+    code = "import time; start = time.perf_counter(); import suffice; print(time.perf_counter() - start)"
+    times = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        for _ in range(5)
+    ]
+    assert min(times) < 0.5
+
+
+def test_versions_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == suffice.__version__
+    assert f"version: {suffice.__version__}" in (ROOT / "CITATION.cff").read_text()
+    assert f"## {suffice.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_every_reference_is_in_the_bibliography() -> None:
+    bibliography = (ROOT / "docs" / "bibliography.md").read_text()
+    known = set(re.findall(r"^\(?\[?\*\*(\w+)\*\*", bibliography, flags=re.MULTILINE))
+    cited = {
+        key
+        for path in SOURCES
+        for line in re.findall(r"Reference: (.*)", path.read_text())
+        for key in re.findall(r"\[(\w+)\]", line)
+    }
+    assert cited
+    assert cited <= known, f"not in docs/bibliography.md: {sorted(cited - known)}"
+
+
+def test_every_symbol_of_the_table_exists() -> None:
+    page = (ROOT / "docs" / "mathematics.md").read_text()
+    names = re.findall(r"`(suffice\.[\w.]+)`", page)
+    assert len(names) >= 10
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        try:
+            assert hasattr(importlib.import_module(module), attribute), name
+        except ModuleNotFoundError:
+            parent, _, owner = module.rpartition(".")
+            holder = getattr(importlib.import_module(parent), owner)
+            fields = getattr(holder, "__dataclass_fields__", {})
+            assert hasattr(holder, attribute) or attribute in fields, name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_modules_stay_small_and_say_what_they_are(path: Path) -> None:
+    text = path.read_text()
+    assert text.count("\n") <= 400
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree), f"{path} has no docstring"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            lines = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+            assert lines <= 50, f"{node.name} has {lines} lines"
