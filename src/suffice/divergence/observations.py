@@ -17,12 +17,7 @@ from suffice.special import Floats, log1p_gap
 
 
 class KLPair(NamedTuple):
-    """The two directions of the divergence between the posteriors after (new) and before (old) a label.
-
-    Attributes:
-        new_old: ``KL[new||old]``.
-        old_new: ``KL[old||new]``.
-    """
+    """``KL[new||old]`` and ``KL[old||new]``, for the posteriors after (new) and before (old) a label."""
 
     new_old: Floats
     old_new: Floats

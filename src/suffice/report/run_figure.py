@@ -65,13 +65,13 @@ def draw_run(curves: RunCurves, path: Path) -> None:
         SufficeError: The file cannot be written.
     """
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogFormatter
+    from matplotlib.ticker import StrMethodFormatter
 
     figure = Figure(figsize=(7.2, 4.8), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     _draw_error(above, curves)
     _draw_value(below, curves)
-    below.yaxis.set_major_formatter(LogFormatter())
+    below.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     for axis in (above, below):
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(colors=_INK, which="both")

@@ -1,0 +1,30 @@
+"""The examples of README and documentation run as they are printed."""
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+def test_examples_run(page: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    # A module of its own, so that the dataclasses of the examples find themselves.
+    module = ModuleType(f"example_{page.stem.replace('-', '_')}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    for block in blocks(page):
+        exec(compile(block, str(page), "exec"), module.__dict__)
+    for line in re.findall(r"^print\(.*\) +# (Stop .*)$", "\n".join(blocks(page)), flags=re.MULTILINE):
+        assert line in capsys.readouterr().out
+
+
+def test_there_are_examples() -> None:
+    assert sum(len(blocks(page)) for page in PAGES) >= 10
