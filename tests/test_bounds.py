@@ -1,5 +1,4 @@
 import math
-import time
 from typing import Any
 
 import mpmath as mp
@@ -75,16 +74,6 @@ def test_extremes_of_the_float_range() -> None:
     assert float(exact_risk_gap(1.7e308)) == pytest.approx(huge, rel=1e-13)
     assert total_variation(1e-300) == pytest.approx(math.sqrt(0.5) * 1e-150, rel=1e-15)
     assert total_variation(1e300) == 1.0
-
-
-def test_a_million_values_take_under_half_a_second() -> None:
-    kl = 10.0 ** np.random.default_rng(0).uniform(-30, 30, 1_000_000)
-    best = math.inf
-    for _ in range(5):
-        start = time.perf_counter()
-        risk_gap(kl)
-        best = min(best, time.perf_counter() - start)
-    assert best < 0.5
 
 
 @pytest.mark.parametrize("function", [risk_gap, total_variation])

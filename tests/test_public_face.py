@@ -56,15 +56,6 @@ def test_import_loads_numpy_and_scipy_only() -> None:
     assert [name for name in loaded if name not in allowed and not name.startswith("_")] == []
 
 
-def test_import_takes_under_half_a_second() -> None:
-    code = "import time; start = time.perf_counter(); import suffice; print(time.perf_counter() - start)"
-    times = [
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-        for _ in range(5)
-    ]
-    assert min(times) < 0.5
-
-
 def test_versions_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["version"] == suffice.__version__

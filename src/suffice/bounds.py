@@ -5,14 +5,18 @@ most :math:`(b - a)` times the numbers that these functions return. No assumptio
 chosen. Every function takes scalars (and returns a float) or arrays (and returns an array of the same shape).
 """
 
+import math
 from collections.abc import Callable
-from typing import Final, overload
+from typing import Final, TypeGuard, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice.errors import InfiniteDivergenceError, InvalidTypeError, InvalidValueError
 from suffice.special import Floats, log1p_gap_series
+
+# One number or an array of them.
+Numbers = TypeVar("Numbers", Floats, np.float64)
 
 #: A KL this far below 0, relative to the size of the terms it was summed from, is rounding and counts as 0.
 ROUNDING: Final = 1e-9
@@ -73,6 +77,8 @@ def risk_gap(
         >>> round(risk_gap(0.01, second_moment=0.1, loss_range=1.0), 6)
         0.047943
     """
+    if second_moment is None and _is_plain(kl):
+        return _inverse_bennett_of_one(kl)
     clean = nonnegative(kl, "kl", terms=terms)
     if second_moment is None:
         return _shaped(_in_blocks(_inverse_bennett, clean))
@@ -122,6 +128,9 @@ def total_variation(kl_pq: ArrayLike, kl_qp: ArrayLike | None = None, *, terms: 
         >>> total_variation([0.0, 8.0]).round(6)
         array([0.      , 0.999832])
     """
+    if _is_plain(kl_pq) and _is_plain(kl_qp):
+        least = np.float64(min(kl_pq, kl_qp))
+        return float(min(np.sqrt(least / 2.0), np.sqrt(-np.expm1(-least))))
     smaller = nonnegative(kl_pq, "kl_pq", terms=terms)
     if kl_qp is not None:
         smaller = np.minimum(smaller, nonnegative(kl_qp, "kl_qp", terms=terms))
@@ -206,26 +215,34 @@ def _inverse_bennett(kl: Floats) -> Floats:
     below half a unit in the last place that the result never falls when ``kl`` rises, even between neighbours.
     (Where the platform has no extended precision the last step is one more in double precision.)
     """
-    r = np.empty_like(kl)
-    near = kl < _NEAR_KL
+    r: Floats = np.sqrt(2.0) * np.sqrt(kl)
+    near, far = (r > _UNDERFLOWS) & (kl < _NEAR_KL), kl >= _NEAR_KL
     r[near] = _near(kl[near])
-    r[~near] = _far(kl[~near])
+    r[far] = _far(kl[far])
     return r
 
 
-def _near(kl: Floats) -> Floats:
+def _inverse_bennett_of_one(kl: float) -> float:
+    """The same for one number, at a tenth of the time of an array of one."""
+    number = np.float64(kl)
+    if number >= _NEAR_KL:
+        return float(_far(number))
+    r = np.sqrt(2.0) * np.sqrt(number)
+    return float(_near(number) if r > _UNDERFLOWS else r)
+
+
+def _near(kl: Numbers) -> Numbers:
     # r = w + w^2/6 - w^3/72 + w^4/270 - ..., w = sqrt(2 kl); its error is below 1e-5 here, and each step squares it.
     w = np.sqrt(2.0 * kl)
     r = w * (1.0 + w * (1 / 6 - w * (1 / 72 - w / 270)))
     gap = log1p_gap_series(r, 13)
-    r = np.divide(kl + gap, r - gap, out=w, where=w > _UNDERFLOWS)
-    wide = r.astype(np.longdouble)
+    wide = ((kl + gap) / (r - gap)).astype(np.longdouble)
     wide_gap = log1p_gap_series(wide, 15)
-    step = np.divide(kl + wide_gap, wide - wide_gap, out=wide, where=r > _UNDERFLOWS)
-    return np.asarray(step, dtype=np.float64)
+    result: Numbers = ((kl + wide_gap) / (wide - wide_gap)).astype(np.float64)
+    return result
 
 
-def _far(kl: Floats) -> Floats:
+def _far(kl: Numbers) -> Numbers:
     # The step is nearly independent of r when r is large (a logarithm is flat), so one start serves up to 1e308.
     r = np.sqrt(2.0) * np.sqrt(kl) + kl / 3.0
     for _ in range(5):
@@ -233,7 +250,13 @@ def _far(kl: Floats) -> Floats:
         r = kl / log1p + (r - log1p) / log1p
     wide = r.astype(np.longdouble)
     log1p_wide = np.log1p(wide)
-    return np.asarray(kl / log1p_wide + (wide - log1p_wide) / log1p_wide, dtype=np.float64)
+    result: Numbers = (kl / log1p_wide + (wide - log1p_wide) / log1p_wide).astype(np.float64)
+    return result
+
+
+def _is_plain(kl: object) -> TypeGuard[float]:
+    """Whether ``kl`` is one number and needs no cleaning, as at every step of a labelling loop."""
+    return isinstance(kl, float) and 0.0 <= kl < math.inf
 
 
 def _in_blocks(function: Callable[[Floats], Floats], values: Floats) -> Floats:

@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-#: An array of any one real precision; a function of it keeps the precision.
-Real = TypeVar("Real", NDArray[np.float64], NDArray[np.longdouble])
+#: Numbers of one precision, an array or a scalar; a function of them keeps both.
+Real = TypeVar("Real", NDArray[np.float64], NDArray[np.longdouble], np.float64, np.longdouble)
 
 # Within this distance of 0 the series below is used; outside it, plain subtraction loses less than 3 bits.
 _SERIES_RADIUS: Final = 0.5
 # y = x/(2+x) stays within [-1/3, 1/5] there, so y^2 <= 1/9: 20 terms leave a remainder below 1e-20.
 _SERIES_TERMS: Final = 20
+# 1, 1/3, 1/5, ... in extended and in double precision.
+_ODD_WIDE: Final = 1 / np.arange(1, 2 * _SERIES_TERMS + 2, 2).astype(np.longdouble)
+_ODD: Final = [float(c) for c in _ODD_WIDE]
 
 
 def log1p_gap(x: Floats) -> Floats:
@@ -46,20 +49,23 @@ def log1p_gap(x: Floats) -> Floats:
 
 
 def log1p_gap_series(x: Real, terms: int) -> Real:
-    """Sum the first ``terms`` terms of the series in :func:`log1p_gap`, in the precision of ``x``.
+    """Sum the first ``terms`` (at most 20) terms of the series in :func:`log1p_gap`, in the precision of ``x``.
+
+    Args:
+        x: Values of magnitude at most 1/2: an array, or one numpy number.
+        terms: How many terms.
 
     Examples:
         >>> import numpy as np
         >>> log1p_gap_series(np.array([0.5]), 20) - (0.5 - np.log(1.5)) < 1e-16
         array([ True])
     """
+    odd = _ODD_WIDE if x.dtype == np.longdouble else _ODD
     y = x / (2 + x)
     square = y * y
-    one = x.dtype.type(1)
-    tail = np.full_like(y, one / (2 * terms + 1))
-    for term in range(terms - 1, 0, -1):
-        tail *= square
-        tail += one / (2 * term + 1)
+    tail = square * odd[terms] + odd[terms - 1]
+    for term in range(terms - 2, 0, -1):
+        tail = tail * square + odd[term]
     result: Real = y * (x - 2 * square * tail)
     return result
 

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from suffice.criteria.step import Step
@@ -84,6 +85,10 @@ class Criterion(ABC):
 
     def needs(self) -> frozenset[str]:
         """Names of the :class:`Step` fields that this rule, with any rules inside it, requires."""
+        return self._needs
+
+    @cached_property
+    def _needs(self) -> frozenset[str]:
         return self.requires.union(*(rule.needs() for rule in self._inner()))
 
     def verdict(self, step: Step, *, stop: bool, reason: str, **fields: Any) -> Verdict:

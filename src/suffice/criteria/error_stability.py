@@ -18,9 +18,10 @@ from suffice.errors import InvalidValueError
 class ErrorStability(Criterion):
     r"""Stop when the bound on the change of the expected error, relative to its start, is at most a threshold.
 
-    .. math:: r_t = r(\mathrm{KL}[new\|old]) + r(\mathrm{KL}[old\|new]), \qquad
-              \lambda_t = r_t / \gamma, \qquad \gamma = \min(r_1, \dots, r_m), \qquad
-              \text{stop at the first } t > m \text{ with } \lambda_t \le \lambda.
+    .. math::
+        r_t &= r(\mathrm{KL}[new\|old]) + r(\mathrm{KL}[old\|new]), \qquad \lambda_t = r_t / \gamma, \qquad
+        \gamma = \min(r_1, \dots, r_m), \\
+        &\text{stop at the first } t > m \text{ with } \lambda_t \le \lambda.
 
     During the first ``m`` steps the ratio is 1 and the rule is not ready. A step that changed nothing at all
     (:math:`r_t = 0`, for example a label for a point that is known exactly) is left out of the minimum: the paper's
@@ -147,7 +148,7 @@ class ErrorStability(Criterion):
         assert step.kl_old_new is not None
         if self.bound == "tight":
             return total_variation(step.kl_new_old, step.kl_old_new)
-        return float(np.sum(risk_gap(np.array([step.kl_new_old, step.kl_old_new]))))
+        return risk_gap(step.kl_new_old) + risk_gap(step.kl_old_new)
 
     def _calibrating(self, step: Step, change: float, certificate: Certificate) -> Verdict:
         if change > 0.0:
