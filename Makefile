@@ -39,9 +39,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo-ready: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --quiet -c constraints.txt -e '.[plot]'
+	@echo "Setting up $(VENV): once, about a minute, from the package index ..."
+	@$(PIP) install --quiet -c constraints.txt -e '.[plot]'
 	@touch $@
 
 $(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --quiet -c constraints.txt -e '.[dev,torch]'
+	@echo "Setting up $(VENV) with PyTorch and the test tools: once, a few minutes, from the package index ..."
+	@$(PIP) install --quiet -c constraints.txt -e '.[dev,torch]'
 	@touch $@ $(VENV)/.demo-ready

@@ -131,5 +131,7 @@ def fit() -> None:
 if __name__ == "__main__":
     if "--fit" in sys.argv:
         fit()
+    elif "--write" in sys.argv and paper_folder() is None:
+        sys.exit("the table in the documentation has the paper's data sets too: set SUFFICE_DATA to a folder with uci/")
     else:
         publish("forecast", measure())

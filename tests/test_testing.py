@@ -112,9 +112,23 @@ class DividesByZero(Criterion):
         return self.verdict(step, stop=False, value=value, reason="a ratio")
 
 
+@dataclass
+class ReadsSecretly(Criterion):
+    def judge(self, step: Step) -> Verdict:
+        return self.verdict(step, stop=False, value=step.kl_new_old, reason="peeking")
+
+
+@dataclass
+class FailsSecretly(Criterion):
+    def judge(self, step: Step) -> Verdict:
+        return self.verdict(step, stop=step.kl_new_old < 1e-9, reason="comparing")  # type: ignore[operator]
+
+
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
+        (ReadsSecretly, "reads one of kl_new_old, kl_old_new without requiring it"),
+        (FailsSecretly, "which it does not require, the rule fails"),
         (UnreadyStop, "says stop while it is not ready"),
         (InfiniteValue, "where there is no number it must be None"),
         (NoReason, "gives no reason"),
@@ -123,7 +137,7 @@ class DividesByZero(Criterion):
         (HidesState, "goes on differently"),
         (KeepsArrays, "is not JSON"),
         (NeverResets, "reset leaves something"),
-        (RequiresTheUnknown, "requires 'colour', which no Step has"),
+        (RequiresTheUnknown, "requires 'colour', which a Step does not have"),
         (ForgetsToCheck, "did not fail without it"),
         (DividesByZero, "the value at step 0 is nan"),
     ],
@@ -159,13 +173,18 @@ def test_a_rule_that_lets_later_steps_into_its_verdicts_fails() -> None:
         testing.verdicts_stay_as_given(Rewrites, example_steps())
 
 
+def test_an_empty_run_is_refused() -> None:
+    with pytest.raises(AssertionError, match="at least 2 steps"):
+        check_criterion(lambda: ErrorStability(0.1), [])
+
+
 def test_a_rule_whose_saves_follow_it_fails() -> None:
     @dataclass
     class Leaks(Criterion):
         log: list[int] = field(default_factory=list, init=False)
 
         def state_dict(self) -> dict[str, Any]:
-            return {"rule": "Leaks", "params": {}, "state": {"log": self.log}}
+            return super().state_dict() | {"state": {"log": self.log}}
 
         def judge(self, step: Step) -> Verdict:
             self.log.append(step.n_labelled)

@@ -270,7 +270,7 @@ def _in_blocks(function: Callable[[Floats], Floats], values: Floats) -> Floats:
 
 
 def _moment_share(second_moment: ArrayLike, loss_range: float) -> Floats:
-    if not (np.isfinite(loss_range) and loss_range > 0.0):
+    if not (isinstance(loss_range, int | float | np.number) and math.isfinite(loss_range) and loss_range > 0.0):
         raise InvalidValueError(f"loss_range must be a finite number above 0, not {loss_range!r}")
     moment = _floats(second_moment, "second_moment")
     bad = ~(np.isfinite(moment) & (moment >= 0.0))
@@ -288,7 +288,7 @@ def _open_unit(value: ArrayLike, name: str) -> Floats:
 def _floats(value: ArrayLike, name: str) -> Floats:
     try:
         return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidTypeError(f"{name} must be a number or an array of numbers, not {value!r}") from None
 
 

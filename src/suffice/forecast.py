@@ -51,7 +51,7 @@ class Forecast:
         labels: The middle of the forecast: as often too low as too high.
         low: Lower end of the interval.
         high: Upper end of the interval.
-        coverage: How often the interval holds the truth, by measurement; 1 for a number that is certain.
+        coverage: How often the interval is made to hold the truth; 1 for a number that is certain.
 
     Examples:
         >>> print(Forecast(labels=40, low=25, high=90))

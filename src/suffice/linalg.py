@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from suffice.errors import NotPositiveDefiniteError
+from suffice.errors import InvalidValueError, NotPositiveDefiniteError
 from suffice.special import Floats
 
 # A pivot that keeps less than this share of its diagonal entry has lost digits that refinement brings back.
@@ -46,6 +46,33 @@ def cholesky(matrix: Floats, name: str = "matrix") -> Floats:
     if worst < len(matrix) * _EPS:
         raise _not_positive_definite(matrix, name)
     return lower if worst > _REFINE_BELOW else _refined(lower, matrix, name)
+
+
+def symmetric(matrix: Floats, name: str, *, tolerance: float = 1e-8) -> Floats:
+    """Return the symmetric part of a matrix that is symmetric up to rounding.
+
+    Args:
+        matrix: ``J x J``.
+        name: What to call it in an error.
+        tolerance: Largest difference of mirrored entries, relative to the roots of their diagonal entries.
+
+    Raises:
+        InvalidValueError: It is not symmetric; two entries that differ are named.
+
+    Examples:
+        >>> import numpy as np
+        >>> symmetric(np.array([[1.0, 0.5], [0.5 + 1e-12, 1.0]]), "covariance").round(6)
+        array([[1. , 0.5],
+               [0.5, 1. ]])
+    """
+    root = np.sqrt(np.abs(np.diag(matrix))) + np.finfo(np.float64).tiny
+    gap = np.abs(matrix - matrix.T) / root[:, None] / root
+    if gap.max(initial=0.0) > tolerance:
+        i, j = (int(k) for k in np.unravel_index(int(gap.argmax()), gap.shape))
+        raise InvalidValueError(
+            f"{name} is not symmetric: entry ({i}, {j}) is {matrix[i, j]}, ({j}, {i}) {matrix[j, i]}"
+        )
+    return matrix / 2.0 + matrix.T / 2.0
 
 
 def solve_lower(lower: Floats, right: Floats) -> Floats:

@@ -23,6 +23,7 @@ import numpy as np
 from suffice.criteria import Criterion, Step, Verdict, criterion_from_dict
 from suffice.divergence import kl
 from suffice.errors import MissingInputError, SufficeError
+from suffice.forecast import Forecast
 
 MakeRule = Callable[[], Criterion]
 CriterionCheck = Callable[[MakeRule, Sequence[Step]], None]
@@ -59,8 +60,10 @@ def check_criterion(make: MakeRule, steps: Sequence[Step] | None = None) -> None
         >>> from suffice import ErrorStability
         >>> check_criterion(lambda: ErrorStability(0.1, calibration=3))
     """
+    run = example_steps() if steps is None else steps
+    _require(len(run) > 1, "give check_criterion a run of at least 2 steps")
     for check in CRITERION_CHECKS:
-        check(make, example_steps() if steps is None else steps)
+        check(make, run)
 
 
 def check_posterior(p: object, q: object) -> None:
@@ -85,6 +88,7 @@ def verdicts_are_well_formed(make: MakeRule, steps: Sequence[Step]) -> None:
     for number, step in enumerate(steps):
         verdict = rule.observe(step)
         _require(isinstance(verdict, Verdict), f"step {number}: observe returned {type(verdict).__name__}, no Verdict")
+        _require(isinstance(verdict.stop, bool), f"step {number}: stop is {verdict.stop!r}, neither True nor False")
         _require(bool(verdict.reason.strip()), f"step {number}: the verdict gives no reason")
         _require(verdict.ready or not verdict.stop, f"step {number}: the rule says stop while it is not ready")
         for name in ("value", "threshold"):
@@ -105,12 +109,11 @@ def same_steps_give_same_verdicts(make: MakeRule, steps: Sequence[Step]) -> None
 
 def no_look_ahead(make: MakeRule, steps: Sequence[Step]) -> None:
     """The verdict at a step is the same whatever comes after it."""
-    whole = _replay(make(), steps)
+    whole = _answers(make(), steps)
     for cut in _cuts(len(steps)):
         other_end = [dataclasses.replace(step, n_labelled=step.n_labelled + 7) for step in steps[cut:]]
-        _require(
-            _replay(make(), [*steps[:cut], *other_end])[:cut] == whole[:cut], f"step {cut} changed earlier verdicts"
-        )
+        again = _answers(make(), [*steps[:cut], *other_end])
+        _require(again[:cut] == whole[:cut], f"step {cut} changed earlier verdicts")
 
 
 def verdicts_stay_as_given(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -126,7 +129,7 @@ def verdicts_stay_as_given(make: MakeRule, steps: Sequence[Step]) -> None:
 
 def state_is_json_and_resumes(make: MakeRule, steps: Sequence[Step]) -> None:
     """Saved to JSON and brought back at any step, the rule goes on exactly as if it had not been."""
-    whole = _replay(make(), steps)
+    whole = _answers(make(), steps)
     for cut in _cuts(len(steps)):
         rule = make()
         _replay(rule, steps[:cut])
@@ -137,7 +140,7 @@ def state_is_json_and_resumes(make: MakeRule, steps: Sequence[Step]) -> None:
         revived = criterion_from_dict(json.loads(saved))
         _require(json.dumps(revived.state_dict()) == saved, f"the state after {cut} steps does not survive JSON")
         _require(
-            _replay(revived, steps[cut:]) == whole[cut:], f"resumed after {cut} steps, the rule goes on differently"
+            _answers(revived, steps[cut:]) == whole[cut:], f"resumed after {cut} steps, the rule goes on differently"
         )
 
 
@@ -161,11 +164,28 @@ def reset_forgets_everything(make: MakeRule, steps: Sequence[Step]) -> None:
     _require(_replay(rule, steps) == first, "after reset the rule answers differently")
 
 
+def only_what_is_required_is_read(make: MakeRule, steps: Sequence[Step]) -> None:
+    """The rule answers the same when a step holds nothing but what the rule requires."""
+    needed = make().needs() | {"n_labelled"}
+    optional = [spec.name for spec in dataclasses.fields(steps[0]) if spec.name not in needed and spec.default is None]
+    bare = [_changed(step, dict.fromkeys(optional)) for step in steps]
+    try:
+        alike = _replay(make(), bare) == _replay(make(), steps)
+    except TypeError as error:
+        raise AssertionError(
+            f"without {', '.join(optional)}, which it does not require, the rule fails: {error}"
+        ) from error
+    _require(alike, f"the rule reads one of {', '.join(optional)} without requiring it")
+
+
 def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
     """Without a field that the rule requires, the first step fails and names it."""
-    known = {spec.name for spec in dataclasses.fields(Step)}
+    known = {spec.name for spec in dataclasses.fields(steps[0])}
     for name in make().needs():
-        _require(name in known, f"the rule requires {name!r}, which no Step has; a Step has {sorted(known)}")
+        _require(
+            name in known,
+            f"the rule requires {name!r}, which a {type(steps[0]).__name__} does not have; it has {sorted(known)}",
+        )
         bare = _changed(steps[0], {name: None})
         try:
             make().observe(bare)
@@ -262,6 +282,7 @@ CRITERION_CHECKS: Final[tuple[CriterionCheck, ...]] = (
     state_is_json_and_resumes,
     saving_changes_nothing,
     reset_forgets_everything,
+    only_what_is_required_is_read,
     missing_input_is_named,
     degenerate_inputs_do_not_break,
     composition_keeps_the_rule,
@@ -288,6 +309,11 @@ def _changed(step: Step, fields: Mapping[str, Any]) -> Step:
 
 def _replay(rule: Criterion, steps: Sequence[Step]) -> list[Verdict]:
     return [rule.observe(step) for step in steps]
+
+
+def _answers(rule: Criterion, steps: Sequence[Step]) -> list[tuple[Verdict, Forecast | None]]:
+    """Verdicts with their forecasts, these asked for only when the run is over."""
+    return [(verdict, verdict.forecast) for verdict in _replay(rule, steps)]
 
 
 def _cuts(n: int) -> list[int]:

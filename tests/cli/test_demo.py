@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from suffice.cli import app
+from suffice.cli.app import app
 from suffice.errors import InvalidValueError, SufficeError
 
 RUN = CliRunner()
@@ -55,7 +55,13 @@ def test_demo_is_repeatable() -> None:
 def test_demo_where_the_rule_never_stops_says_so() -> None:
     result = RUN.invoke(app, ["demo", "--threshold", "0.001"])
     assert result.exit_code == 0
-    assert "used up and the rule has not stopped" in result.output
+    assert "No stop: all 309 labels are used up, and the error ratio" in result.output
+    assert "at the stop" not in result.output
+    assert "more labels" not in result.output.splitlines()[-5]
+    as_json = json.loads(RUN.invoke(app, ["demo", "--threshold", "0", "--json"]).output)
+    assert as_json["stopped"] is False
+    assert as_json["error_at_stop"] is None
+    assert as_json["saved"] == 0
 
 
 def test_the_bound_can_be_chosen() -> None:
@@ -71,7 +77,8 @@ def test_the_bound_can_be_chosen() -> None:
         (["demo", "--task", "guessing"], 2, "regression"),
         (["demo", "--seed", "-1"], 2, "--seed"),
         (["demo", "--figure", "run.doc"], 2, "must end in .pdf, .png, .svg"),
-        (["demo", "--figure", "nowhere/run.png"], 1, "its folder does not exist"),
+        (["demo", "--figure", "nowhere/run.png"], 1, "nowhere does not exist"),
+        (["demo", "--figure", "."], 1, "it is a folder"),
         (["demp"], 2, "No such command"),
         (["demo", "extra"], 2, "unexpected extra argument"),
     ],
@@ -84,7 +91,7 @@ def test_wrong_use_gets_a_sentence_and_no_traceback(arguments: list[str], code: 
     assert not list(Path().iterdir())
 
 
-def test_a_folder_that_cannot_be_written_gets_a_sentence() -> None:
+def test_a_figure_that_cannot_be_written_loses_nothing_else() -> None:
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("there is no /dev/full here")
@@ -94,6 +101,33 @@ def test_a_folder_that_cannot_be_written_gets_a_sentence() -> None:
     assert "the figure cannot be written to run.png: No space left" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Stop at" in done.stdout
+    as_json = suffice("demo", "--figure", "run.png", "--json")
+    assert as_json.returncode == 1
+    assert json.loads(as_json.stdout)["figure"] is None
+    Path("suffice-demo.png").symlink_to(full)
+    by_default = suffice("demo")
+    assert by_default.returncode == 0
+    assert "No figure: the figure cannot be written to suffice-demo.png" in by_default.stdout
+
+
+def test_a_read_only_folder_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.report.run_figure.os.access", lambda *_: False)
+    result = RUN.invoke(app, ["demo"])
+    assert result.exit_code == 0
+    assert "is read-only" in result.output
+    asked = RUN.invoke(app, ["demo", "--figure", "run.png"])
+    assert isinstance(asked.exception, SufficeError)
+    assert "Go on" not in asked.output
+
+
+def test_a_full_disk_gets_a_sentence() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    command = [sys.executable, "-c", "from suffice.cli import main; main()", "demo"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "suffice: the output cannot be written: No space left on device\n"
 
 
 def test_interrupt_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,4 +154,9 @@ def test_version_and_help() -> None:
     assert suffice("--version").stdout.startswith("suffice 0.")
     shown = suffice("demo", "--help").stdout
     assert "Example: suffice demo --task classification" in shown
+    assert suffice("-h").returncode == 0
     assert suffice().returncode == 2
+
+
+def test_lines_are_not_broken_off_a_terminal() -> None:
+    assert max(map(len, suffice("demo").stdout.splitlines())) > 120

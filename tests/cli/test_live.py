@@ -14,6 +14,18 @@ def test_chart_marks_the_fall_and_the_threshold() -> None:
     assert [line[:6].strip() for line in lines] == ["1", "0.1", "0.01"]
 
 
+def test_chart_without_line_drawing_characters() -> None:
+    assert [line[7:] for line in chart([1.0, 0.1, 0.01], 0.1, width=9, height=3, plain=True)] == [
+        "|***",
+        "|---***---",
+        "|      ***",
+    ]
+
+
+def test_a_dumb_terminal_gets_lines() -> None:
+    assert not LiveView(Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "dumb"}), 200, 0.05).animated
+
+
 def test_chart_of_one_value_and_of_zeros() -> None:
     assert len(chart([1.0], 0.05, width=20, height=5)) == 5
     assert len(chart([0.0, 0.0, 1.0], 0.0, width=20, height=5)) == 5

@@ -1,14 +1,17 @@
 import json
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice import Budget, Criterion, ErrorStability, Step, criterion_from_dict
+from suffice import Budget, Criterion, ErrorStability, Forecast, Step, Verdict, criterion_from_dict
 from suffice.criteria import AllOf, AnyOf
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
-from suffice.testing import CRITERION_CHECKS, CriterionCheck, example_steps
+from suffice.testing import CRITERION_CHECKS, CriterionCheck, check_criterion, example_steps
 
 
 def at(*counts: int) -> list[Step]:
@@ -86,21 +89,43 @@ def test_forecasts_compose() -> None:
         (Budget(10) | Budget(30), 4),
         (Budget(10) & Budget(30), 24),
         (Budget(10).after(50), 44),
-        (Budget(10).patience(3), 4),
+        (Budget(10).patience(1), 4),
     ):
         forecast = rule.observe(step).forecast
         assert forecast is not None
         assert forecast.labels == left
-    waiting = Budget(5).patience(3)
-    assert str(waiting.observe(step).forecast) == "2 more labels"
+    # How long a rule stays at its stop is not what it forecasts.
+    assert Budget(10).patience(3).observe(step).forecast is None
 
 
-def test_certificates_pass_through() -> None:
+def test_what_is_certain_narrows_the_interval() -> None:
+    def last(rule: Criterion) -> Forecast:
+        for step in example_steps(50):
+            verdict = rule.observe(step)
+        assert verdict.forecast is not None
+        return verdict.forecast
+
+    alone = last(ErrorStability(0.02, calibration=2))
+    assert alone.low < 50 < alone.high
+    capped, late = (
+        last(ErrorStability(0.02, calibration=2) | Budget(110)),
+        last(ErrorStability(0.02, calibration=2).after(110)),
+    )
+    assert (capped.low, capped.high) == (alone.low, 50)
+    assert (late.low, late.high) == (50, alone.high)
+    assert capped.coverage == alone.coverage
+
+
+def test_certificates_pass_through_and_the_best_is_kept() -> None:
     step = example_steps(40)[39]
-    for rule in (ErrorStability() & Budget(5), ErrorStability() | Budget(60), ErrorStability().patience(2).after(3)):
+    for rule in (ErrorStability() & Budget(5), ErrorStability() | Budget(5), ErrorStability().patience(2).after(3)):
         certificate = rule.observe(step).certificate
         assert certificate is not None
         assert "expected error" in certificate.statement
+    paper, tight = (ErrorStability(0.1, relative=False, bound=b) for b in ("paper", "tight"))
+    best = tight.copy().observe(step).certificate
+    for rule in (paper & tight, tight | paper):
+        assert rule.observe(step).certificate == best
 
 
 def test_what_is_required_is_collected_and_missed_at_the_first_step() -> None:
@@ -112,18 +137,20 @@ def test_what_is_required_is_collected_and_missed_at_the_first_step() -> None:
 
 @pytest.mark.parametrize("make", [lambda: Budget(0), lambda: Budget(2.5), lambda: Budget(True)])  # type: ignore[arg-type]
 def test_budget_wants_a_count(make: Callable[[], Criterion]) -> None:
-    with pytest.raises(InvalidValueError, match="labels must be a whole number, at least 1"):
+    with pytest.raises(InvalidValueError, match="labels must be a whole number, 1 or more"):
         make()
 
 
 def test_bad_compositions_are_refused() -> None:
-    with pytest.raises(InvalidValueError, match="at least one rule"):
+    with pytest.raises(InvalidValueError, match="AllOf needs a tuple of at least one rule"):
         AllOf(())
+    with pytest.raises(InvalidValueError, match="AnyOf needs a tuple of at least one rule"):
+        AnyOf(Budget(3))  # type: ignore[arg-type]
     with pytest.raises(InvalidTypeError, match="composed of stopping rules, not int"):
         AnyOf((Budget(1), 3))  # type: ignore[arg-type]
-    with pytest.raises(InvalidValueError, match="patience must be a whole number of steps"):
+    with pytest.raises(InvalidValueError, match="patience must be a whole number, 1 or more"):
         Budget(1).patience(0)
-    with pytest.raises(InvalidValueError, match="after must be a whole number of labels"):
+    with pytest.raises(InvalidValueError, match="after must be a whole number, 0 or more"):
         Budget(1).after(-1)
     with pytest.raises(TypeError):
         Budget(1) & 3  # type: ignore[operator]
@@ -136,8 +163,13 @@ def test_bad_compositions_are_refused() -> None:
         (None, "the keys 'rule', 'params' and 'state'"),
         ({"rule": "Guess", "params": {}, "state": {}}, "no stopping rule is named 'Guess'; known: .*Budget"),
         ({"rule": "Budget", "params": {"money": 3}, "state": {}}, "parameters do not fit Budget"),
-        ({"rule": "Budget", "params": {"labels": 3}, "state": {"x": 1}}, r"state of Budget has \['x'\]"),
-        ({"rule": "Budget", "params": {"labels": -3}, "state": {}}, "at least 1"),
+        (
+            {"rule": "Budget", "params": {"labels": 3}, "state": {"x": 1}},
+            r"state of Budget is \{'x': 1\}; it should hold \[\]",
+        ),
+        ({"rule": "Budget", "params": {"labels": -3}, "state": {}}, "1 or more"),
+        ({"rule": "Budget", "params": None, "state": {}}, "parameters do not fit Budget"),
+        ({"rule": "Budget", "params": {"labels": 3}, "state": None}, "state of Budget is None"),
     ],
 )
 def test_a_broken_save_is_explained(state: dict[str, object], words: str) -> None:
@@ -155,6 +187,85 @@ def test_a_restored_rule_does_not_share_with_the_save() -> None:
     assert json.dumps(saved) == text
 
 
-def test_two_rules_of_one_name_would_be_confused() -> None:
-    with pytest.raises(InvalidTypeError, match="a stopping rule named Budget exists already"):
-        type("Budget", (Criterion,), {"__module__": "elsewhere", "judge": lambda self, step: None})
+@dataclass
+class Remembering(Criterion):
+    """Holds every kind of value that the contract allows."""
+
+    levels: list[float] = field(default_factory=lambda: [0.5, 0.2])
+    options: dict[str, Any] = field(default_factory=lambda: {"rule": "of thumb"})
+    inner: tuple[Criterion, ...] = field(default_factory=lambda: (ErrorStability(0.3, calibration=2),))
+    spare: Criterion = field(default_factory=lambda: Budget(30), init=False)
+    seen: list[float] = field(default_factory=list, init=False)
+
+    def judge(self, step: Step) -> Verdict:
+        parts = (*(rule.observe(step) for rule in self.inner), self.spare.observe(step))
+        self.seen.append(float(len(self.seen)))
+        stop = isinstance(self.levels, list) and self.options["rule"] == "of thumb" and all(p.stop for p in parts)
+        return self.verdict(step, stop=stop, reason="looking", value=self.seen[-1], parts=parts)
+
+
+@pytest.mark.parametrize("check", CRITERION_CHECKS, ids=lambda check: check.__name__)
+def test_a_rule_may_hold_lists_dictionaries_and_rules(check: CriterionCheck) -> None:
+    check(Remembering, example_steps(40))
+
+
+def test_a_rule_of_elsewhere_may_have_any_name() -> None:
+    @dataclass
+    class Budget(Criterion):
+        def judge(self, step: Step) -> Verdict:
+            return self.verdict(step, stop=True, reason="it is mine")
+
+    assert isinstance(criterion_from_dict(Budget().state_dict()), Budget)
+    assert repr(criterion_from_dict({"rule": "Budget", "params": {"labels": 3}, "state": {}})) == "Budget(labels=3)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredStep(Step):
+    accuracy: float | None = None
+
+
+@dataclass
+class Accurate(Criterion):
+    requires: ClassVar[frozenset[str]] = frozenset({"accuracy"})
+
+    def judge(self, step: Step) -> Verdict:
+        assert isinstance(step, MeasuredStep)
+        assert step.accuracy is not None
+        return self.verdict(step, stop=step.accuracy >= 0.9, value=step.accuracy, reason="as accurate as wanted")
+
+
+def test_a_rule_may_take_its_own_measurement_from_a_step_of_its_own() -> None:
+    check_criterion(Accurate, [MeasuredStep(n_labelled=n, accuracy=n / 20) for n in range(1, 20)])
+    with pytest.raises(MissingInputError, match="Accurate requires accuracy in every Step; a Step can be subclassed"):
+        Accurate().observe(Step(n_labelled=3))
+
+
+def test_a_judge_must_return_a_verdict() -> None:
+    @dataclass
+    class Careless(Criterion):
+        def judge(self, step: Step) -> Verdict:  # noqa: ARG002
+            return True  # type: ignore[return-value]
+
+    with pytest.raises(InvalidTypeError, match=r"Careless\.judge must return a Verdict, not bool"):
+        Careless().observe(Step(n_labelled=1))
+
+
+def test_numpy_numbers_are_as_good_as_pythons() -> None:
+    rules: list[Criterion] = [
+        Budget(np.int64(5)),  # type: ignore[arg-type]
+        Budget(5).patience(np.int64(2)),  # type: ignore[arg-type]
+        Budget(5).after(np.int32(2)),  # type: ignore[arg-type]
+        ErrorStability(np.float32(0.05), calibration=np.int64(3), relative=np.bool_(True)),  # type: ignore[arg-type]
+        ErrorStability(np.int64(1)),  # type: ignore[arg-type]
+        ErrorStability.from_confidence(np.float32(0.1), np.float32(0.1)),  # type: ignore[arg-type]
+        ErrorStability.from_confidence(np.array(0.1), np.array(0.1)),  # type: ignore[arg-type]
+        ErrorStability.from_cost(np.float32(1), np.int64(1000)),  # type: ignore[arg-type]
+    ]
+    for rule in rules:
+        rule.observe(example_steps(1)[0])
+        assert criterion_from_dict(json.loads(json.dumps(rule.state_dict()))) == rule
+
+
+def test_verdicts_can_be_put_in_a_set() -> None:
+    rule = ErrorStability(0.1, calibration=2) | Budget(500)
+    assert len({rule.observe(step) for step in example_steps(20)}) == 20

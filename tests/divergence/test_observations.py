@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from suffice import kl
 from suffice.divergence import batch, history, one_observation
-from suffice.errors import InvalidValueError
+from suffice.errors import InfiniteDivergenceError, InvalidValueError
 from suffice.posteriors import Gaussian
 
 Matrix = NDArray[np.float64]
@@ -123,3 +123,29 @@ def test_bad_shapes_are_named() -> None:
         batch(-np.eye(2), np.zeros(2), 1.0)
     with pytest.raises(InvalidValueError, match="y"):
         history(np.eye(2), np.zeros(3), 1.0)
+
+
+@pytest.mark.parametrize("ratio", [1e3, 1e9, 1e15, 1e18])
+def test_history_keeps_its_digits_when_the_noise_is_large(ratio: float) -> None:
+    half = np.random.default_rng(0).normal(size=(4, 4))
+    K, y = half @ half.T, np.array([1.0, -2.0, 0.5, 3.0]) * np.sqrt(ratio)
+    got = history(K, y, ratio)
+    with mp.workdps(80):
+        lower = mp.cholesky(mp.matrix(K.tolist()) + mp.mpf(ratio) * mp.eye(4))
+        white = mp.lu_solve(lower, mp.matrix(y.tolist()))
+        for i in range(4):
+            u, e = lower[i, i] ** 2 / mp.mpf(ratio) - 1, white[i] * lower[i, i]
+            exact = (u - mp.log1p(u) + u / (1 + u) * e**2 / mp.mpf(ratio)) / 2
+            assert abs(mp.mpf(float(got.old_new[i])) - exact) <= 1e-12 * exact
+
+
+def test_history_of_nothing_is_empty_and_of_an_asymmetric_matrix_an_error() -> None:
+    assert history(np.zeros((0, 0)), [], 0.1).new_old.shape == (0,)
+    for function in (history, batch):
+        with pytest.raises(InvalidValueError, match="covariance is not symmetric"):
+            function([[1.0, 0.9], [0.0, 1.0]], [1.0, 1.0], 0.1)
+
+
+def test_an_overflow_is_an_error_not_a_nan() -> None:
+    with pytest.raises(InfiniteDivergenceError, match="so large beside noise"):
+        one_observation(1e300, 1.0, 1e-300)

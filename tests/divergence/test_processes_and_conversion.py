@@ -4,7 +4,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.linear_model import BayesianRidge
 
-from suffice import Step, kl
+from suffice import ErrorStability, Step, kl
 from suffice.divergence import batch, one_observation
 from suffice.errors import InvalidValueError
 from suffice.posteriors import Gaussian, GaussianProcess, as_posterior
@@ -170,3 +170,29 @@ class TestTorch:
         batched = td.MultivariateNormal(torch.zeros(3, 2), torch.eye(2))
         with pytest.raises(InvalidValueError, match="batch of shape"):
             kl(batched, batched)
+
+
+def test_an_intercept_outside_the_posterior_means_nothing_is_guaranteed() -> None:
+    """A label at the mean of the inputs moves the intercept alone, which no divergence of the coefficients sees."""
+    rng = np.random.default_rng(52)
+    inputs, y = rng.normal(size=(7, 1)), rng.uniform(0, 0.1, 7)
+    inputs[6], y[6] = inputs[:6].mean(), 1.0
+    old, new = (BayesianRidge().fit(inputs[:n], y[:n]) for n in (6, 7))
+    assert kl(new, old).kind == "estimate"
+    assert "fit_intercept=False" in Step.between(old, new, n_labelled=7).estimated
+    certificate = ErrorStability(0.1, relative=False).observe(Step.between(old, new, n_labelled=7)).certificate
+    assert certificate is not None
+    assert certificate.statement.startswith("Nothing is guaranteed: BayesianRidge keeps its intercept outside")
+    plain = [BayesianRidge(fit_intercept=False).fit(inputs[:n], y[:n]) for n in (6, 7)]
+    assert kl(plain[1], plain[0]).kind == "exact"
+
+
+def test_a_process_and_a_converted_regressor_share_a_prior() -> None:
+    model = fitted(10)
+    ours = GaussianProcess(X[:11], Y[:11], noise=NOISE, kernel=model.kernel_)
+    assert kl(ours, model) == pytest.approx(kl(fitted(11), model))
+
+
+def test_inputs_must_match() -> None:
+    with pytest.raises(InvalidValueError, match="2 and 1 inputs"):
+        kl(process(slice(0, 3)), GaussianProcess(X[:, :1], Y, noise=NOISE, kernel=kernel))

@@ -131,3 +131,39 @@ def test_nothing_is_imported_that_was_not_given() -> None:
         "print([m for m in ('sklearn', 'torch', 'matplotlib', 'typer', 'rich') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_registration_that_is_mistyped_is_refused() -> None:
+    with pytest.raises(InvalidValueError, match="kind must be one of 'exact', 'bound', 'estimate', not 'estimated'"):
+        register_kl(Exponential, Exponential, kind="estimated")  # type: ignore[arg-type]
+    with pytest.raises(InvalidTypeError, match="p_type must be a class, not 'Exponential'"):
+        register_kl("Exponential", Exponential)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValueError, match="kind must be one of"):
+        Divergence(0.1, kind="excat", how="by hand")  # type: ignore[arg-type]
+
+
+def test_a_function_that_returns_no_number_is_refused() -> None:
+    class Odd:
+        pass
+
+    register_kl(Odd, Odd)(lambda p, q: np.zeros(3))  # type: ignore[type-var]
+    with pytest.raises(InvalidTypeError, match=r"registered for Odd \|\| Odd must return one number"):
+        kl(Odd(), Odd())
+
+
+def test_rounding_counts_relative_to_the_terms_that_a_function_names() -> None:
+    class Summed:
+        pass
+
+    register_kl(Summed, Summed)(lambda p, q: Divergence(-1e-7, kind="exact", how="a long sum", terms=1e4))
+    assert kl(Summed(), Summed()) == 0.0
+
+
+def test_a_sum_is_no_surer_than_its_least_sure_part() -> None:
+    exact, rough = (Divergence(v, kind=k, how=k) for v, k in ((0.25, "exact"), (0.5, "estimate")))  # type: ignore[arg-type]
+    total = sum([exact, rough])
+    assert isinstance(total, Divergence)
+    assert (total, total.kind, total.how) == (0.75, "estimate", "exact; estimate")
+    assert Step(n_labelled=1, kl_new_old=exact + rough, kl_old_new=0.1).estimated == "exact; estimate"
+    assert type(exact + 1.0) is float
+    assert type(1.0 + exact) is float

@@ -41,7 +41,7 @@ def test_it_is_a_value() -> None:
         ({"cholesky": [[1.0, 0.0], [0.0, 0.0]]}, InvalidValueError, "positive diagonal"),
         ({"diagonal": [1.0, 0.0]}, InvalidValueError, "entry 1 is 0.0"),
         ({"diagonal": [1.0]}, InvalidValueError, r"shape \(2,\)"),
-        ({"covariance": "wide"}, InvalidTypeError, "covariance must be an array of numbers"),
+        ({"covariance": "wide"}, InvalidTypeError, "covariance must be an array of real numbers"),
     ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, object], error: type[Exception], words: str) -> None:
@@ -79,3 +79,36 @@ def test_samples_and_density_agree_with_the_description(how: str) -> None:
     assert np.cov(theta.T) == pytest.approx(covariance, abs=0.06)
     expected = multivariate_normal([1.0, -1.0], covariance).logpdf(theta[:10])
     assert posterior.log_density(theta[:10]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e-200, 1e155, 1e250])
+def test_scale_is_no_obstacle(scale: float) -> None:
+    rough = COVARIANCE * (1 + 1e-15 * np.array([[0.0, 1.0], [0.0, 0.0]]))
+    assert Gaussian([0.0, 0.0], scale * rough).factor == pytest.approx(np.sqrt(scale) * np.linalg.cholesky(COVARIANCE))
+    with pytest.raises(InvalidValueError, match="not symmetric"):
+        Gaussian([0.0, 0.0], scale * np.array([[2.0, 0.6], [0.5, 1.0]]))
+
+
+def test_copies_are_values_too() -> None:
+    import copy
+    import pickle
+
+    posterior = Gaussian([0.0, 1.0], COVARIANCE)
+    for twin in (copy.deepcopy(posterior), pickle.loads(pickle.dumps(posterior))):
+        with pytest.raises(ValueError, match="read-only"):
+            twin.mean[0] = 1.0
+
+
+def test_what_is_no_covariance_is_named() -> None:
+    with pytest.raises(InvalidTypeError, match="real numbers"):
+        Gaussian([0.0, 1.0], COVARIANCE * (1 + 1j))
+    with pytest.raises(InvalidTypeError, match="covariance must be an array"):
+        Gaussian([0.0, 1.0], [[1.0, 2.0], [3.0]])
+    with pytest.raises(InvalidValueError, match="at least one parameter"):
+        Gaussian([], np.zeros((0, 0)))
+
+
+def test_a_tensor_with_gradients_is_taken_as_numbers() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    mean = torch.zeros(2, requires_grad=True)
+    assert Gaussian(mean, torch.tensor(COVARIANCE)).dimension == 2

@@ -13,7 +13,7 @@ def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("keep", [0.0, -0.1, 1.1, math.nan])
 def test_layer_refuses_a_keep_that_is_no_probability(keep: float) -> None:
-    with pytest.raises(InvalidValueError, match="keep must be above 0 and at most 1"):
+    with pytest.raises(InvalidValueError, match="keep must be a finite number above 0 and at most 1"):
         DropoutLayer([[1.0]], keep=keep)
 
 
@@ -28,6 +28,11 @@ def test_layer_refuses_weights_without_inputs() -> None:
         DropoutLayer([1.0, 2.0])
 
 
+def test_layer_refuses_biases_that_do_not_fit() -> None:
+    with pytest.raises(InvalidValueError, match="bias holds 3 numbers, but weight has 1 outputs"):
+        DropoutLayer([[1.0, 2.0]], bias=[1.0, 2.0, 3.0])
+
+
 def test_convolution_counts_by_channel() -> None:
     layer = DropoutLayer(np.arange(2 * 3 * 5 * 5.0).reshape(2, 3, 5, 5), keep=0.5)
     assert layer.inputs == 3
@@ -38,6 +43,7 @@ def test_convolution_counts_by_channel() -> None:
 def test_network_needs_layers() -> None:
     with pytest.raises(InvalidValueError, match="at least one"):
         DropoutNetwork([])
+    assert len(tuple(DropoutNetwork(DropoutLayer([[1.0]])).layers)) == 1  # type: ignore[arg-type]
     with pytest.raises(InvalidTypeError, match=r"layers\[0\] must be a DropoutLayer"):
         DropoutNetwork([np.eye(2)])  # type: ignore[list-item]
 
@@ -64,7 +70,7 @@ def test_draws_say_what_is_too_few() -> None:
         Draws(np.zeros((5, 1)), method="knn")
     with pytest.raises(InvalidValueError, match="method must be 'gaussian' or 'knn'"):
         Draws(np.zeros((9, 1)), method="guess")  # type: ignore[arg-type]
-    with pytest.raises(InvalidValueError, match="k must be at least 1"):
+    with pytest.raises(InvalidValueError, match="k must be a whole number, at least 1"):
         Draws(np.zeros((9, 1)), method="knn", k=0)
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 
-def chart(values: Sequence[float], threshold: float, *, width: int, height: int) -> list[str]:
+def chart(values: Sequence[float], threshold: float, *, width: int, height: int, plain: bool = False) -> list[str]:
     r"""Draw ``values`` on a log scale as rows of text, the threshold as a line.
 
     Each column shows the smallest and the largest value of its share of the steps as a bar of dots.
@@ -14,6 +14,7 @@ def chart(values: Sequence[float], threshold: float, *, width: int, height: int)
         threshold: Where to draw the line.
         width: Columns to use, besides 7 for the axis.
         height: Rows to use.
+        plain: Whether to draw with the characters that every terminal has.
 
     Returns:
         ``height`` lines.
@@ -34,11 +35,13 @@ def chart(values: Sequence[float], threshold: float, *, width: int, height: int)
         return min(height - 1, max(0, round((1.0 - level) * (height - 1))))
 
     grid = [[" "] * width for _ in range(height)]
-    grid[row(floor)] = ["╌"] * width
+    dot, dash, axis = "*-|" if plain else "•╌┤"
+    grid[row(floor)] = [dash] * width
     for column in range(width):
         start, stop = (k * len(values) // width for k in (column, column + 1))
         share = values[start : max(stop, start + 1)]
         for line in range(row(max(share)), row(min(share)) + 1):
-            grid[line][column] = "•"
+            grid[line][column] = dot
     labels = [f"{math.exp(top - span * line / max(1, height - 1)):.2g}" for line in range(height)]
-    return [f"{label:>6} ┤{''.join(line).rstrip()}" for label, line in zip(labels, grid, strict=True)]
+    labels[row(floor)] = f"{threshold:.2g}"
+    return [f"{label:>6} {axis}{''.join(line).rstrip()}" for label, line in zip(labels, grid, strict=True)]

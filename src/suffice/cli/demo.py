@@ -13,7 +13,7 @@ from rich.console import Console
 
 from suffice.cli.live import LiveView
 from suffice.criteria import ErrorStability, Verdict
-from suffice.errors import MissingExtraError
+from suffice.errors import SufficeError
 from suffice.experiments.demo import label_pool
 from suffice.experiments.tasks import Task, demo_task
 from suffice.report.run_figure import RunCurves, draw_run, require_writable_figure
@@ -67,8 +67,10 @@ def demo_command(
     Example: suffice demo --task classification --threshold 0.05
     """
     rule = ErrorStability(threshold, bound=bound.value)
-    figure_problem = _figure_problem(figure)
+    path, problem = figure or _DEFAULT_FIGURE, _figure_problem(figure)
+    # Off a terminal nobody wants lines broken at a width that is not there.
     console = Console(quiet=as_json, highlight=False)
+    console.soft_wrap = not console.is_terminal
     rng = np.random.default_rng(seed)
     job = demo_task(task.value, rng)
     try:
@@ -77,22 +79,31 @@ def demo_command(
         console.print("\nInterrupted. Nothing was written; run [bold]suffice demo[/] to start again.")
         raise typer.Exit(1) from None
     _summarise(console, run)
-    written = None
-    if figure_problem:
-        console.print(f"No figure: {figure_problem}", markup=False)
-    else:
-        written = figure or _DEFAULT_FIGURE
-        draw_run(_curves(run, threshold), written)
-        console.print(f"Figure: {written}", markup=False)
+    if not problem:
+        problem = _drawn(run, threshold, path, asked_for=figure is not None and not as_json)
+    console.print(f"No figure: {problem}" if problem else f"Figure: {path}", markup=False)
     if as_json:
-        typer.echo(json.dumps(_result(run, threshold, written)))
+        typer.echo(json.dumps(_result(run, threshold, None if problem else path)))
+        if problem and figure is not None:
+            raise SufficeError(problem)
+
+
+def _drawn(run: "_Run", threshold: float, path: Path, *, asked_for: bool) -> str:
+    """Draw the figure; return why that failed, if it did and nobody asked for it by name."""
+    try:
+        draw_run(_curves(run, threshold), path)
+    except SufficeError as error:
+        if asked_for:
+            raise
+        return str(error)
+    return ""
 
 
 def _figure_problem(figure: Path | None) -> str:
     """Why no figure can be drawn, if the user did not ask for one by name; if they did, that is an error."""
     try:
         require_writable_figure(figure or _DEFAULT_FIGURE)
-    except MissingExtraError as error:
+    except SufficeError as error:
         if figure is not None:
             raise
         return str(error)
@@ -142,7 +153,7 @@ def _result(run: _Run, threshold: float, figure: Path | None) -> dict[str, objec
         "labels": run.n_labelled[run.last],
         "pool": len(run.task.y_pool),
         "saved": len(run.task.y_pool) - run.n_labelled[run.last],
-        "error_at_stop": run.errors[run.last],
+        "error_at_stop": None if run.stop is None else run.errors[run.last],
         "error_with_all": run.errors[-1],
         "error_name": _ERROR_NAME[run.task.kind],
         "ratio": verdict.value,
@@ -155,14 +166,13 @@ def _result(run: _Run, threshold: float, figure: Path | None) -> dict[str, objec
 
 def _summarise(console: Console, run: _Run) -> None:
     verdict, pool, n = run.verdicts[run.last], len(run.task.y_pool), run.n_labelled[run.last]
-    error, best = run.errors[run.last], run.errors[-1]
-    console.print(f"\n[bold]{verdict}[/]")
+    error, best, name = run.errors[run.last], run.errors[-1], _ERROR_NAME[run.task.kind].capitalize()
     if run.stop is None:
-        console.print(f"The pool of {pool} is used up and the rule has not stopped.")
+        console.print(f"\n[bold]No stop: all {pool} labels are used up, and {verdict.reason}.[/]")
+        console.print(f"{name}: {best:.4g} with all labels.")
     else:
-        console.print(f"Labels saved: {pool - n} of {pool} ({100.0 * (pool - n) / pool:.0f} %).")
-    console.print(
-        f"{_ERROR_NAME[run.task.kind].capitalize()}: {error:.4g} at the stop, {best:.4g} with all labels "
-        f"({100.0 * (error - best) / best:+.1f} %)."
-    )
+        console.print(f"\n[bold]{verdict}[/]")
+        console.print(f"Labels saved: {pool - n} of {pool} ({100.0 * (pool - n) / pool:.0f}\u00a0%).")
+        change = f"{100.0 * (error - best) / best:+.1f}\u00a0%"
+        console.print(f"{name}: {error:.4g} at the stop, {best:.4g} with all labels ({change}).")
     console.print(f"Certificate: {verdict.certificate}")

@@ -31,7 +31,7 @@ class LiveView:
     @property
     def animated(self) -> bool:
         """Whether there is a terminal with somebody before it."""
-        return self._console.is_terminal and not self._console.quiet
+        return self._console.is_terminal and not self._console.is_dumb_terminal and not self._console.quiet
 
     def __enter__(self) -> "LiveView":
         if self._live is not None:
@@ -56,12 +56,15 @@ class LiveView:
         newest = verdicts[-1]
         values = [v.value for v in verdicts if v.value is not None]
         width = max(20, min(64, self._console.width - 16))
-        curve = Text("\n".join(chart(values, self._threshold, width=width, height=9)), style="cyan")
+        plain = not self._console.encoding.lower().startswith("utf")
+        curve = Text("\n".join(chart(values, self._threshold, width=width, height=9, plain=plain)), style="cyan")
         bar = Table.grid(padding=(0, 1))
         bar.add_row(ProgressBar(total=self._pool, completed=newest.n_labelled, width=width - 20), self._count(newest))
         forecast = Text("" if newest.forecast is None else f"{newest.forecast} until it is enough")
         return Panel(
-            Group(bar, forecast, Text("error ratio", style="dim"), curve), title="suffice demo", width=width + 14
+            Group(bar, forecast, Text(f"error ratio, and the threshold {self._threshold:g}", style="dim"), curve),
+            title="suffice demo",
+            width=width + 14,
         )
 
     def _count(self, newest: Verdict) -> str:

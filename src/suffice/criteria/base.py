@@ -47,13 +47,7 @@ class Criterion(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        known = _RULES.get(cls.__name__)
-        if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise InvalidTypeError(
-                f"a stopping rule named {cls.__name__} exists already, in {known.__module__}; a saved rule is found "
-                "again by its name, so give yours another"
-            )
-        _RULES[cls.__name__] = cls
+        _RULES[_saved_name(cls)] = cls
 
     @abstractmethod
     def judge(self, step: Step) -> Verdict:
@@ -78,10 +72,13 @@ class Criterion(ABC):
             hint = (
                 "; give both posteriors to Step.between, or both divergences to Step"
                 if any(name.startswith("kl_") for name in missing)
-                else ""
+                else "; a Step can be subclassed to carry it"
             )
             raise MissingInputError(f"{type(self).__name__} requires {', '.join(missing)} in every Step{hint}")
-        return self.judge(step)
+        verdict: object = self.judge(step)
+        if not isinstance(verdict, Verdict):
+            raise InvalidTypeError(f"{type(self).__name__}.judge must return a Verdict, not {type(verdict).__name__}")
+        return verdict
 
     def needs(self) -> frozenset[str]:
         """Names of the :class:`Step` fields that this rule, with any rules inside it, requires."""
@@ -95,7 +92,7 @@ class Criterion(ABC):
         """Make this rule's verdict; ``value`` and ``threshold`` are None and ``ready`` True unless given."""
         defaults: dict[str, Any] = {"value": None, "threshold": None, "ready": True}
         return Verdict(
-            stop=stop, reason=reason, rule=type(self).__name__, n_labelled=int(step.n_labelled), **(defaults | fields)
+            stop=bool(stop), reason=reason, rule=type(self).__name__, n_labelled=step.n_labelled, **(defaults | fields)
         )
 
     def reset(self) -> None:
@@ -108,7 +105,7 @@ class Criterion(ABC):
     def state_dict(self) -> dict[str, Any]:
         """Return the rule with everything it remembers, as JSON values; :func:`criterion_from_dict` brings it back."""
         return {
-            "rule": type(self).__name__,
+            "rule": _saved_name(type(self)),
             "params": {f.name: _plain(getattr(self, f.name)) for f in self._fields(init=True)},
             "state": {f.name: _plain(getattr(self, f.name)) for f in self._fields(init=False)},
         }
@@ -147,12 +144,14 @@ class Criterion(ABC):
 
     def _inner(self) -> list["Criterion"]:
         values = (getattr(self, spec.name) for spec in self._fields(init=True))
-        return [
-            rule
-            for value in values
-            for rule in (value if isinstance(value, tuple) else (value,))
-            if isinstance(rule, Criterion)
-        ]
+        several = (value if isinstance(value, tuple | list) else (value,) for value in values)
+        return [rule for each in several for rule in each if isinstance(rule, Criterion)]
+
+
+def _saved_name(rule: type[Criterion]) -> str:
+    """The name by which a saved rule is found again: bare for those of suffice, with the module for all others."""
+    own = rule.__module__.startswith("suffice.criteria")
+    return rule.__name__ if own else f"{rule.__module__}.{rule.__qualname__}"
 
 
 def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
@@ -183,13 +182,13 @@ def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
         )
     try:
         rule = _RULES[name](**{key: _revived(value) for key, value in params.items()})
-    except TypeError as error:
+    except (TypeError, AttributeError) as error:
         raise InvalidValueError(f"the saved parameters do not fit {name}: {error}") from None
     expected = {spec.name for spec in rule._fields(init=False)}
-    if set(kept) != expected:
-        raise InvalidValueError(f"the saved state of {name} has {sorted(kept)}; it should have {sorted(expected)}")
+    if not isinstance(kept, Mapping) or set(kept) != expected:
+        raise InvalidValueError(f"the saved state of {name} is {kept!r}; it should hold {sorted(expected)}")
     for key, value in kept.items():
-        setattr(rule, key, copy.deepcopy(value))
+        setattr(rule, key, _revived(value))
     return rule
 
 
@@ -200,9 +199,16 @@ def _plain(value: Any) -> Any:
 
 
 def _revived(value: Any) -> Any:
-    if isinstance(value, Mapping) and "rule" in value:
+    """Undo :func:`_plain`: saved rules become rules, a list of nothing but saved rules a tuple of rules."""
+    if _is_saved_rule(value):
         return criterion_from_dict(value)
-    return tuple(_revived(v) for v in value) if isinstance(value, list) else value
+    if isinstance(value, list) and value and all(map(_is_saved_rule, value)):
+        return tuple(map(criterion_from_dict, value))
+    return copy.deepcopy(value)
+
+
+def _is_saved_rule(value: Any) -> bool:
+    return isinstance(value, Mapping) and set(value) == {"rule", "params", "state"}
 
 
 def _default(spec: "dataclasses.Field[Any]") -> Any:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from suffice.criteria.base import Criterion
 from suffice.criteria.outlook import Known
+from suffice.criteria.parameters import whole
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
-from suffice.errors import InvalidValueError
 
 
 @dataclass
@@ -27,8 +27,7 @@ class Budget(Criterion):
     labels: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.labels, int) or isinstance(self.labels, bool) or self.labels < 1:
-            raise InvalidValueError(f"labels must be a whole number, at least 1, not {self.labels!r}")
+        self.labels = whole(self.labels, "labels", least=1)
 
     def judge(self, step: Step) -> Verdict:
         """Compare the count with the budget."""
@@ -40,5 +39,5 @@ class Budget(Criterion):
             value=float(step.n_labelled),
             threshold=float(self.labels),
             reason=f"{bought}, and the budget is {self.labels}",
-            outlook=Known(self.labels - int(step.n_labelled)),
+            outlook=Known(self.labels - step.n_labelled),
         )

@@ -5,15 +5,16 @@ from typing import Any
 
 from suffice.criteria.base import Criterion
 from suffice.criteria.outlook import First, Known, Last
+from suffice.criteria.parameters import whole
 from suffice.criteria.step import Step
-from suffice.criteria.verdict import Verdict
+from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError
 
 
 def _own(rules: tuple[Criterion, ...], flatten: type[Criterion]) -> tuple[Criterion, ...]:
     """Copies of ``rules``, those that are themselves a ``flatten`` replaced by their parts."""
-    if not rules:
-        raise InvalidValueError(f"{flatten.__name__} needs at least one rule")
+    if not isinstance(rules, tuple | list) or not rules:
+        raise InvalidValueError(f"{flatten.__name__} needs a tuple of at least one rule, not {rules!r}")
     own: list[Criterion] = []
     for rule in rules:
         _require_rule(rule)
@@ -42,14 +43,14 @@ class AllOf(Criterion):
     rules: tuple[Criterion, ...]
 
     def __post_init__(self) -> None:
-        self.rules = _own(tuple(self.rules), AllOf)
+        self.rules = _own(self.rules, AllOf)
 
     def judge(self, step: Step) -> Verdict:
         """Ask every rule; all must say stop."""
         parts = tuple(rule.observe(step) for rule in self.rules)
         waiting = [part for part in parts if not part.stop]
         reason = "; and ".join(p.reason for p in parts) if not waiting else "; ".join(p.reason for p in waiting)
-        certificate = next((p.certificate for p in parts if p.certificate is not None), None)
+        certificate = Certificate.best(parts)
         ready = all(part.ready for part in parts)
         outlook = Last(tuple(part.outlook for part in waiting))
         return self.verdict(
@@ -73,14 +74,14 @@ class AnyOf(Criterion):
     rules: tuple[Criterion, ...]
 
     def __post_init__(self) -> None:
-        self.rules = _own(tuple(self.rules), AnyOf)
+        self.rules = _own(self.rules, AnyOf)
 
     def judge(self, step: Step) -> Verdict:
         """Ask every rule; one that says stop is enough."""
         parts = tuple(rule.observe(step) for rule in self.rules)
         stopping = [part for part in parts if part.stop]
         reason = "; ".join(part.reason for part in stopping or parts)
-        certificate = next((p.certificate for p in stopping or parts if p.certificate is not None), None)
+        certificate = Certificate.best(parts)
         ready = any(part.ready for part in parts)
         outlook = First(tuple(part.outlook for part in parts))
         return self.verdict(
@@ -109,9 +110,7 @@ class Patience(Criterion):
 
     def __post_init__(self) -> None:
         _require_rule(self.rule)
-        if not isinstance(self.k, int) or self.k < 1:
-            raise InvalidValueError(f"patience must be a whole number of steps, at least 1, not {self.k!r}")
-        self.rule = self.rule.copy()
+        self.rule, self.k = self.rule.copy(), whole(self.k, "patience", least=1)
 
     def judge(self, step: Step) -> Verdict:
         """Ask the rule and count."""
@@ -119,7 +118,8 @@ class Patience(Criterion):
         self.in_a_row = self.in_a_row + 1 if part.stop else 0
         count = f"{part.reason} ({self.in_a_row} of {self.k} steps in a row)"
         reason = count if part.stop and self.k > 1 else part.reason
-        outlook = Known(self.k - self.in_a_row) if part.stop else part.outlook
+        # How long a noisy value stays under its threshold is not what a forecast of the first time tells.
+        outlook = part.outlook if self.k == 1 else None
         return _passed_on(self, step, part, stop=self.in_a_row >= self.k, reason=reason, outlook=outlook)
 
 
@@ -143,16 +143,14 @@ class After(Criterion):
 
     def __post_init__(self) -> None:
         _require_rule(self.rule)
-        if not isinstance(self.n, int) or self.n < 0:
-            raise InvalidValueError(f"after must be a whole number of labels, at least 0, not {self.n!r}")
-        self.rule = self.rule.copy()
+        self.rule, self.n = self.rule.copy(), whole(self.n, "after", least=0)
 
     def judge(self, step: Step) -> Verdict:
         """Ask the rule; hold its stop back while there are too few labels."""
         part = self.rule.observe(step)
         early = part.stop and step.n_labelled < self.n
         reason = f"{part.reason}, but at least {self.n} labels are wanted" if early else part.reason
-        waits = () if step.n_labelled >= self.n else (Known(self.n - int(step.n_labelled)),)
+        waits = () if step.n_labelled >= self.n else (Known(self.n - step.n_labelled),)
         outlook = Last(waits if part.stop else (part.outlook, *waits))
         return _passed_on(self, step, part, stop=part.stop and not early, reason=reason, outlook=outlook)
 

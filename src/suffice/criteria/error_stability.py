@@ -1,17 +1,30 @@
-"""The rule of the paper: stop when one more label can hardly change the expected error any more."""
+"""The rule of the paper: stop when a label has changed the expected error hardly at all."""
 
-import math
+import sys
 from dataclasses import KW_ONLY, dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
 from suffice.bounds import risk_gap, threshold, total_variation
 from suffice.criteria.base import Criterion
 from suffice.criteria.outlook import Curve
+from suffice.criteria.parameters import real, whole
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidValueError
+
+# A change of the bound below this is the rounding of two posteriors that are equal: KL of about 1e-15.
+_NEGLIGIBLE: Final = 1e-7
+_SAYS_NOTHING: Final = "Nothing yet: the bound on the last step's change is wider than the loss range."
+_ASSUMPTION: Final = (
+    "the loss is bounded and the posteriors are the model's own; nothing is assumed on how examples were chosen. "
+    "(That the next step changes no more than the last did is an extrapolation.)"
+)
+_ASSUMPTION_OF_THEOREM_2: Final = (
+    " For the second sentence: expected errors are a supermartingale, and the size of a label's change is known before "
+    "the label (Theorem 2)."
+)
 
 
 @dataclass
@@ -23,9 +36,9 @@ class ErrorStability(Criterion):
         \gamma = \min(r_1, \dots, r_m), \\
         &\text{stop at the first } t > m \text{ with } \lambda_t \le \lambda.
 
-    During the first ``m`` steps the ratio is 1 and the rule is not ready. A step that changed nothing at all
-    (:math:`r_t = 0`, for example a label for a point that is known exactly) is left out of the minimum: the paper's
-    ratio would be infinite ever after.
+    During the first ``m`` steps the ratio is 1 and the rule is not ready. A step that changed nothing beyond rounding
+    (:math:`r_t < 10^{-7}`, for example a label for a point that is known exactly) is left out of the minimum: the
+    paper's ratio would be huge or infinite ever after.
 
     Args:
         threshold: ``lambda``, from 0 to 1: the share of the early change at which to stop. With ``relative=False`` the
@@ -50,7 +63,7 @@ class ErrorStability(Criterion):
         >>> print(verdict)
         Stop at 14 labels: the error ratio 0.0279 is at most the threshold 0.05.
         >>> print(verdict.certificate.statement)
-        The last label changed the expected error by at most 0.0568 of the loss range.
+        The last step changed the expected error by at most 0.0568 of the loss range.
     """
 
     threshold: float = 0.05
@@ -67,18 +80,23 @@ class ErrorStability(Criterion):
     requires: ClassVar[frozenset[str]] = frozenset({"kl_new_old", "kl_old_new"})
 
     def __post_init__(self) -> None:
-        if not _is_number(self.threshold) or not 0.0 <= self.threshold <= 1.0:
+        self.threshold = real(self.threshold, "threshold")
+        if not 0.0 <= self.threshold <= 1.0:
             raise InvalidValueError(f"threshold must be a number from 0 to 1, not {self.threshold!r}")
-        if not isinstance(self.calibration, int) or isinstance(self.calibration, bool) or self.calibration < 1:
-            raise InvalidValueError(
-                f"calibration must be a whole number of steps, at least 1, not {self.calibration!r}"
-            )
+        self.calibration = whole(self.calibration, "calibration", least=1)
         if self.bound not in ("paper", "tight"):
             raise InvalidValueError(f"bound must be 'paper' or 'tight', not {self.bound!r}")
-        if self.delta is not None and not 0.0 < self.delta < 1.0:
-            raise InvalidValueError(f"delta must be between 0 and 1, not {self.delta!r}")
-        if self.delta is not None and not self.relative:
-            raise InvalidValueError("delta belongs to Theorem 2, which is about the ratio; use it with relative=True")
+        if not isinstance(self.relative, bool | np.bool_):
+            raise InvalidValueError(f"relative must be True or False, not {self.relative!r}")
+        self.relative = bool(self.relative)
+        if self.delta is not None:
+            self.delta = real(self.delta, "delta")
+            if not 0.0 < self.delta < 1.0:
+                raise InvalidValueError(f"delta must be between 0 and 1, not {self.delta!r}")
+            if not self.relative:
+                raise InvalidValueError(
+                    "delta belongs to Theorem 2, which is about the ratio; use it with relative=True"
+                )
 
     @classmethod
     def from_confidence(
@@ -101,13 +119,13 @@ class ErrorStability(Criterion):
             >>> round(ErrorStability.from_confidence(eta=0.05, delta=0.05).threshold, 6)
             0.036816
         """
-        return cls(min(threshold(eta, delta), 1.0), calibration=calibration, bound=bound, delta=delta)
+        return cls(min(float(threshold(eta, delta)), 1.0), calibration=calibration, bound=bound, delta=delta)
 
     @classmethod
     def from_cost(
         cls, label_cost: float, error_cost: float, *, bound: Literal["paper", "tight"] = "paper"
     ) -> "ErrorStability":
-        r"""Return the rule that stops when a label costs more than the change of error it can still make.
+        r"""Return the rule that stops when a label costs more than the change of error that the last one can have made.
 
         With label cost :math:`\kappa` the paper's threshold is :math:`\lambda = \kappa / ((b - a) \gamma)`. The ratio
         has the same :math:`\gamma` below it, so the rule compares :math:`r_t` itself with :math:`\kappa / (b - a)`.
@@ -127,21 +145,25 @@ class ErrorStability(Criterion):
             >>> ErrorStability.from_cost(label_cost=0.5, error_cost=1000.0).threshold
             0.0005
         """
-        for name, cost in (("label_cost", label_cost), ("error_cost", error_cost)):
-            if not _is_number(cost) or not (math.isfinite(cost) and cost > 0.0):
-                raise InvalidValueError(f"{name} must be a finite amount above 0, not {cost!r}")
-        return cls(min(label_cost / error_cost, 1.0), bound=bound, relative=False)
+        costs = real(label_cost, "label_cost"), real(error_cost, "error_cost")
+        for name, cost in zip(("label_cost", "error_cost"), costs, strict=True):
+            if not cost > 0.0:
+                raise InvalidValueError(f"{name} must be above 0, not {cost!r}")
+        return cls(min(costs[0] / costs[1], 1.0), bound=bound, relative=False)
 
     def judge(self, step: Step) -> Verdict:
         """Bound this step's change, put it in proportion, compare."""
         change = self._change(step)
         self.steps += 1
+        calibrated = self.steps > self.calibration and self.gamma is not None
+        if not calibrated and change > _NEGLIGIBLE:
+            self.gamma = change if self.gamma is None else min(self.gamma, change)
         certificate = self._certificate(change, step)
         if not self.relative:
             return self._decided(step, change, certificate)
-        if self.steps <= self.calibration or self.gamma is None:
-            return self._calibrating(step, change, certificate)
-        return self._decided(step, change / self.gamma, certificate)
+        if not calibrated or self.gamma is None:
+            return self._calibrating(step, certificate)
+        return self._decided(step, min(change / self.gamma, sys.float_info.max), certificate)
 
     def _change(self, step: Step) -> float:
         assert step.kl_new_old is not None  # both are required, so observe has checked
@@ -150,9 +172,7 @@ class ErrorStability(Criterion):
             return total_variation(step.kl_new_old, step.kl_old_new)
         return risk_gap(step.kl_new_old) + risk_gap(step.kl_old_new)
 
-    def _calibrating(self, step: Step, change: float, certificate: Certificate) -> Verdict:
-        if change > 0.0:
-            self.gamma = change if self.gamma is None else min(self.gamma, change)
+    def _calibrating(self, step: Step, certificate: Certificate) -> Verdict:
         if self.steps < self.calibration:
             reason = f"step {self.steps} of the {self.calibration} that set the scale of the error ratio"
         elif self.gamma is None:
@@ -170,8 +190,9 @@ class ErrorStability(Criterion):
         )
 
     def _decided(self, step: Step, value: float, certificate: Certificate) -> Verdict:
-        if not self.n_labelled or step.n_labelled > self.n_labelled[-1]:
-            self.n_labelled.append(int(step.n_labelled))
+        # The forecast is a curve over the labels, so a step that bought none adds nothing to it.
+        if step.n_labelled > (self.n_labelled[-1] if self.n_labelled else 0):
+            self.n_labelled.append(step.n_labelled)
             self.values.append(value)
         stop = value <= self.threshold
         name = "error ratio" if self.relative else "certified change of error"
@@ -187,32 +208,22 @@ class ErrorStability(Criterion):
         )
 
     def _certificate(self, change: float, step: Step) -> Certificate:
+        bounded = f"changed the expected error by at most {change:.3g} of the loss range."
         if step.estimated:
             return Certificate(
-                statement=f"Nothing is guaranteed: the divergences are estimates ({step.estimated}).",
-                assumption="If they were exact, the last label changed the expected error by at most "
-                f"{change:.3g} of the loss range.",
+                statement=f"Nothing is guaranteed: {step.estimated}.",
+                assumption=f"if the divergences were exact bounds, the last step {bounded}",
             )
-        statement = (
-            f"The last label changed the expected error by at most {change:.3g} of the loss range."
-            if change < 1.0
-            else "Nothing yet: the bound on the last label's change is wider than the loss range."
-        )
-        assumption = (
-            "the loss is bounded and the posteriors are the model's own; nothing is assumed on how examples were "
-        )
-        assumption += "chosen. (That the next label changes no more than the last did is an extrapolation.)"
+        statement = f"The last step {bounded}" if change < 1.0 else _SAYS_NOTHING
+        assumption = _ASSUMPTION
         if self.delta is not None and self.gamma is not None:
-            eta = self.threshold / threshold(0.5, self.delta) * 0.5
+            # The change lies in an interval of width r_t for the paper's bound and twice the total variation.
             scale = self.gamma if self.bound == "paper" else 2.0 * self.gamma
-            statement += (
-                f" At a stop, the expected error is within {scale * eta:.3g} of the loss range of its conditional "
-                f"expectation with probability at least {1.0 - self.delta:g}."
-            )
-            assumption += " For the second sentence: expected errors are a supermartingale, and the size of a label's "
-            assumption += "change is known before the label (Theorem 2)."
+            within = scale * self.threshold / threshold(0.5, self.delta) * 0.5
+            if within < 1.0:
+                statement += (
+                    f" At a stop the expected error is within {within:.3g} of the loss range of its conditional "
+                    f"expectation, with probability at least 1 - {self.delta:g}."
+                )
+                assumption += _ASSUMPTION_OF_THEOREM_2
         return Certificate(statement, assumption, change=min(change, 1.0))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.floating) and not isinstance(value, bool)

@@ -1,5 +1,6 @@
 """Where a rule is heading: the number of labels still to buy, worked out only when somebody asks."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,7 +31,7 @@ class Known:
         return Forecast(labels=self.labels, low=self.labels, high=self.labels, coverage=1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Curve:
     """A falling curve and the threshold it has to cross, as a view on lists that only ever grow.
 
@@ -51,16 +52,6 @@ class Curve:
         counts, values = (np.array(series[: self.length]) for series in (self.n_labelled, self.values))
         return labels_left(counts, values, self.threshold)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Curve):
-            return NotImplemented
-        return self._content() == other._content()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def _content(self) -> tuple[list[int], list[float], float]:
-        return self.n_labelled[: self.length], self.values[: self.length], self.threshold
-
 
 @dataclass(frozen=True)
 class First:
@@ -73,9 +64,8 @@ class First:
     outlooks: tuple[Outlook | None, ...]
 
     def forecast(self) -> Forecast | None:
-        """Return the nearest forecast among those that can be told."""
-        known = [f for f in _forecasts(self.outlooks) if f is not None]
-        return min(known, key=lambda f: f.labels, default=None)
+        """The least of those that can be told, number by number: another rule can only make it sooner."""
+        return _each(min, [f for f in _forecasts(self.outlooks) if f is not None])
 
 
 @dataclass(frozen=True)
@@ -89,11 +79,18 @@ class Last:
     outlooks: tuple[Outlook | None, ...]
 
     def forecast(self) -> Forecast | None:
-        """Return the farthest forecast, or None if any cannot be told."""
+        """The greatest, number by number, or None if any cannot be told."""
         forecasts = _forecasts(self.outlooks)
         known = [f for f in forecasts if f is not None]
-        return max(known, key=lambda f: f.labels) if known and len(known) == len(forecasts) else None
+        return _each(max, known) if len(known) == len(forecasts) else None
 
 
 def _forecasts(outlooks: tuple[Outlook | None, ...]) -> list[Forecast | None]:
     return [None if outlook is None else outlook.forecast() for outlook in outlooks]
+
+
+def _each(choose: Callable[[Iterable[int]], int], forecasts: list[Forecast]) -> Forecast | None:
+    if not forecasts:
+        return None
+    labels, low, high = (choose(getattr(f, name) for f in forecasts) for name in ("labels", "low", "high"))
+    return Forecast(labels=labels, low=low, high=high, coverage=min(f.coverage for f in forecasts))

@@ -2,17 +2,18 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from suffice.bounds import nonnegative
+from suffice.criteria.parameters import whole
 from suffice.divergence import Divergence, kl
-from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.errors import InvalidTypeError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """One step of a labelling loop, after its label (or batch of labels) has been learned from.
 
-    Each rule names the fields it ``requires``; a loop provides those and leaves the others out.
+    Each rule names the fields it ``requires``; a loop provides those and leaves the others out. A rule of your own that
+    needs another number takes it from a subclass: a frozen dataclass with one more field.
 
     Args:
         n_labelled: Number of labels bought so far, the initial ones included.
@@ -22,7 +23,8 @@ class Step:
             certificate built on an estimate says that it guarantees nothing.
 
     Raises:
-        InvalidValueError: ``n_labelled`` is not a whole number of at least 0.
+        InvalidValueError: ``n_labelled`` is not a whole number of at least 0, or a divergence is negative or NaN.
+        InfiniteDivergenceError: A divergence is infinite.
 
     Examples:
         >>> Step(n_labelled=31, kl_new_old=0.021, kl_old_new=0.024).n_labelled
@@ -35,14 +37,13 @@ class Step:
     estimated: str = ""
 
     def __post_init__(self) -> None:
-        count: object = self.n_labelled
-        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
-            raise InvalidValueError(f"n_labelled must be a whole number of labels, at least 0, not {count!r}")
-        divergences = (self.kl_new_old, self.kl_old_new)
+        object.__setattr__(self, "n_labelled", whole(self.n_labelled, "n_labelled", least=0))
         if not self.estimated:
-            object.__setattr__(self, "estimated", _how_estimated(divergences))
-        for name, value in zip(("kl_new_old", "kl_old_new"), divergences, strict=True):
-            object.__setattr__(self, name, _plain_float(value, name))
+            object.__setattr__(self, "estimated", _how_estimated((self.kl_new_old, self.kl_old_new)))
+        for name in ("kl_new_old", "kl_old_new"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _divergence(value, name))
 
     @classmethod
     def between(cls, old: object, new: object, *, n_labelled: int) -> "Step":
@@ -68,8 +69,9 @@ def _how_estimated(divergences: tuple[float | None, ...]) -> str:
     return "; ".join(sorted({d.how for d in divergences if isinstance(d, Divergence) and d.kind == "estimate"}))
 
 
-def _plain_float(value: float | None, name: str) -> float | None:
-    try:
-        return None if value is None else float(value)
-    except (TypeError, ValueError):
-        raise InvalidTypeError(f"{name} must be a number, not {value!r}") from None
+def _divergence(value: float, name: str) -> float:
+    """Return a divergence as a float, with rounding below 0 taken for 0, or say by its name what is wrong with it."""
+    clean = nonnegative(value, name)
+    if clean.ndim:
+        raise InvalidTypeError(f"{name} must be one number, not an array of shape {clean.shape}")
+    return float(clean)

@@ -1,5 +1,7 @@
 """What a stopping rule answers: the decision, the two numbers compared, why, and what is guaranteed."""
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,13 +19,19 @@ class Certificate:
         change: The certified change of the expected error as a share of the loss range, where there is one.
 
     Examples:
-        >>> print(Certificate("The last label changed nothing.", "A bounded loss."))
-        The last label changed nothing. Assumption: A bounded loss.
+        >>> print(Certificate("The last step changed nothing.", "A bounded loss."))
+        The last step changed nothing. Assumption: A bounded loss.
     """
 
     statement: str
     assumption: str
     change: float | None = None
+
+    @staticmethod
+    def best(verdicts: "Iterable[Verdict]") -> "Certificate | None":
+        """The certificate of the least change among those that several verdicts carry."""
+        carried = [v.certificate for v in verdicts if v.certificate is not None]
+        return min(carried, key=lambda c: math.inf if c.change is None else c.change, default=None)
 
     def __str__(self) -> str:
         return f"{self.statement} Assumption: {self.assumption}"
@@ -60,7 +68,7 @@ class Verdict:
     n_labelled: int
     certificate: Certificate | None = None
     parts: "tuple[Verdict, ...]" = ()
-    outlook: Outlook | None = field(default=None, repr=False)
+    outlook: Outlook | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def forecast(self) -> Forecast | None:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice.bounds import ROUNDING
-from suffice.errors import InvalidValueError
-from suffice.linalg import cholesky, solve_lower
+from suffice.errors import InfiniteDivergenceError, InvalidValueError
+from suffice.linalg import cholesky, solve_lower, symmetric
 from suffice.posteriors.arrays import frozen
 from suffice.special import Floats, log1p_gap
 
@@ -58,12 +58,21 @@ def one_observation(latent_variance: ArrayLike, residual: ArrayLike, noise: Arra
     # A latent variance is a difference of larger numbers, so rounding may take it slightly below 0.
     if (s < -ROUNDING * variance).any():
         raise InvalidValueError(f"latent_variance is a variance, at least 0; the smallest is {float(s.min())!r}")
-    u, squared = np.maximum(s, 0.0) / variance, e / variance * e
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _pair(np.maximum(s, 0.0) / variance, e / variance * e)
+
+
+def _pair(u: Floats, squared: Floats) -> KLPair:
+    """Both divergences from the latent variance and the squared residual, in units of the noise."""
     shrink = u / (1.0 + u)
     # log(1+u) - u/(1+u) = x - log(1+x) with x = -u/(1+u): where u is small nothing may be subtracted.
     small = log1p_gap(-np.minimum(shrink, 0.5))
     old_new = 0.5 * (log1p_gap(u) + shrink * squared)
     new_old = 0.5 * (np.where(u < 1.0, small, np.log1p(u) - shrink) + shrink / (1.0 + u) * squared)
+    if not (np.isfinite(new_old).all() and np.isfinite(old_new).all()):
+        raise InfiniteDivergenceError(
+            "latent_variance or residual is so large beside noise that the divergence overflows"
+        )
     return KLPair(new_old, old_new)
 
 
@@ -100,7 +109,7 @@ def batch(covariance: ArrayLike, residual: ArrayLike, noise: ArrayLike) -> KLPai
             "(q, q), (q,) and one number or (q,)"
         )
     scale = 1.0 / np.sqrt(np.broadcast_to(variance, e.shape))
-    u, vectors = np.linalg.eigh(scale[:, None] * (S + S.T) / 2.0 * scale)
+    u, vectors = np.linalg.eigh(scale[:, None] * symmetric(S, "covariance") * scale)
     if len(u) and u[0] < -ROUNDING * max(1.0, u[-1]):
         raise InvalidValueError(f"covariance has a negative eigenvalue, {u[0]:.3g} relative to the noise")
     pair = one_observation(np.maximum(u, 0.0), vectors.T @ (scale * e), 1.0)
@@ -137,11 +146,15 @@ def history(covariance: ArrayLike, y: ArrayLike, noise: ArrayLike) -> KLPair:
     if K.shape != (len(targets), len(targets)) or variance.shape not in {(), targets.shape}:
         raise InvalidValueError(f"covariance has shape {K.shape}, y {targets.shape} and noise {variance.shape}")
     _require_noise(variance)
-    lower = cholesky(K + np.diag(np.broadcast_to(variance, targets.shape)), "covariance plus noise")
-    pivots = np.diag(lower)
-    # For a point that the earlier ones determine, rounding may take the latent variance below 0.
-    latent = np.maximum(pivots**2 - variance, 0.0)
-    return one_observation(latent, solve_lower(lower, targets) * pivots, variance)
+    if not len(targets):
+        return KLPair(np.zeros(0), np.zeros(0))
+    noisy = symmetric(K, "covariance") + np.diag(np.broadcast_to(variance, targets.shape))
+    lower = cholesky(noisy, "covariance plus noise")
+    pivots, prior = np.diag(lower), np.diag(K)
+    # The same number by two roads: less of it cancels on the side of the smaller of prior variance and noise.
+    latent = np.where(prior < variance, prior - (np.tril(lower, -1) ** 2).sum(axis=1), pivots**2 - variance)
+    # For a point that the earlier ones determine, rounding may take it below 0.
+    return one_observation(np.maximum(latent, 0.0), solve_lower(lower, targets) * pivots, variance)
 
 
 def _require_noise(variance: Floats) -> None:

@@ -21,8 +21,8 @@ def gaussian_kl(p: Gaussian, q: Gaussian) -> float:
     .. math:: 2\,\mathrm{KL}[p\|q] = \sum_i \{T_{ii}^2 - 1 - \log T_{ii}^2\} + \sum_{i \ne j} T_{ij}^2
               + \|S_q^{-1/2}(m_p - m_q)\|^2
 
-    Every term is non-negative, so nothing cancels; and ``T - I`` is formed from the difference of the factors, so two
-    posteriors that are nearly equal keep all their digits and equal ones give exactly 0.
+    Every term is non-negative, so nothing cancels; and ``T - I`` is formed from the difference of the factors, so
+    nearly equal posteriors lose no more digits than their factors were rounded by, and equal ones give exactly 0.
 
     Reference: [IshibashiHino2021] section 5.2, the Gaussian KL (whose ``log`` of a matrix is a log determinant).
     """
@@ -69,6 +69,10 @@ def process_kl(p: GaussianProcess, q: GaussianProcess) -> float:
 
     Reference: [IshibashiHino2021] appendix B, Lemma 3.
     """
+    if p.X.shape[1] != q.X.shape[1]:
+        raise InvalidValueError(
+            f"the two Gaussian processes have {p.X.shape[1]} and {q.X.shape[1]} inputs; they must match"
+        )
     if not p.shares_prior(q):
         raise InvalidValueError(
             "the two Gaussian processes have different priors (kernel or scaling of y), which makes their KL infinite. "
@@ -161,9 +165,10 @@ def _layer_bound(p: DropoutLayer, q: DropoutLayer, number: int) -> float:
             f"layer {number}: KL is infinite, because keep is {p.keep} in the first network and {q.keep} in the "
             "second; use the same keep in both"
         )
-    moved = p.keep * ((p.weight - q.weight) ** 2).sum() + ((p.bias - q.bias) ** 2).sum()
+    weights, biases = (((a - b) / q.sigma) ** 2 for a, b in ((p.weight, q.weight), (p.bias, q.bias)))
+    moved = p.keep * weights.sum() + biases.sum()
     spread = float(variance_gap(p.sigma, q.sigma))
-    return float(moved / (2.0 * q.sigma**2) + units + 0.5 * (p.weight.size + p.bias.size) * spread)
+    return float(0.5 * moved + units + 0.5 * (p.weight.size + p.bias.size) * spread)
 
 
 @register_kl(Draws, Draws, kind="estimate")

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any, Final, Literal, TypeVar
 
 from suffice.bounds import nonnegative
-from suffice.errors import InvalidTypeError
-from suffice.posteriors import as_posterior
+from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.posteriors import as_posterior, caveat
 
 Kind = Literal["exact", "bound", "estimate"]
 Function = TypeVar("Function", bound=Callable[[Any, Any], float])
@@ -17,6 +17,7 @@ class Divergence(float):
     Attributes:
         kind: ``"exact"``, ``"bound"`` (never below the truth) or ``"estimate"`` (either side of it).
         how: The method, in words.
+        terms: Size of the terms it was summed from: down to ``-1e-9 * terms`` a negative value is rounding.
 
     Examples:
         >>> d = Divergence(0.25, kind="estimate", how="a Gaussian fit to 400 and 400 draws")
@@ -26,20 +27,34 @@ class Divergence(float):
 
     kind: Kind
     how: str
+    terms: float
 
-    def __new__(cls, value: float, *, kind: Kind, how: str) -> "Divergence":
-        """Make the float and attach the two attributes."""
+    def __new__(cls, value: float, *, kind: Kind, how: str, terms: float = 1.0) -> "Divergence":
+        """Make the float and attach the attributes."""
         self = super().__new__(cls, value)
-        self.kind, self.how = kind, how
+        self.kind, self.how, self.terms = _checked_kind(kind), how, terms
         return self
 
-    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, str]]:
-        return (float(self),), {"kind": self.kind, "how": self.how}
+    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
+        return (float(self),), {"kind": self.kind, "how": self.how, "terms": self.terms}
+
+    def __add__(self, other: float) -> float:
+        """A sum with another divergence is no surer than the less sure of the two; any other sum is a float."""
+        if not isinstance(other, Divergence):
+            return float(self) + other
+        kind = max(self.kind, other.kind, key=_KINDS.index)
+        how = "; ".join(dict.fromkeys((self.how, other.how)))
+        return Divergence(float(self) + float(other), kind=kind, how=how, terms=self.terms + other.terms)
+
+    def __radd__(self, other: float) -> float:
+        # sum() starts from 0, which must not lose what is remembered.
+        return self if other == 0 else other + float(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Divergence":
         return self
 
 
+_KINDS: Final = ("exact", "bound", "estimate")
 _REGISTRY: Final[dict[tuple[type, type], tuple[Callable[[Any, Any], float], Kind]]] = {}
 
 
@@ -65,12 +80,22 @@ def register_kl(p_type: type, q_type: type, *, kind: Kind = "exact") -> Callable
         >>> round(kl(Coin(0.5), Coin(0.25)), 6)
         0.143841
     """
+    for name, given in (("p_type", p_type), ("q_type", q_type)):
+        if not isinstance(given, type):
+            raise InvalidTypeError(f"{name} must be a class, not {given!r}")
+    _checked_kind(kind)
 
     def register(function: Function) -> Function:
         _REGISTRY[p_type, q_type] = (function, kind)
         return function
 
     return register
+
+
+def _checked_kind(kind: Kind) -> Kind:
+    if kind not in _KINDS:
+        raise InvalidValueError(f"kind must be one of {', '.join(map(repr, _KINDS))}, not {kind!r}")
+    return kind
 
 
 def known_pairs() -> list[str]:
@@ -101,7 +126,7 @@ def kl(p: object, q: object) -> Divergence:
         >>> kl(Gaussian(0.0, 1.0), Gaussian(1.0, 1.0))
         0.5
     """
-    found = _find(type(p), type(q))
+    found, doubts = _find(type(p), type(q)), [doubt for doubt in (caveat(p), caveat(q)) if doubt]
     if found is None:
         p, q = as_posterior(p), as_posterior(q)
         found = _find(type(p), type(q)) or _torch_pair(p, q)
@@ -112,11 +137,18 @@ def kl(p: object, q: object) -> Divergence:
             "GaussianProcessRegressor. Add yours with suffice.register_kl"
         )
     function, kind = found
-    value = function(p, q)
-    how = value.how if isinstance(value, Divergence) else f"{kind}, {type(p).__name__} || {type(q).__name__}"
-    kind = value.kind if isinstance(value, Divergence) else kind
-    name = f"KL[{type(p).__name__} || {type(q).__name__}]"
-    return Divergence(float(nonnegative(value, name)), kind=kind, how=how)
+    value, name = function(p, q), f"{type(p).__name__} || {type(q).__name__}"
+    if not isinstance(value, Divergence):
+        value = Divergence(_number(value, name), kind=kind, how=f"{kind}, {name}")
+    kind, how = ("estimate", doubts[0]) if doubts else (value.kind, value.how)
+    return Divergence(float(nonnegative(value, f"KL[{name}]", terms=value.terms)), kind=kind, how=how)
+
+
+def _number(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidTypeError(f"the function registered for {name} must return one number, not {value!r}") from None
 
 
 def _find(p_type: type, q_type: type) -> tuple[Callable[[Any, Any], float], Kind] | None:

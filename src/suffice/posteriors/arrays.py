@@ -1,4 +1,8 @@
-"""Arrays as parts of a value object: copied, finite, never written to again."""
+"""Arrays and numbers as parts of a value object: checked, copied, never written to again."""
+
+import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -7,13 +11,24 @@ from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.special import Floats
 
 
-def frozen(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
+class Value:
+    """Base of value objects that hold arrays: the arrays stay read-only after copying and unpickling."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for part in state.values():
+            if isinstance(part, np.ndarray):
+                part.flags.writeable = False
+        self.__dict__.update(state)
+
+
+def frozen(value: ArrayLike, name: str, *, ndim: int | None = None, promote: bool = False) -> Floats:
     """Return a read-only float64 copy of ``value``, or say what is wrong with it.
 
     Args:
-        value: Anything numpy can turn into numbers.
+        value: Anything numpy can turn into numbers; a torch tensor is detached first.
         name: What to call it in an error.
         ndim: Number of dimensions it must have; any number if left out.
+        promote: Whether fewer dimensions than ``ndim`` are filled up with axes of length 1.
 
     Raises:
         InvalidTypeError: ``value`` is not numeric.
@@ -23,10 +38,16 @@ def frozen(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
         >>> frozen([1, 2], "mean", ndim=1)
         array([1., 2.])
     """
+    plain: Any = value.detach().cpu().numpy() if hasattr(value, "detach") else value
     try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidTypeError(f"{name} must be an array of numbers, not {type(value).__name__}") from None
+        given = np.asarray(plain)
+        if np.iscomplexobj(given):
+            raise TypeError
+        array = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidTypeError(f"{name} must be an array of real numbers, not {type(value).__name__}") from None
+    if promote and ndim is not None:
+        array = array.reshape((1,) * (ndim - array.ndim) + array.shape)
     if ndim is not None and array.ndim != ndim:
         raise InvalidValueError(f"{name} must have {ndim} dimension(s), but its shape is {array.shape}")
     bad = np.argwhere(~np.isfinite(array))
@@ -37,17 +58,26 @@ def frozen(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
     return array
 
 
-def positive(value: float, name: str) -> float:
-    """Return ``value`` as a float if it is finite and above 0.
+def number(value: float, name: str, requirement: str, holds: Callable[[float], bool]) -> float:
+    """Return ``value`` as a float if it is finite and as required.
+
+    Args:
+        value: What came.
+        name: What to call it in an error.
+        requirement: What it must be, for the error: "above 0".
+        holds: Whether a float is that.
 
     Raises:
         InvalidValueError: It is not.
 
     Examples:
-        >>> positive(2, "noise")
+        >>> number(2, "sigma", "above 0", lambda x: x > 0)
         2.0
     """
-    number = float(value)
-    if not (np.isfinite(number) and number > 0.0):
-        raise InvalidValueError(f"{name} must be a finite number above 0, not {value!r}")
-    return number
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        result = math.nan
+    if not (math.isfinite(result) and holds(result)):
+        raise InvalidValueError(f"{name} must be a finite number {requirement}, not {value!r}")
+    return result

@@ -18,8 +18,8 @@ from suffice.special import Floats
 def as_posterior(thing: object) -> object:
     """Return ``thing`` as a posterior that :func:`suffice.kl` knows, or ``thing`` itself if it is not a known class.
 
-    Known are scikit-learn's fitted ``BayesianRidge`` (the coefficients; its intercept is not part of its posterior)
-    and ``GaussianProcessRegressor`` (the function; white noise in the kernel counts as noise), and from
+    Known are scikit-learn's fitted ``BayesianRidge`` (the coefficients alone: see :func:`caveat`) and
+    ``GaussianProcessRegressor`` (the function; white noise in the kernel counts as noise), and from
     ``torch.distributions``: ``Normal``, ``MultivariateNormal``, ``LowRankMultivariateNormal`` and ``Independent`` ones.
 
     Args:
@@ -37,10 +37,34 @@ def as_posterior(thing: object) -> object:
         Gaussian(1 parameter, by covariance)
     """
     for base in type(thing).__mro__:
-        convert = _CONVERSIONS.get((base.__module__.partition(".")[0], base.__name__))
+        convert = _CONVERSIONS.get(_key(base))
         if convert is not None:
             return convert(thing)
     return thing
+
+
+def caveat(thing: object) -> str:
+    """What the posterior of a converted model leaves out, so that a divergence of it guarantees nothing; or nothing.
+
+    scikit-learn's ``BayesianRidge`` fits an intercept outside its posterior. It moves with every label and no
+    divergence of the coefficients sees it.
+
+    Examples:
+        >>> from sklearn.linear_model import BayesianRidge
+        >>> caveat(BayesianRidge(fit_intercept=False))
+        ''
+    """
+    converted_by = next((_CONVERSIONS[key] for key in map(_key, type(thing).__mro__) if key in _CONVERSIONS), None)
+    if converted_by is not _bayesian_ridge or not getattr(thing, "fit_intercept", False):
+        return ""
+    return (
+        "BayesianRidge keeps its intercept outside the posterior; add a column of ones, or centre y by a constant, and "
+        "use fit_intercept=False"
+    )
+
+
+def _key(base: type) -> tuple[str, str]:
+    return base.__module__.partition(".")[0], base.__name__
 
 
 def _bayesian_ridge(model: Any) -> Gaussian:
@@ -58,7 +82,9 @@ def _gaussian_process(model: Any) -> GaussianProcess:
     kernel = model.kernel_
     # Called with two arguments a kernel leaves white noise out; called with one it puts it in.
     white = kernel.diag(X) - np.diag(kernel(X, X))
-    scaling = (float(np.squeeze(model._y_train_mean)), float(np.squeeze(model._y_train_std)))
+    scaling: tuple[float, ...] = (float(np.squeeze(model._y_train_mean)), float(np.squeeze(model._y_train_std)))
+    # A model that does not rescale y is a plain process.
+    scaling = () if scaling == (0.0, 1.0) else scaling
     return GaussianProcess(X, y.reshape(len(X)), noise=white + model.alpha, kernel=kernel, scaling=scaling)
 
 

@@ -3,15 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice.errors import InvalidValueError
-from suffice.posteriors.arrays import frozen
+from suffice.posteriors.arrays import Value, frozen
 from suffice.special import Floats
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Draws:
+class Draws(Value):
     """Draws from a posterior (MCMC, an ensemble), and how the KL divergence between two such sets is estimated.
 
     The estimate is not a bound: a rule that is fed with it guarantees nothing, and its certificate says so.
@@ -41,6 +42,8 @@ class Draws:
     def __init__(self, samples: ArrayLike, *, method: Literal["gaussian", "knn"], k: int = 5) -> None:
         if method not in ("gaussian", "knn"):
             raise InvalidValueError(f"method must be 'gaussian' or 'knn', not {method!r}")
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+            raise InvalidValueError(f"k must be a whole number, at least 1, not {k!r}")
         values = frozen(samples, "samples", ndim=2)
         n, size = values.shape
         needed = size + 2 if method == "gaussian" else k + 1
@@ -49,8 +52,6 @@ class Draws:
                 f"samples holds {n} draws of {size} parameters; method={method!r} needs at least "
                 f"{needed} draws of 1 or more parameters"
             )
-        if k < 1:
-            raise InvalidValueError(f"k must be at least 1, not {k!r}")
         object.__setattr__(self, "samples", values)
         object.__setattr__(self, "method", method)
         object.__setattr__(self, "k", int(k))

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.posteriors.arrays import frozen, positive
+from suffice.posteriors.arrays import Value, frozen, number
 from suffice.special import Floats
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class DropoutLayer:
+class DropoutLayer(Value):
     """One layer: each input unit's weights are ``keep N(m, sigma^2 I) + (1 - keep) N(0, sigma^2 I)``.
 
     Args:
@@ -42,12 +42,13 @@ class DropoutLayer:
         means = frozen(weight, "weight")
         if means.ndim < 2 or means.size == 0:
             raise InvalidValueError(f"weight must be outputs x inputs (x ...), but its shape is {means.shape}")
-        if not 0.0 < keep <= 1.0:
-            raise InvalidValueError(f"keep must be above 0 and at most 1, not {keep!r}")
+        biases = frozen([] if bias is None else bias, "bias", ndim=1)
+        if len(biases) not in {0, len(means)}:
+            raise InvalidValueError(f"bias holds {len(biases)} numbers, but weight has {len(means)} outputs")
         object.__setattr__(self, "weight", means)
-        object.__setattr__(self, "bias", frozen([] if bias is None else bias, "bias", ndim=1))
-        object.__setattr__(self, "keep", float(keep))
-        object.__setattr__(self, "sigma", positive(sigma, "sigma"))
+        object.__setattr__(self, "bias", biases)
+        object.__setattr__(self, "keep", number(keep, "keep", "above 0 and at most 1", lambda p: 0.0 < p <= 1.0))
+        object.__setattr__(self, "sigma", number(sigma, "sigma", "above 0", lambda s: s > 0.0))
 
     @property
     def inputs(self) -> int:
@@ -84,12 +85,12 @@ class DropoutNetwork:
     layers: Iterable[DropoutLayer] = field()
 
     def __post_init__(self) -> None:
-        layers = tuple(self.layers)
+        layers = tuple(self.layers) if isinstance(self.layers, Iterable) else (self.layers,)
         if not layers:
             raise InvalidValueError("layers must hold at least one DropoutLayer")
-        for number, layer in enumerate(layers):
+        for index, layer in enumerate(layers):
             if not isinstance(layer, DropoutLayer):
-                raise InvalidTypeError(f"layers[{number}] must be a DropoutLayer, not {type(layer).__name__}")
+                raise InvalidTypeError(f"layers[{index}] must be a DropoutLayer, not {type(layer).__name__}")
         object.__setattr__(self, "layers", layers)
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:

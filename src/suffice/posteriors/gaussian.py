@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice.errors import InvalidValueError
-from suffice.linalg import cholesky, solve_lower
-from suffice.posteriors.arrays import frozen
+from suffice.linalg import cholesky, solve_lower, symmetric
+from suffice.posteriors.arrays import Value, frozen
 from suffice.special import Floats
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Gaussian:
+class Gaussian(Value):
     """The distribution ``N(mean, S)`` over ``J`` parameters, given by exactly one description of ``S``.
 
     The lower factor of the covariance (``S = L L'``) or of the precision (``S^-1 = R R'``) is kept, whichever was
@@ -63,7 +63,9 @@ class Gaussian:
             came = " and ".join(name for name, _ in named) or "none"
             raise InvalidValueError(f"give exactly one of {', '.join(given)}; {came} came")
         name, value = named[0]
-        mean = frozen(np.atleast_1d(np.asarray(mean)), "mean", ndim=1)
+        mean = frozen(mean, "mean", ndim=1, promote=True)
+        if not len(mean):
+            raise InvalidValueError("mean is empty; a Gaussian has at least one parameter")
         factor = _factor(name, value, len(mean))
         factor.flags.writeable = False
         object.__setattr__(self, "mean", mean)
@@ -102,29 +104,18 @@ class Gaussian:
 
 def _factor(name: str, value: ArrayLike, size: int) -> Floats:
     if name == "diagonal":
-        variances = frozen(np.atleast_1d(np.asarray(value)), name, ndim=1)
+        variances = frozen(value, name, ndim=1, promote=True)
         _require_shape(variances, (size,), name)
         if not (variances > 0.0).all():
             index = int(np.argmin(variances))
             raise InvalidValueError(f"diagonal holds variances, all above 0; entry {index} is {variances[index]}")
         return np.sqrt(variances)
-    matrix = frozen(np.atleast_2d(np.asarray(value)), name, ndim=2)
+    matrix = frozen(value, name, ndim=2, promote=True)
     _require_shape(matrix, (size, size), name)
     if name == "cholesky":
         return _checked_cholesky(matrix)
-    single = np.asarray(value).dtype in (np.dtype(np.float32), np.dtype(np.float16))
-    return cholesky(_symmetric(matrix, name, 1e-3 if single else 1e-8), name)
-
-
-def _symmetric(matrix: Floats, name: str, tolerance: float) -> Floats:
-    scale = np.sqrt(np.abs(np.outer(np.diag(matrix), np.diag(matrix)))) + np.finfo(np.float64).tiny
-    gap = np.abs(matrix - matrix.T) / scale
-    if gap.max(initial=0.0) > tolerance:
-        i, j = (int(k) for k in np.unravel_index(int(gap.argmax()), gap.shape))
-        raise InvalidValueError(
-            f"{name} is not symmetric: entry ({i}, {j}) is {matrix[i, j]}, ({j}, {i}) {matrix[j, i]}"
-        )
-    return (matrix + matrix.T) / 2.0
+    single = getattr(value, "dtype", None) in (np.dtype(np.float32), np.dtype(np.float16))
+    return cholesky(symmetric(matrix, name, tolerance=1e-3 if single else 1e-8), name)
 
 
 def _checked_cholesky(lower: Floats) -> Floats:

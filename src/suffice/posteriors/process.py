@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 
 from suffice.errors import InvalidValueError
 from suffice.linalg import cholesky, solve_lower
-from suffice.posteriors.arrays import frozen
+from suffice.posteriors.arrays import Value, frozen
 from suffice.special import Floats
 
 Kernel = Callable[[Floats, Floats], Any]
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class GaussianProcess:
+class GaussianProcess(Value):
     """The posterior of ``f ~ GP(0, kernel)`` after observing ``y = f(X) + noise``.
 
     Two such posteriors can be compared when they share the prior: kernel, and the constants ``y`` was scaled by. Else

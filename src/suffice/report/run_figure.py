@@ -1,5 +1,6 @@
 """The picture of one labelling run: how the error fell, and when the rule said that it was enough."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -42,15 +43,18 @@ def require_writable_figure(path: Path) -> None:
 
     Raises:
         InvalidValueError: The file's ending is not one that can be drawn.
-        SufficeError: The folder does not exist, or the path is a folder.
+        SufficeError: The path is a folder, or its folder does not exist or cannot be written to.
         MissingExtraError: matplotlib is not installed.
     """
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise SufficeError(f"the figure cannot be written to {path}: it is a folder")
     if path.suffix.lower() not in _FORMATS:
         raise InvalidValueError(f"the figure {path} must end in {', '.join(sorted(_FORMATS))}")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise SufficeError(
-            f"the figure cannot be written to {path}: its folder does not exist, or it is a folder itself"
-        )
+    if not folder.is_dir():
+        raise SufficeError(f"the figure cannot be written to {path}: the folder {folder} does not exist")
+    if not os.access(folder, os.W_OK):
+        raise SufficeError(f"the figure cannot be written to {path}: the folder {folder} is read-only")
     try:
         import matplotlib as mpl
     except ImportError:
@@ -112,6 +116,14 @@ def _draw_error(axis: Any, curves: RunCurves) -> None:
 def _draw_value(axis: Any, curves: RunCurves) -> None:
     _two_tone(axis, curves, curves.value, lw=0.7, alpha=0.6)
     _two_tone(axis, curves, list(accumulate(curves.value, min)), lw=1.8)
+    axis.set_yscale("log")
+    # What happens far below the threshold is of no interest and would flatten the rest.
+    above = [v for v in curves.value if v > 0.0] or [1.0]
+    axis.set_ylim(bottom=0.7 * max(min(*above, curves.threshold or 1.0), curves.threshold / 20.0, 1e-6))
+    axis.set_ylabel(f"{curves.value_name}\nand its minimum so far", color=_INK)
+    axis.set_xlabel("labels bought", color=_INK)
+    if curves.threshold == 0.0:
+        return
     axis.axhline(curves.threshold, color=_STOP, ls="--", lw=1.0)
     axis.annotate(
         f"threshold {curves.threshold:g}",
@@ -123,11 +135,6 @@ def _draw_value(axis: Any, curves: RunCurves) -> None:
         color=_STOP,
         fontsize=9,
     )
-    axis.set_yscale("log")
-    # What happens far below the threshold is of no interest and would flatten the rest.
-    axis.set_ylim(bottom=max(min(curves.value), curves.threshold / 20.0, 1e-12))
-    axis.set_ylabel(f"{curves.value_name}\nand its minimum so far", color=_INK)
-    axis.set_xlabel("labels bought", color=_INK)
 
 
 def _two_tone(axis: Any, curves: RunCurves, series: Sequence[float], **style: float) -> None:
