@@ -227,17 +227,19 @@ def _inverse_bennett_of_one(kl: float) -> float:
     number = np.float64(kl)
     if number >= _NEAR_KL:
         return float(_far(number))
-    r = np.sqrt(2.0) * np.sqrt(number)
-    return float(_near(number) if r > _UNDERFLOWS else r)
+    r = math.sqrt(2.0) * math.sqrt(kl)
+    if r <= _UNDERFLOWS:
+        return r
+    return float(_near(number, terms=15 if kl > 1e-2 else 9 if kl > 1e-4 else 6))
 
 
-def _near(kl: Numbers) -> Numbers:
+def _near(kl: Numbers, terms: int = 15) -> Numbers:
     # r = w + w^2/6 - w^3/72 + w^4/270 - ..., w = sqrt(2 kl); its error is below 1e-5 here, and each step squares it.
     w = np.sqrt(2.0 * kl)
     r = w * (1.0 + w * (1 / 6 - w * (1 / 72 - w / 270)))
-    gap = log1p_gap_series(r, 13)
+    gap = log1p_gap_series(r, terms)
     wide = ((kl + gap) / (r - gap)).astype(np.longdouble)
-    wide_gap = log1p_gap_series(wide, 15)
+    wide_gap = log1p_gap_series(wide, terms)
     result: Numbers = ((kl + wide_gap) / (wide - wide_gap)).astype(np.float64)
     return result
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
+from threadpoolctl import threadpool_limits
 
 from suffice.cli.live import LiveView
 from suffice.criteria import ErrorStability, Verdict
@@ -74,7 +75,9 @@ def demo_command(
     rng = np.random.default_rng(seed)
     job = demo_task(task.value, rng)
     try:
-        run = _label(job, rule, rng, LiveView(console, len(job.y_pool), threshold))
+        # The fits are small: a second thread would only get in the way of the first, and badly on a busy machine.
+        with threadpool_limits(limits=1):
+            run = _label(job, rule, rng, LiveView(console, len(job.y_pool), threshold))
     except KeyboardInterrupt:
         console.print("\nInterrupted. Nothing was written; run [bold]suffice demo[/] to start again.")
         raise typer.Exit(1) from None

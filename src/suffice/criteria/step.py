@@ -1,5 +1,6 @@
 """What a stopping rule is told about one step of labelling."""
 
+import math
 from dataclasses import dataclass
 
 from suffice.bounds import nonnegative
@@ -71,6 +72,8 @@ def _how_estimated(divergences: tuple[float | None, ...]) -> str:
 
 def _divergence(value: float, name: str) -> float:
     """Return a divergence as a float, with rounding below 0 taken for 0, or say by its name what is wrong with it."""
+    if isinstance(value, float) and 0.0 <= value < math.inf:
+        return float(value)
     clean = nonnegative(value, name)
     if clean.ndim:
         raise InvalidTypeError(f"{name} must be one number, not an array of shape {clean.shape}")

@@ -119,7 +119,7 @@ def _draw_value(axis: Any, curves: RunCurves) -> None:
     axis.set_yscale("log")
     # What happens far below the threshold is of no interest and would flatten the rest.
     above = [v for v in curves.value if v > 0.0] or [1.0]
-    axis.set_ylim(bottom=0.7 * max(min(*above, curves.threshold or 1.0), curves.threshold / 20.0, 1e-6))
+    axis.set_ylim(bottom=0.5 * max(min(*above, curves.threshold or 1.0), curves.threshold / 20.0, 1e-6))
     axis.set_ylabel(f"{curves.value_name}\nand its minimum so far", color=_INK)
     axis.set_xlabel("labels bought", color=_INK)
     if curves.threshold == 0.0:
