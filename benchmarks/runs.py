@@ -81,8 +81,8 @@ def paper_regression_sets() -> Iterator[Data]:
     folder = paper_folder()
     if folder is None:
         return
-    power = np.genfromtxt(folder / "power_plant.txt", skip_header=1)
-    protein = np.genfromtxt(folder / "protein.txt", skip_header=1)
+    power = np.genfromtxt(folder / "power_plant.txt")
+    protein = np.genfromtxt(folder / "protein.txt")
     gas = np.concatenate(
         [np.genfromtxt(path, delimiter=",", skip_header=1) for path in sorted(folder.glob("gas_emission_*.csv"))]
     )
@@ -91,7 +91,7 @@ def paper_regression_sets() -> Iterator[Data]:
         ("power plant", power[:, :-1], power[:, -1]),
         ("protein", protein[:, 1:], protein[:, 0]),
         ("gas emission", gas[:, [0, 1, 2, 3, 4, 5, 6, 8]], gas[:, 7]),
-        ("grid stability", np.delete(grid[:, :12], 8, axis=1), grid[:, 12]),
+        ("grid stability", np.delete(grid[:, :12], 4, axis=1), grid[:, 12]),
     ):
         yield Data(name, standardised(X), (y - y.mean()) / y.std())
 
@@ -102,7 +102,7 @@ def paper_classification_sets() -> Iterator[Data]:
         return
     grid = np.genfromtxt(folder / "grid_stability.csv", delimiter=",", skip_header=1)
     skin, htru2 = np.genfromtxt(folder / "skin.txt"), np.genfromtxt(folder / "htru2.csv", delimiter=",")
-    yield Data("grid stability", standardised(np.delete(grid[:, :12], 8, axis=1)), (grid[:, 12] < 0).astype(float))
+    yield Data("grid stability", standardised(np.delete(grid[:, :12], 4, axis=1)), (grid[:, 12] < 0).astype(float))
     yield Data("skin", standardised(skin[:, :-1]), (skin[:, -1] == 1).astype(float))
     yield Data("HTRU2", standardised(htru2[:, :-1]), htru2[:, -1])
 
