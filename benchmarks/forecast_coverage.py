@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import eye, hstack
 
-from runs import Run, paper_folder, runs
+from runs import Run, paper_folder, random_runs, runs
 from suffice import forecast
 from suffice.bounds import risk_gap
 from suffice.forecast import Forecast, labels_left
@@ -93,6 +93,8 @@ def measure() -> str:
     for low, high in ((0, 20), (20, 100), (100, 10**9)):
         name = f"{low} to {high} steps judged" if high < 10**9 else f"{low} or more steps judged"
         rows.append(row(name, [q for q in fresh if low <= len(q.counts) < high]))
+    chance = [q for seed in (10, 11, 12) for q in labelled(random_runs(seed), seed)]
+    rows.append(row("labelled at random", chance))
     if paper_folder() is not None:
         papers = [q for seed in (10, 11, 12) for q in labelled(runs(seed, paper=True), seed)]
         rows.append(row("the paper's data sets", papers))
@@ -112,20 +114,18 @@ def measure() -> str:
 
 
 def fit() -> None:
-    """Quantile regression of the log distance to go on the three terms of the forecast, every run weighing the same."""
-    asked = [q for seed in range(4) for q in labelled(runs(seed), seed)]
-    distance = np.array([forecast._line_distance(q.counts.astype(float), q.ratios, q.threshold) for q in asked])
-    maturity = np.array([1.0 / np.sqrt(1.0 + len(q.counts) / 20.0) for q in asked])
-    features = np.column_stack([np.ones(len(asked)), maturity, np.log(distance + forecast._WAIT)])
+    """Quantile regression of the log distance to go on the features of the forecast, every run weighing the same."""
+    asked = [q for seed in range(4) for q in labelled((*runs(seed), *random_runs(seed)), seed)]
+    features = np.array([forecast.features(q.counts.astype(float), q.ratios, q.threshold) for q in asked])
     target = np.log([np.log1p(q.truth / q.counts[-1]) for q in asked])
     names, index, counts = np.unique([q.run for q in asked], return_inverse=True, return_counts=True)
     weight, n = 1.0 / counts[index], len(asked)
     print(f"{n} questions on {len(names)} runs")
     equations = hstack([features, -features, eye(n), -eye(n)])
     for level in (0.1, 0.5, 0.9):
-        cost = np.concatenate([np.zeros(6), level * weight, (1.0 - level) * weight])
+        cost = np.concatenate([np.zeros(8), level * weight, (1.0 - level) * weight])
         solved = linprog(cost, A_eq=equations, b_eq=target, bounds=(0, None), method="highs").x
-        print(level, np.round(solved[:3] - solved[3:6], 3).tolist())
+        print(level, np.round(solved[:4] - solved[4:8], 3).tolist())
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def radial_basis(X: Floats, centres: int) -> Floats:
     return np.asarray(np.exp(-0.5 * ((X[:, :, None] - grid) / (grid[1] - grid[0])) ** 2).reshape(len(X), -1))
 
 
-def process_run(data: Data, initial: int, steps: int, rng: np.random.Generator) -> Run:
+def process_run(data: Data, initial: int, steps: int, rng: np.random.Generator, *, at_random: bool = False) -> Run:
     """Gaussian process, largest variance first, as a pivoted Cholesky factorisation of the pool's kernel."""
     X, y, m = data.X, data.y, len(data.X)
     with warnings.catch_warnings():
@@ -123,7 +123,8 @@ def process_run(data: Data, initial: int, steps: int, rng: np.random.Generator) 
     variance, mean, free, squares = np.ones(m), np.zeros(m), np.ones(m, dtype=bool), (X**2).sum(axis=1)
     latent, residual = np.zeros(initial + steps), np.zeros(initial + steps)
     for t in range(initial + steps):
-        j = int(order[t]) if t < initial else int(np.argmax(np.where(free, variance, -1.0)))
+        score = rng.random(m) if at_random else variance
+        j = int(order[t]) if t < initial else int(np.argmax(np.where(free, score, -1.0)))
         free[j] = False
         latent[t], residual[t] = max(variance[j], 0.0), y[j] - mean[j]
         kernel = np.exp(-0.5 * np.maximum(squares + squares[j] - 2.0 * X @ X[j], 0.0) / scale**2)
@@ -131,7 +132,8 @@ def process_run(data: Data, initial: int, steps: int, rng: np.random.Generator) 
         mean += rows[t] * residual[t] / np.sqrt(latent[t] + noise)
         variance -= rows[t] ** 2
     pair = one_observation(latent[initial:], residual[initial:], noise)
-    return Run(f"Gaussian process, {data.name}", initial + 1 + np.arange(steps), pair.new_old, pair.old_new)
+    how = ", at random" if at_random else ""
+    return Run(f"Gaussian process{how}, {data.name}", initial + 1 + np.arange(steps), pair.new_old, pair.old_new)
 
 
 def evidence(phi: Floats, y: Floats) -> tuple[float, float]:
@@ -171,7 +173,9 @@ def ridge_run(data: Data, initial: int, steps: int, size: int, rng: np.random.Ge
     return Run(f"ridge{suffix}, {data.name}", initial + size * (1 + np.arange(steps)), new_old, old_new)
 
 
-def logistic_run(data: Data, initial: int, steps: int, size: int, rng: np.random.Generator) -> Run:
+def logistic_run(  # noqa: PLR0913
+    data: Data, initial: int, steps: int, size: int, rng: np.random.Generator, *, at_random: bool = False
+) -> Run:
     """Logistic regression with Laplace's approximation, nearest to even odds first, ``size`` labels a step."""
     phi = np.column_stack([np.ones(len(data.X)), data.X])
     w, labelled = np.zeros(phi.shape[1]), [int(i) for i in rng.choice(len(phi), initial, replace=False)]
@@ -180,7 +184,7 @@ def logistic_run(data: Data, initial: int, steps: int, size: int, rng: np.random
     new_old, old_new = [], []
     for step in range(steps + 1):
         if step:
-            odds = np.where(free, np.abs(phi @ w), np.inf)
+            odds = np.where(free, rng.random(len(phi)) if at_random else np.abs(phi @ w), np.inf)
             labelled.extend(int(i) for i in np.argsort(odds, kind="stable")[:size])
         free[labelled] = False
         rows, t = phi[labelled], data.y[labelled]
@@ -194,7 +198,7 @@ def logistic_run(data: Data, initial: int, steps: int, size: int, rng: np.random
         if old is not None:
             new_old.append(float(kl(posterior, old)))
             old_new.append(float(kl(old, posterior)))
-    suffix = f", {size} a step" if size > 1 else ""
+    suffix = (f", {size} a step" if size > 1 else "") + (", at random" if at_random else "")
     n_labelled = initial + size * (1 + np.arange(steps))
     return Run(f"logistic{suffix}, {data.name}", n_labelled, np.array(new_old), np.array(old_new))
 
@@ -218,3 +222,14 @@ def runs(seed: int, *, paper: bool = False) -> Iterator[Run]:
         initial = int(rng.choice([5, 10, 20]))
         yield logistic_run(part, initial, min(400, len(part.X) - 40), 1, rng)
         yield logistic_run(part, initial, min(80, (len(part.X) - 40) // 5), 5, rng)
+
+
+def random_runs(seed: int) -> Iterator[Run]:
+    """Runs that label at random, on the made and embedded data sets."""
+    rng = np.random.default_rng(seed)
+    for data in regression_sets(rng):
+        part = sample(data, 4000, rng)
+        yield process_run(part, 10, min(600, len(part.X) - 40), rng, at_random=True)
+    for data in classification_sets(rng):
+        part = sample(data, 3000, rng)
+        yield logistic_run(part, 10, min(400, len(part.X) - 40), 1, rng, at_random=True)

@@ -105,7 +105,7 @@ def test_rounding_below_zero_counts_as_zero_relative_to_the_terms() -> None:
         (-math.inf, InvalidValueError, "kl is negative"),
         ([0.1, 0.2, -3.0], InvalidValueError, "kl is negative at index 2"),
         ([[0.1, math.nan]], InvalidValueError, r"kl is NaN at index \(0, 1\)"),
-        ("much", InvalidTypeError, "kl must be a number"),
+        ("much", InvalidTypeError, "kl must be a real number or an array of them, not 'much'"),
     ],
 )
 def test_a_bad_divergence_is_named(value: object, error: type[Exception], words: str) -> None:
@@ -207,3 +207,10 @@ def _assert_bounded(loss_p: Floats, loss_q: Floats, kl_pq: Floats, kl_qp: Floats
     assert (change <= np.asarray(risk_gap(kl_pq, second_moment=moment_q)) + slack).all()
     assert (change >= -np.asarray(risk_gap(kl_qp, second_moment=moment_p)) - slack).all()
     assert (np.abs(change) <= np.asarray(total_variation(kl_pq, kl_qp)) + slack).all()
+
+
+def test_tensors_are_taken_as_numbers() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    kl = torch.tensor([0.1, 0.2], dtype=torch.float64, requires_grad=True)
+    assert np.array_equal(risk_gap(kl), risk_gap([0.1, 0.2]))
+    assert risk_gap(kl[0]) == risk_gap(0.1)

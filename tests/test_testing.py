@@ -124,11 +124,18 @@ class FailsSecretly(Criterion):
         return self.verdict(step, stop=step.kl_new_old < 1e-9, reason="comparing")  # type: ignore[operator]
 
 
+@dataclass
+class Raises(Criterion):
+    def judge(self, step: Step) -> Verdict:
+        return self.verdict(step, stop=1 / 0 > 1, reason="dividing")
+
+
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
+        (Raises, "the rule raised ZeroDivisionError"),
         (ReadsSecretly, "reads one of kl_new_old, kl_old_new without requiring it"),
-        (FailsSecretly, "which it does not require, the rule fails"),
+        (FailsSecretly, "which it does not require: the rule raised TypeError"),
         (UnreadyStop, "says stop while it is not ready"),
         (InfiniteValue, "where there is no number it must be None"),
         (NoReason, "gives no reason"),
@@ -251,6 +258,8 @@ def right(p: Exponential, q: Exponential) -> float:
         (lambda p, q: 2.0 * right(p, q), "exact", "but Monte Carlo gives"),
         (lambda p, q: 0.1 + right(p, q), "bound", "with itself is 0.1"),
         (lambda p, q: 0.0, "bound", "is 0 for two posteriors"),
+        (lambda p, q: math.nan, "exact", "kl raised InvalidValueError"),
+        (lambda p, q: "small", "exact", "kl raised InvalidTypeError"),
         (lambda p, q: right(p, q) * (1.0 + 1e-3 * next(CLOCK)), "bound", "two numbers"),
     ],
 )

@@ -12,7 +12,8 @@ from typing import Final, TypeGuard, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from suffice.errors import InfiniteDivergenceError, InvalidTypeError, InvalidValueError
+from suffice.arguments import floats, real
+from suffice.errors import InfiniteDivergenceError, InvalidValueError
 from suffice.special import Floats, log1p_gap_series
 
 # One number or an array of them.
@@ -190,7 +191,7 @@ def nonnegative(kl: ArrayLike, name: str, *, terms: ArrayLike = 1.0) -> Floats:
         >>> nonnegative([-1e-12, 0.5], "kl")
         array([0. , 0.5])
     """
-    values = _floats(kl, name)
+    values = floats(kl, name)
     _refuse(np.isnan(values), values, f"{name} is NaN", "a KL divergence is a number: check the two posteriors")
     _refuse(
         np.isinf(values) & (values > 0),
@@ -272,26 +273,18 @@ def _in_blocks(function: Callable[[Floats], Floats], values: Floats) -> Floats:
 
 
 def _moment_share(second_moment: ArrayLike, loss_range: float) -> Floats:
-    if not (isinstance(loss_range, int | float | np.number) and math.isfinite(loss_range) and loss_range > 0.0):
-        raise InvalidValueError(f"loss_range must be a finite number above 0, not {loss_range!r}")
-    moment = _floats(second_moment, "second_moment")
+    width = real(loss_range, "loss_range", "above 0", lambda x: x > 0.0)
+    moment = floats(second_moment, "second_moment")
     bad = ~(np.isfinite(moment) & (moment >= 0.0))
     _refuse(bad, moment, "second_moment is not a finite number >= 0", "it bounds the mean of a squared loss")
-    return np.asarray(moment / loss_range / loss_range)
+    return np.asarray(moment / width / width)
 
 
 def _open_unit(value: ArrayLike, name: str) -> Floats:
-    values = _floats(value, name)
+    values = floats(value, name)
     bad = ~((values > 0.0) & (values < 1.0))
     _refuse(bad, values, f"{name} is not between 0 and 1", "both ends are excluded")
     return values
-
-
-def _floats(value: ArrayLike, name: str) -> Floats:
-    try:
-        return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidTypeError(f"{name} must be a number or an array of numbers, not {value!r}") from None
 
 
 def _refuse(

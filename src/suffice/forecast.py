@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from suffice.arguments import real
 from suffice.errors import InvalidValueError
 from suffice.special import Floats
 
@@ -32,13 +33,13 @@ _LEAST_SLOPE: Final = 0.05
 _WAIT: Final = 0.05
 # Beyond this many times the labels bought so far, nothing like it was ever replayed: no forecast.
 _FARTHEST: Final = 30.0
-# log of the distance to go in log n, at 10, 50 and 90 %: intercept, share of 1/sqrt(1 + steps/20), share of the log of
-# the distance that the line gives. Quantile regression on the calibration runs of benchmarks/forecast_coverage.py.
+# log of the distance to go in log n, at 10, 50 and 90 %: intercept, and the shares of the three terms of features().
+# Quantile regression on the calibration runs of benchmarks/forecast_coverage.py.
 _QUANTILES: Final = np.array(
     [
-        [-1.527, 0.819, 0.925],
-        [-0.434, 0.545, 0.822],
-        [-0.211, 0.933, 0.670],
+        [-0.644, -0.515, 0.746, -0.808],
+        [-0.129, 0.163, 0.710, -0.314],
+        [-0.158, 0.890, 0.585, 0.047],
     ]
 )
 
@@ -78,11 +79,11 @@ def labels_left(n_labelled: ArrayLike, values: ArrayLike, threshold: float) -> F
     Args:
         n_labelled: Labels bought at each step so far, rising.
         values: The curve at those steps: error ratios, or any quantity that falls like a power of the labels.
-        threshold: What it has to fall to, above 0.
+        threshold: What it has to fall to; 0 is never forecast.
 
     Returns:
-        The forecast; or None while there are fewer than 4 steps, or where the line crosses so late (beyond 30 times
-        the labels so far) that a number would be made up.
+        The forecast, 0 labels if the last value is there already; or None while there are fewer than 4 steps, or where
+        the line crosses so late (beyond 30 times the labels so far) that a number would be made up.
 
     Raises:
         InvalidValueError: The two series do not match, do not rise, or hold something that is not a number.
@@ -91,16 +92,19 @@ def labels_left(n_labelled: ArrayLike, values: ArrayLike, threshold: float) -> F
         >>> import numpy as np
         >>> n = np.arange(20, 120)
         >>> print(labels_left(n, 20 / n, threshold=0.1))
-        about 77 more labels (23 to 150)
+        about 100 more labels (37 to 170)
     """
     counts, curve = _checked(n_labelled, values)
-    if len(counts) < _FEWEST_STEPS or not threshold > 0.0:
+    level = real(threshold, "threshold", "of at least 0", lambda x: x >= 0.0)
+    if len(curve) and curve[-1] <= level:
+        return Forecast(labels=0, low=0, high=0, coverage=1.0)
+    if len(counts) < _FEWEST_STEPS or level == 0.0:
         return None
-    distance = _line_distance(counts, curve, threshold)
-    maturity = 1.0 / np.sqrt(1.0 + len(counts) / 20.0)
-    to_go = np.exp(_QUANTILES @ np.array([1.0, maturity, np.log(distance + _WAIT)]))
-    # Runs bend below the line far ahead, so the quantiles do; the line itself stays inside the interval all the same.
-    to_go[2] = max(to_go[2], distance)
+    terms = features(counts, curve, level)
+    to_go = np.exp(_QUANTILES @ terms)
+    # Runs bend below the line far ahead, and wait for a dip close to it; the line itself stays inside all the same.
+    line = np.exp(terms[2]) - _WAIT
+    to_go[0], to_go[2] = min(to_go[0], line), max(to_go[2], line)
     low, middle, high = np.sort(np.minimum(to_go, 700.0))
     if np.expm1(middle) > _FARTHEST:
         return None
@@ -108,22 +112,37 @@ def labels_left(n_labelled: ArrayLike, values: ArrayLike, threshold: float) -> F
     return Forecast(labels=max(1, round(likely)), low=max(1, math.floor(least)), high=max(1, math.ceil(most)))
 
 
-def _line_distance(counts: Floats, curve: Floats, threshold: float) -> float:
-    """Distance in log n from now to where the fitted line crosses the threshold; 0 if the minimum is there already."""
-    minimum = np.log(np.maximum(np.minimum.accumulate(curve), np.finfo(np.float64).tiny))
-    log_n = np.log(counts)
+def features(counts: Floats, curve: Floats, threshold: float) -> Floats:
+    """What the forecast is computed from: 1, how short the run is, the line's distance (log), how rough the curve is.
+
+    Args:
+        counts: Labels bought at each step.
+        curve: The curve at those steps.
+        threshold: What it has to fall to, above 0.
+
+    Returns:
+        Four numbers: 1; ``1 / sqrt(1 + steps / 20)``; the log of the distance in log n from now to where the fitted
+        line crosses the threshold (plus a wait for the next minimum); the median of log value over its running minimum.
+    """
+    log_n, log_value = np.log(counts), np.log(np.maximum(curve, np.finfo(np.float64).tiny))
     recent = log_n >= log_n[-1] - _WINDOW
-    x, y = log_n[recent], minimum[recent]
+    minimum = np.minimum.accumulate(log_value)
     # Steps are denser in log n the later they come: weighting by 1/n gives every stretch of the axis the same say.
-    weight = 1.0 / counts[recent]
+    slope = _slope(log_n[recent], minimum[recent], 1.0 / counts[recent])
+    distance = max(0.0, float((minimum[-1] - np.log(threshold)) / slope))
+    roughness = float(np.median((log_value - minimum)[recent]))
+    return np.array([1.0, 1.0 / np.sqrt(1.0 + len(counts) / 20.0), np.log(distance + _WAIT), roughness])
+
+
+def _slope(x: Floats, y: Floats, weight: Floats) -> float:
+    """How fast a line through the points falls, leaning on the typical slope as far as they scatter."""
     weight = weight / weight.sum()
     x, y = x - weight @ x, y - weight @ y
     spread, fall = weight @ x**2, -(weight @ (x * y))
     # One step alone in the window, after a large batch, has no slope.
     scatter = weight @ (y + x * (fall / spread if spread > 0.0 else 0.0)) ** 2
     prior = _PRIOR_WEIGHT + _SCATTER_WEIGHT * scatter
-    slope = max((fall + prior * _PRIOR_SLOPE) / (spread + prior), _LEAST_SLOPE)
-    return max(0.0, float((minimum[-1] - np.log(threshold)) / slope))
+    return max(float((fall + prior * _PRIOR_SLOPE) / (spread + prior)), _LEAST_SLOPE)
 
 
 def _checked(n_labelled: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:

@@ -98,22 +98,32 @@ def test_forecasts_compose() -> None:
     assert Budget(10).patience(3).observe(step).forecast is None
 
 
-def test_what_is_certain_narrows_the_interval() -> None:
-    def last(rule: Criterion) -> Forecast:
-        for step in example_steps(50):
-            verdict = rule.observe(step)
-        assert verdict.forecast is not None
-        return verdict.forecast
+def last_forecast(rule: Criterion, n: int = 50) -> Forecast | None:
+    for step in example_steps(n):
+        verdict = rule.observe(step)
+    return verdict.forecast
 
-    alone = last(ErrorStability(0.02, calibration=2))
+
+def test_a_budget_beside_a_rule_caps_its_forecast() -> None:
+    alone = last_forecast(ErrorStability(0.02, calibration=2))
+    capped = last_forecast(ErrorStability(0.02, calibration=2) | Budget(110))
+    assert alone is not None
+    assert capped is not None
     assert alone.low < 50 < alone.high
-    capped, late = (
-        last(ErrorStability(0.02, calibration=2) | Budget(110)),
-        last(ErrorStability(0.02, calibration=2).after(110)),
-    )
-    assert (capped.low, capped.high) == (alone.low, 50)
-    assert (late.low, late.high) == (50, alone.high)
-    assert capped.coverage == alone.coverage
+    assert (capped.low, capped.high, capped.coverage) == (alone.low, 50, alone.coverage)
+
+
+def test_a_rule_that_has_to_stop_again_is_not_forecast() -> None:
+    """A forecast says when a noisy value first crosses; held back beyond that, nobody knows when it does again."""
+    waits: list[Callable[[Criterion, int], Criterion]] = [lambda r, n: r.after(n), lambda r, n: r & Budget(n)]
+    for wait in waits:
+        alone = last_forecast(ErrorStability(0.02, calibration=2))
+        assert alone is not None
+        assert last_forecast(wait(ErrorStability(0.02, calibration=2), 60 + alone.low)) == alone
+        assert last_forecast(wait(ErrorStability(0.02, calibration=2), 61 + alone.low)) is None
+        # It says stop now, but is held back.
+        assert last_forecast(wait(ErrorStability(0.9, calibration=2), 500)) is None
+    assert last_forecast(ErrorStability(0.02, calibration=2) & ErrorStability(0.01, calibration=2)) is None
 
 
 def test_certificates_pass_through_and_the_best_is_kept() -> None:
@@ -133,6 +143,8 @@ def test_what_is_required_is_collected_and_missed_at_the_first_step() -> None:
     assert rule.needs() == {"kl_new_old", "kl_old_new"}
     with pytest.raises(MissingInputError, match="kl_new_old, kl_old_new"):
         rule.observe(Step(n_labelled=1))
+    with pytest.raises(MissingInputError, match=r"^ErrorStability requires"):
+        (Budget(3) | ErrorStability().after(5)).observe(Step(n_labelled=1))
 
 
 @pytest.mark.parametrize("make", [lambda: Budget(0), lambda: Budget(2.5), lambda: Budget(True)])  # type: ignore[arg-type]
@@ -161,6 +173,7 @@ def test_bad_compositions_are_refused() -> None:
     [
         ({}, "the keys 'rule', 'params' and 'state'"),
         (None, "the keys 'rule', 'params' and 'state'"),
+        ({"rule": ["Budget"], "params": {}, "state": {}}, "no stopping rule is named"),
         ({"rule": "Guess", "params": {}, "state": {}}, "no stopping rule is named 'Guess'; known: .*Budget"),
         ({"rule": "Budget", "params": {"money": 3}, "state": {}}, "parameters do not fit Budget"),
         (

@@ -115,15 +115,15 @@ def test_from_cost_is_equations_1_to_3() -> None:
     ("arguments", "words"),
     [
         ({"threshold": 1.5}, "threshold must be a number from 0 to 1, not 1.5"),
-        ({"threshold": math.nan}, "threshold must be a finite number, not nan"),
+        ({"threshold": math.nan}, "threshold must be a number from 0 to 1, not nan"),
         ({"threshold": "low"}, "threshold"),
         ({"threshold": True}, "threshold"),
         ({"calibration": 0}, "calibration must be a whole number, 1 or more"),
         ({"calibration": 2.5}, "calibration"),
         ({"relative": "no"}, "relative must be True or False"),
-        ({"delta": "x"}, "delta must be a finite number"),
+        ({"delta": "x"}, "delta must be a number between 0 and 1"),
         ({"bound": "loose"}, "bound must be 'paper' or 'tight'"),
-        ({"delta": 1.0}, "delta must be between 0 and 1"),
+        ({"delta": 1.0}, "delta must be a number between 0 and 1"),
         ({"delta": 0.1, "relative": False}, "use it with relative=True"),
     ],
 )
@@ -191,7 +191,7 @@ def test_step_wants_a_count(bad: object) -> None:
 
 
 def test_step_wants_numbers() -> None:
-    with pytest.raises(InvalidTypeError, match="kl_new_old must be a number"):
+    with pytest.raises(InvalidTypeError, match="kl_new_old must be a real number"):
         Step(n_labelled=1, kl_new_old="small", kl_old_new=0.1)  # type: ignore[arg-type]
     with pytest.raises(InvalidTypeError, match="kl_new_old must be one number"):
         Step(n_labelled=1, kl_new_old=[0.1, 0.2], kl_old_new=0.1)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from suffice import kl
-from suffice.errors import InvalidValueError
+from suffice.errors import InfiniteDivergenceError, InvalidValueError
 from suffice.posteriors import Gaussian
 
 Matrix = NDArray[np.float64]
@@ -130,3 +130,8 @@ def test_a_shift_or_rescaling_of_the_parameters_changes_nothing() -> None:
 def test_dimensions_must_match() -> None:
     with pytest.raises(InvalidValueError, match="2 and 3 parameters"):
         kl(Gaussian([0.0, 0.0], np.eye(2)), Gaussian(np.zeros(3), np.eye(3)))
+
+
+def test_an_overflow_is_called_infinite() -> None:
+    with pytest.raises(InfiniteDivergenceError, match=r"KL\[Gaussian \|\| Gaussian\] is infinite"):
+        kl(Gaussian(0.0, 1e300), Gaussian(0.0, 1e-300))

@@ -41,7 +41,7 @@ def test_it_is_a_value() -> None:
         ({"cholesky": [[1.0, 0.0], [0.0, 0.0]]}, InvalidValueError, "positive diagonal"),
         ({"diagonal": [1.0, 0.0]}, InvalidValueError, "entry 1 is 0.0"),
         ({"diagonal": [1.0]}, InvalidValueError, r"shape \(2,\)"),
-        ({"covariance": "wide"}, InvalidTypeError, "covariance must be an array of real numbers"),
+        ({"covariance": "wide"}, InvalidTypeError, "covariance must be a real number or an array of them"),
     ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, object], error: type[Exception], words: str) -> None:
@@ -100,9 +100,9 @@ def test_copies_are_values_too() -> None:
 
 
 def test_what_is_no_covariance_is_named() -> None:
-    with pytest.raises(InvalidTypeError, match="real numbers"):
+    with pytest.raises(InvalidTypeError, match="covariance must be a real number"):
         Gaussian([0.0, 1.0], COVARIANCE * (1 + 1j))
-    with pytest.raises(InvalidTypeError, match="covariance must be an array"):
+    with pytest.raises(InvalidTypeError, match="covariance must be a real number"):
         Gaussian([0.0, 1.0], [[1.0, 2.0], [3.0]])
     with pytest.raises(InvalidValueError, match="at least one parameter"):
         Gaussian([], np.zeros((0, 0)))

@@ -74,7 +74,7 @@ class Criterion(ABC):
                 if any(name.startswith("kl_") for name in missing)
                 else "; a Step can be subclassed to carry it"
             )
-            raise MissingInputError(f"{type(self).__name__} requires {', '.join(missing)} in every Step{hint}")
+            raise MissingInputError(f"{self._asking(missing)} requires {', '.join(missing)} in every Step{hint}")
         verdict: object = self.judge(step)
         if not isinstance(verdict, Verdict):
             raise InvalidTypeError(f"{type(self).__name__}.judge must return a Verdict, not {type(verdict).__name__}")
@@ -87,6 +87,12 @@ class Criterion(ABC):
     @cached_property
     def _needs(self) -> frozenset[str]:
         return self.requires.union(*(rule.needs() for rule in self._inner()))
+
+    def _asking(self, missing: list[str]) -> str:
+        """The name of the rule, this one or one inside it, that requires a missing field itself."""
+        if self.requires.intersection(missing):
+            return type(self).__name__
+        return next(rule._asking(missing) for rule in self._inner() if rule.needs().intersection(missing))
 
     def verdict(self, step: Step, *, stop: bool, reason: str, **fields: Any) -> Verdict:
         """Make this rule's verdict; ``value`` and ``threshold`` are None and ``ready`` True unless given."""
@@ -175,7 +181,7 @@ def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
         name, params, kept = state["rule"], state["params"], state["state"]
     except (KeyError, TypeError):
         raise InvalidValueError("a saved rule is a dictionary with the keys 'rule', 'params' and 'state'") from None
-    if name not in _RULES:
+    if not isinstance(name, str) or name not in _RULES:
         raise InvalidValueError(
             f"no stopping rule is named {name!r}; known: {', '.join(sorted(_RULES))}. A rule of your own must be "
             "imported before it is brought back"

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from suffice.arguments import whole
 from suffice.criteria.base import Criterion
 from suffice.criteria.outlook import Known
-from suffice.criteria.parameters import whole
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
 

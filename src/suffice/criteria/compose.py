@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from suffice.arguments import whole
 from suffice.criteria.base import Criterion
 from suffice.criteria.outlook import First, Known, Last
-from suffice.criteria.parameters import whole
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError
@@ -52,7 +52,7 @@ class AllOf(Criterion):
         reason = "; and ".join(p.reason for p in parts) if not waiting else "; ".join(p.reason for p in waiting)
         certificate = Certificate.best(parts)
         ready = all(part.ready for part in parts)
-        outlook = Last(tuple(part.outlook for part in waiting))
+        outlook = Last(tuple(part.outlook for part in parts))
         return self.verdict(
             step, stop=not waiting, reason=reason, ready=ready, parts=parts, certificate=certificate, outlook=outlook
         )
@@ -150,8 +150,7 @@ class After(Criterion):
         part = self.rule.observe(step)
         early = part.stop and step.n_labelled < self.n
         reason = f"{part.reason}, but at least {self.n} labels are wanted" if early else part.reason
-        waits = () if step.n_labelled >= self.n else (Known(self.n - step.n_labelled),)
-        outlook = Last(waits if part.stop else (part.outlook, *waits))
+        outlook = Last((part.outlook, Known(self.n - step.n_labelled)))
         return _passed_on(self, step, part, stop=part.stop and not early, reason=reason, outlook=outlook)
 
 

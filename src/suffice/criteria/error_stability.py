@@ -6,10 +6,10 @@ from typing import ClassVar, Final, Literal
 
 import numpy as np
 
+from suffice.arguments import real, whole
 from suffice.bounds import risk_gap, threshold, total_variation
 from suffice.criteria.base import Criterion
 from suffice.criteria.outlook import Curve
-from suffice.criteria.parameters import real, whole
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidValueError
@@ -80,9 +80,7 @@ class ErrorStability(Criterion):
     requires: ClassVar[frozenset[str]] = frozenset({"kl_new_old", "kl_old_new"})
 
     def __post_init__(self) -> None:
-        self.threshold = real(self.threshold, "threshold")
-        if not 0.0 <= self.threshold <= 1.0:
-            raise InvalidValueError(f"threshold must be a number from 0 to 1, not {self.threshold!r}")
+        self.threshold = real(self.threshold, "threshold", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         self.calibration = whole(self.calibration, "calibration", least=1)
         if self.bound not in ("paper", "tight"):
             raise InvalidValueError(f"bound must be 'paper' or 'tight', not {self.bound!r}")
@@ -90,9 +88,7 @@ class ErrorStability(Criterion):
             raise InvalidValueError(f"relative must be True or False, not {self.relative!r}")
         self.relative = bool(self.relative)
         if self.delta is not None:
-            self.delta = real(self.delta, "delta")
-            if not 0.0 < self.delta < 1.0:
-                raise InvalidValueError(f"delta must be between 0 and 1, not {self.delta!r}")
+            self.delta = real(self.delta, "delta", "between 0 and 1", lambda x: 0.0 < x < 1.0)
             if not self.relative:
                 raise InvalidValueError(
                     "delta belongs to Theorem 2, which is about the ratio; use it with relative=True"
@@ -145,11 +141,11 @@ class ErrorStability(Criterion):
             >>> ErrorStability.from_cost(label_cost=0.5, error_cost=1000.0).threshold
             0.0005
         """
-        costs = real(label_cost, "label_cost"), real(error_cost, "error_cost")
-        for name, cost in zip(("label_cost", "error_cost"), costs, strict=True):
-            if not cost > 0.0:
-                raise InvalidValueError(f"{name} must be above 0, not {cost!r}")
-        return cls(min(costs[0] / costs[1], 1.0), bound=bound, relative=False)
+        label, error = (
+            real(cost, name, "above 0", lambda x: x > 0.0)
+            for name, cost in (("label_cost", label_cost), ("error_cost", error_cost))
+        )
+        return cls(min(label / error, 1.0), bound=bound, relative=False)
 
     def judge(self, step: Step) -> Verdict:
         """Bound this step's change, put it in proportion, compare."""
@@ -204,7 +200,8 @@ class ErrorStability(Criterion):
             threshold=self.threshold,
             reason=f"the {name} {value:.3g} is {comparison} the threshold {self.threshold:.3g}",
             certificate=certificate,
-            outlook=Curve(self.n_labelled, self.values, len(self.values), self.threshold),
+            # Whether it will say stop again, for a rule that waits for others, is not foreseen.
+            outlook=None if stop else Curve(self.n_labelled, self.values, len(self.values), self.threshold),
         )
 
     def _certificate(self, change: float, step: Step) -> Certificate:

@@ -27,8 +27,9 @@ class Known:
     labels: int
 
     def forecast(self) -> Forecast:
-        """Return that number."""
-        return Forecast(labels=self.labels, low=self.labels, high=self.labels, coverage=1.0)
+        """Return that number, 0 for one that is past."""
+        left = max(0, self.labels)
+        return Forecast(labels=left, low=left, high=left, coverage=1.0)
 
 
 @dataclass(frozen=True)
@@ -73,16 +74,24 @@ class Last:
     """Whichever of several comes last.
 
     Attributes:
-        outlooks: Those of the rules that must all stop and have not; None for a rule that has none.
+        outlooks: Those of the rules that must all stop; None for a rule that cannot tell.
     """
 
     outlooks: tuple[Outlook | None, ...]
 
     def forecast(self) -> Forecast | None:
-        """The greatest, number by number, or None if any cannot be told."""
+        """The greatest, if it can be told.
+
+        A forecast that is not certain says when its rule first stops, not when it does so again. So it counts only if
+        it is the only such one, and lies wholly beyond what is certain.
+        """
         forecasts = _forecasts(self.outlooks)
         known = [f for f in forecasts if f is not None]
-        return _each(max, known) if len(known) == len(forecasts) else None
+        certain = [f for f in known if f.coverage == 1.0]
+        wait, open_ones = max((f.labels for f in certain), default=0), [f for f in known if f.coverage < 1.0]
+        if len(known) < len(forecasts) or len(open_ones) > 1 or any(f.low < wait for f in open_ones):
+            return None
+        return open_ones[0] if open_ones else _each(max, certain)
 
 
 def _forecasts(outlooks: tuple[Outlook | None, ...]) -> list[Forecast | None]:

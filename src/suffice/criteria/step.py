@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from suffice.arguments import whole
 from suffice.bounds import nonnegative
-from suffice.criteria.parameters import whole
 from suffice.divergence import Divergence, kl
 from suffice.errors import InvalidTypeError
 

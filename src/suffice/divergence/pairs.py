@@ -28,6 +28,12 @@ def gaussian_kl(p: Gaussian, q: Gaussian) -> float:
     """
     if p.dimension != q.dimension:
         raise InvalidValueError(f"the two Gaussians have {p.dimension} and {q.dimension} parameters; they must match")
+    # A divergence too large for a float comes out infinite, which kl() reports.
+    with np.errstate(over="ignore"):
+        return _gaussian_kl(p, q)
+
+
+def _gaussian_kl(p: Gaussian, q: Gaussian) -> float:
     shift = p.mean - q.mean
     # T_ii^2 - 1 - log T_ii^2 is the gap of the ratio of two diagonals.
     if p.factor.ndim == 1 and q.factor.ndim == 1:
@@ -87,7 +93,7 @@ def process_kl(p: GaussianProcess, q: GaussianProcess) -> float:
     spread = vectors * np.sqrt(np.maximum(values, 0.0))
     here = np.arange(len(points)) < p_own.sum()
     sides = [
-        _given(spread[rows], (posterior.y[own] - mean[rows]), posterior.noise[own])
+        _given(spread[rows], posterior.y[own] - mean[rows], posterior.noise[own])
         for posterior, own, rows in ((p, p_own, here), (q, q_own, ~here))
     ]
     return gaussian_kl(*sides)

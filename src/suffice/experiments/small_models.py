@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from suffice.criteria import Step
 from suffice.divergence import history
+from suffice.linalg import cholesky, solve_lower
 from suffice.posteriors import Gaussian
 from suffice.special import Floats
 
@@ -46,7 +47,7 @@ class LinearRegression:
     scale: float = 1.0
     learned_at: int = 0
     mean: Floats = field(default_factory=lambda: np.zeros(0))
-    covariance: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    factor: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     def learn(self, X: Floats, y: Floats, initial: int) -> list[Step]:
         """Update the posterior; relearn the scales on doubling."""
@@ -56,7 +57,7 @@ class LinearRegression:
         target = (y - self.centre) / self.scale
         pair = history(features @ features.T / self.alpha, target, self.noise)
         precision = features.T @ features / self.noise + self.alpha * np.eye(features.shape[1])
-        self.covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
+        self.factor = cholesky(precision, "the precision of the weights")
         self.mean = np.asarray(np.linalg.solve(precision, features.T @ target / self.noise), dtype=np.float64)
         first = initial if replay else len(y) - 1
         return [
@@ -66,8 +67,7 @@ class LinearRegression:
 
     def score(self, X: Floats) -> Floats:
         """Predictive variance."""
-        features = with_constant(X)
-        return np.asarray((features @ self.covariance * features).sum(axis=1))
+        return np.asarray((solve_lower(self.factor, with_constant(X).T) ** 2).sum(axis=0))
 
     def error(self, X: Floats, y: Floats) -> float:
         """Root mean squared error, in the target's own units."""

@@ -1,13 +1,12 @@
-"""Arrays and numbers as parts of a value object: checked, copied, never written to again."""
+"""Arrays as parts of a value object: checked, copied, never written to again."""
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.arguments import floats
+from suffice.errors import InvalidValueError
 from suffice.special import Floats
 
 
@@ -25,7 +24,7 @@ def frozen(value: ArrayLike, name: str, *, ndim: int | None = None, promote: boo
     """Return a read-only float64 copy of ``value``, or say what is wrong with it.
 
     Args:
-        value: Anything numpy can turn into numbers; a torch tensor is detached first.
+        value: Anything that can be turned into numbers.
         name: What to call it in an error.
         ndim: Number of dimensions it must have; any number if left out.
         promote: Whether fewer dimensions than ``ndim`` are filled up with axes of length 1.
@@ -38,14 +37,7 @@ def frozen(value: ArrayLike, name: str, *, ndim: int | None = None, promote: boo
         >>> frozen([1, 2], "mean", ndim=1)
         array([1., 2.])
     """
-    plain: Any = value.detach().cpu().numpy() if hasattr(value, "detach") else value
-    try:
-        given = np.asarray(plain)
-        if np.iscomplexobj(given):
-            raise TypeError
-        array = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidTypeError(f"{name} must be an array of real numbers, not {type(value).__name__}") from None
+    array = floats(value, name)
     if promote and ndim is not None:
         array = array.reshape((1,) * (ndim - array.ndim) + array.shape)
     if ndim is not None and array.ndim != ndim:
@@ -56,28 +48,3 @@ def frozen(value: ArrayLike, name: str, *, ndim: int | None = None, promote: boo
         raise InvalidValueError(f"{name} must be finite, but is {array[index]} at index {index}")
     array.flags.writeable = False
     return array
-
-
-def number(value: float, name: str, requirement: str, holds: Callable[[float], bool]) -> float:
-    """Return ``value`` as a float if it is finite and as required.
-
-    Args:
-        value: What came.
-        name: What to call it in an error.
-        requirement: What it must be, for the error: "above 0".
-        holds: Whether a float is that.
-
-    Raises:
-        InvalidValueError: It is not.
-
-    Examples:
-        >>> number(2, "sigma", "above 0", lambda x: x > 0)
-        2.0
-    """
-    try:
-        result = float(value)
-    except (TypeError, ValueError):
-        result = math.nan
-    if not (math.isfinite(result) and holds(result)):
-        raise InvalidValueError(f"{name} must be a finite number {requirement}, not {value!r}")
-    return result

@@ -36,11 +36,8 @@ def as_posterior(thing: object) -> object:
         >>> as_posterior(BayesianRidge().fit([[0.0], [1.0], [2.0]], [0.1, 0.9, 2.1]))
         Gaussian(1 parameter, by covariance)
     """
-    for base in type(thing).__mro__:
-        convert = _CONVERSIONS.get(_key(base))
-        if convert is not None:
-            return convert(thing)
-    return thing
+    convert = _conversion(thing)
+    return thing if convert is None else convert(thing)
 
 
 def caveat(thing: object) -> str:
@@ -54,8 +51,7 @@ def caveat(thing: object) -> str:
         >>> caveat(BayesianRidge(fit_intercept=False))
         ''
     """
-    converted_by = next((_CONVERSIONS[key] for key in map(_key, type(thing).__mro__) if key in _CONVERSIONS), None)
-    if converted_by is not _bayesian_ridge or not getattr(thing, "fit_intercept", False):
+    if _conversion(thing) is not _bayesian_ridge or not getattr(thing, "fit_intercept", False):
         return ""
     return (
         "BayesianRidge keeps its intercept outside the posterior; add a column of ones, or centre y by a constant, and "
@@ -63,8 +59,9 @@ def caveat(thing: object) -> str:
     )
 
 
-def _key(base: type) -> tuple[str, str]:
-    return base.__module__.partition(".")[0], base.__name__
+def _conversion(thing: object) -> Callable[[Any], object] | None:
+    keys = ((base.__module__.partition(".")[0], base.__name__) for base in type(thing).__mro__)
+    return next((_CONVERSIONS[key] for key in keys if key in _CONVERSIONS), None)
 
 
 def _bayesian_ridge(model: Any) -> Gaussian:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from suffice.arguments import whole
 from suffice.errors import InvalidValueError
 from suffice.posteriors.arrays import Value, frozen
 from suffice.special import Floats
@@ -42,8 +42,7 @@ class Draws(Value):
     def __init__(self, samples: ArrayLike, *, method: Literal["gaussian", "knn"], k: int = 5) -> None:
         if method not in ("gaussian", "knn"):
             raise InvalidValueError(f"method must be 'gaussian' or 'knn', not {method!r}")
-        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-            raise InvalidValueError(f"k must be a whole number, at least 1, not {k!r}")
+        k = whole(k, "k", least=1)
         values = frozen(samples, "samples", ndim=2)
         n, size = values.shape
         needed = size + 2 if method == "gaussian" else k + 1
@@ -54,7 +53,7 @@ class Draws(Value):
             )
         object.__setattr__(self, "samples", values)
         object.__setattr__(self, "method", method)
-        object.__setattr__(self, "k", int(k))
+        object.__setattr__(self, "k", k)
 
     def __repr__(self) -> str:
         n, size = self.samples.shape

@@ -1,13 +1,14 @@
 """The posterior of a network trained with dropout: per layer, columns of weights that are present or dropped."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from suffice.arguments import real
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.posteriors.arrays import Value, frozen, number
+from suffice.posteriors.arrays import Value, frozen
 from suffice.special import Floats
 
 
@@ -47,8 +48,8 @@ class DropoutLayer(Value):
             raise InvalidValueError(f"bias holds {len(biases)} numbers, but weight has {len(means)} outputs")
         object.__setattr__(self, "weight", means)
         object.__setattr__(self, "bias", biases)
-        object.__setattr__(self, "keep", number(keep, "keep", "above 0 and at most 1", lambda p: 0.0 < p <= 1.0))
-        object.__setattr__(self, "sigma", number(sigma, "sigma", "above 0", lambda s: s > 0.0))
+        object.__setattr__(self, "keep", real(keep, "keep", "above 0 and at most 1", lambda p: 0.0 < p <= 1.0))
+        object.__setattr__(self, "sigma", real(sigma, "sigma", "above 0", lambda s: s > 0.0))
 
     @property
     def inputs(self) -> int:
@@ -82,7 +83,7 @@ class DropoutNetwork:
         DropoutNetwork(layers=(DropoutLayer(1x2, keep=0.5, sigma=1), DropoutLayer(1x1, keep=1, sigma=1)))
     """
 
-    layers: Iterable[DropoutLayer] = field()
+    layers: Iterable[DropoutLayer]
 
     def __post_init__(self) -> None:
         layers = tuple(self.layers) if isinstance(self.layers, Iterable) else (self.layers,)
@@ -104,9 +105,7 @@ class DropoutNetwork:
             middle = start + layer.weight.size
             stop = middle + layer.bias.size
             weights = theta[:, start:middle].reshape(len(theta), layer.inputs, -1)
-            total += _log_mixture(weights, layer) + _log_normal(
-                theta[:, start:stop][:, middle - start :] - layer.bias, layer.sigma
-            )
+            total += _log_mixture(weights, layer) + _log_normal(theta[:, middle:stop] - layer.bias, layer.sigma)
             start = stop
         return total
 

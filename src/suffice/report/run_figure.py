@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,9 @@ def require_writable_figure(path: Path) -> None:
     if not os.access(folder, os.W_OK):
         raise SufficeError(f"the figure cannot be written to {path}: the folder {folder} is read-only")
     try:
-        import matplotlib as mpl
+        import_module("matplotlib")
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "the figure") from None
-    del mpl
 
 
 def draw_run(curves: RunCurves, path: Path) -> None:

@@ -1,0 +1,76 @@
+"""What a caller gave, as plain numbers; or an error that names it."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.special import Floats
+
+
+def whole(value: Any, name: str, *, least: int) -> int:
+    """Return ``value`` as an int of at least ``least``; numpy's whole numbers count, ``True`` does not.
+
+    Raises:
+        InvalidValueError: It is not one.
+
+    Examples:
+        >>> whole(3, "calibration", least=1)
+        3
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidValueError(f"{name} must be a whole number, {least} or more, not {value!r}")
+    return int(value)
+
+
+def real(value: Any, name: str, requirement: str = "", holds: Callable[[float], bool] = math.isfinite) -> float:
+    """Return ``value`` as a finite float; anything that is one number counts, ``True`` and text do not.
+
+    Args:
+        value: What came.
+        name: What to call it in an error.
+        requirement: What else it must be, for the error: "above 0".
+        holds: Whether a number is that.
+
+    Raises:
+        InvalidValueError: It is not one, or not as required.
+
+    Examples:
+        >>> real(2, "sigma", "above 0", lambda x: x > 0)
+        2.0
+    """
+    try:
+        number = math.nan if isinstance(value, bool | str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not (math.isfinite(number) and holds(number)):
+        wanted = f"a number {requirement}" if requirement else "a finite number"
+        raise InvalidValueError(f"{name} must be {wanted}, not {value!r}")
+    return number
+
+
+def floats(value: Any, name: str) -> Floats:
+    """Return a float64 copy of ``value``, a number or an array of them; a torch tensor is detached first.
+
+    Raises:
+        InvalidTypeError: It is not made of real numbers.
+
+    Examples:
+        >>> floats([1, 2], "kl")
+        array([1., 2.])
+    """
+    given = value.detach().cpu().numpy() if hasattr(value, "detach") else value
+    try:
+        array = np.asarray(given)
+        if np.iscomplexobj(array):
+            raise TypeError
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidTypeError(f"{name} must be a real number or an array of them, not {_shown(value)}") from None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"a {type(value).__name__}"
