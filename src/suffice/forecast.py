@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from suffice.arguments import real
+from suffice.arguments import floats, real
 from suffice.errors import InvalidValueError
 from suffice.special import Floats
 
@@ -146,7 +146,7 @@ def _slope(x: Floats, y: Floats, weight: Floats) -> float:
 
 
 def _checked(n_labelled: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
-    counts, curve = np.asarray(n_labelled, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    counts, curve = floats(n_labelled, "n_labelled"), floats(values, "values")
     if counts.ndim != 1 or counts.shape != curve.shape:
         raise InvalidValueError(
             f"n_labelled and values must be two series of the same length, but their shapes are {counts.shape} and "

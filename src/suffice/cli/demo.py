@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -68,7 +69,8 @@ def demo_command(
     Example: suffice demo --task classification --threshold 0.05
     """
     rule = ErrorStability(threshold, bound=bound.value)
-    path, problem = figure or _DEFAULT_FIGURE, _figure_problem(figure)
+    path = figure or _DEFAULT_FIGURE
+    problem = _problem(lambda: require_writable_figure(path), raised=figure is not None)
     # Off a terminal nobody wants lines broken at a width that is not there.
     console = Console(quiet=as_json, highlight=False)
     console.soft_wrap = not console.is_terminal
@@ -82,32 +84,21 @@ def demo_command(
         console.print("\nInterrupted. Nothing was written; run [bold]suffice demo[/] to start again.")
         raise typer.Exit(1) from None
     _summarise(console, run)
-    if not problem:
-        problem = _drawn(run, threshold, path, asked_for=figure is not None and not as_json)
+    problem = problem or _problem(lambda: draw_run(_curves(run, threshold), path), raised=False)
     console.print(f"No figure: {problem}" if problem else f"Figure: {path}", markup=False)
     if as_json:
         typer.echo(json.dumps(_result(run, threshold, None if problem else path)))
-        if problem and figure is not None:
-            raise SufficeError(problem)
+    # Asked for by name, a figure that could not be written is a failure; but only now, with the result shown.
+    if problem and figure is not None:
+        raise SufficeError(problem)
 
 
-def _drawn(run: "_Run", threshold: float, path: Path, *, asked_for: bool) -> str:
-    """Draw the figure; return why that failed, if it did and nobody asked for it by name."""
+def _problem(action: Callable[[], None], *, raised: bool) -> str:
+    """Why an action failed, in words; or nothing. With ``raised`` the error goes on."""
     try:
-        draw_run(_curves(run, threshold), path)
+        action()
     except SufficeError as error:
-        if asked_for:
-            raise
-        return str(error)
-    return ""
-
-
-def _figure_problem(figure: Path | None) -> str:
-    """Why no figure can be drawn, if the user did not ask for one by name; if they did, that is an error."""
-    try:
-        require_writable_figure(figure or _DEFAULT_FIGURE)
-    except SufficeError as error:
-        if figure is not None:
+        if raised:
             raise
         return str(error)
     return ""

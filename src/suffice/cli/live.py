@@ -58,14 +58,12 @@ class LiveView:
         width = max(20, min(64, self._console.width - 16))
         plain = not self._console.encoding.lower().startswith("utf")
         curve = Text("\n".join(chart(values, self._threshold, width=width, height=9, plain=plain)), style="cyan")
+        count = f"{newest.n_labelled} of {self._pool} labelled"
         bar = Table.grid(padding=(0, 1))
-        bar.add_row(ProgressBar(total=self._pool, completed=newest.n_labelled, width=width - 20), self._count(newest))
+        bar.add_row(ProgressBar(total=self._pool, completed=newest.n_labelled, width=width - 20), count)
         forecast = Text("" if newest.forecast is None else f"{newest.forecast} until it is enough")
         return Panel(
             Group(bar, forecast, Text(f"error ratio, and the threshold {self._threshold:g}", style="dim"), curve),
             title="suffice demo",
             width=width + 14,
         )
-
-    def _count(self, newest: Verdict) -> str:
-        return f"{newest.n_labelled} of {self._pool} labelled"
