@@ -39,3 +39,7 @@ class MissingExtraError(SufficeError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}, which is not installed. Run: pip install 'suffice[{extra}]'")
+
+
+class NotEnoughMemoryError(SufficeError, MemoryError):
+    """A run needs more memory than there is; the message says how much."""

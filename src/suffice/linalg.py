@@ -88,6 +88,19 @@ def solve_lower(lower: Floats, right: Floats) -> Floats:
     return np.asarray(solve_triangular(lower, right, lower=True, check_finite=False))
 
 
+def solve_upper(lower: Floats, right: Floats) -> Floats:
+    """Return ``lower'^-1 right`` for a lower-triangular matrix: the other half of solving ``lower lower' x = right``.
+
+    Examples:
+        >>> import numpy as np
+        >>> solve_upper(np.array([[2.0, 0.0], [1.0, 2.0]]), np.array([4.0, 4.0]))
+        array([1., 2.])
+    """
+    from scipy.linalg import solve_triangular
+
+    return np.asarray(solve_triangular(lower, right, lower=True, trans="T", check_finite=False))
+
+
 def _refined(lower: Floats, matrix: Floats, name: str) -> Floats:
     for _ in range(_REFINEMENTS):
         error = solve_lower(lower, solve_lower(lower, _residual(matrix, lower)).T)

@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -79,6 +79,13 @@ class Criterion(ABC):
         if not isinstance(verdict, Verdict):
             raise InvalidTypeError(f"{type(self).__name__}.judge must return a Verdict, not {type(verdict).__name__}")
         return verdict
+
+    def observe_all(self, steps: Sequence[Step]) -> list[Verdict]:
+        """Take in several steps, one after the other, and answer each; the same as :meth:`observe` on every one.
+
+        A rule may override it to compute for all steps at once.
+        """
+        return [self.observe(step) for step in steps]
 
     def needs(self) -> frozenset[str]:
         """Names of the :class:`Step` fields that this rule, with any rules inside it, requires."""

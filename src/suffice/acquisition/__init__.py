@@ -1,0 +1,18 @@
+"""Which label would be most useful: scores, and choices that cover the pool."""
+
+from suffice.acquisition.choosers import Chooser, Indices, InOrder, KCentre, RandomOrder, label_free_chooser
+from suffice.acquisition.scores import NAMES, bald, entropy, margin, require_known
+
+__all__ = [
+    "NAMES",
+    "Chooser",
+    "InOrder",
+    "Indices",
+    "KCentre",
+    "RandomOrder",
+    "bald",
+    "entropy",
+    "label_free_chooser",
+    "margin",
+    "require_known",
+]

@@ -1,0 +1,168 @@
+r"""Points that are followed while labels come: a pool, or a test set.
+
+A label at ``x`` moves the latent value of every other point by a multiple of one row,
+:math:`c = \mathrm{cov}(x, \cdot) / \sqrt{s + \sigma^2}`: variances fall by :math:`c^2`, means rise by :math:`c` times the
+surprise. For a block of labels the rows come together, from one matrix product, so the points are read once per block
+and not once per label.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+import numpy as np
+
+from suffice.linalg import solve_lower, solve_upper
+from suffice.models.kernels import half_squares, scaled_kernel
+from suffice.models.latent import KernelState, WeightState, noisy_cholesky, trailing_solve
+from suffice.special import Floats
+
+# Points worked on at a time: what is computed for them stays in the processor's cache.
+TILE: Final = 2048
+# See suffice.models.kernels: beyond it the product form of a distance loses digits.
+_FAR: Final = 1e4
+
+
+class Rows(Protocol):
+    """Points that follow a posterior."""
+
+    n: int
+
+    def follow(self) -> Iterator[tuple[slice, Floats]]:
+        """Catch up with the posterior; yield the new rows ``k x tile``, one tile of points after the other."""
+
+    def prior_variance(self) -> Floats:
+        """Latent variance of each point before any label."""
+
+
+class KernelRows:
+    """Points that follow a Gaussian process: keeps every row, ``labels x points``, which the next rows are made from.
+
+    With ``L`` the factor of the labelled points, the rows are ``V = L^-1 k(Z, X)``: a new block of labels appends
+    ``M^-1 (k(F, X) - W' V)``. Floor: ``2 n`` operations and one exponential per point and label.
+
+    Args:
+        state: The posterior to follow.
+        points: Inputs, ``m x D``.
+        capacity: Labels to make room for.
+        dtype: Number type of what is kept; single precision halves the memory.
+    """
+
+    def __init__(self, state: KernelState, points: Floats, capacity: int, dtype: "np.typing.DTypeLike") -> None:
+        self._state, self.n, self._dtype = state, 0, np.dtype(dtype)
+        self.points = points
+        scaled = state.kernel.scaled(points)
+        self._middle = scaled.mean(axis=0)
+        self._scaled = np.asarray(scaled - self._middle)
+        self._half = half_squares(self._scaled)
+        self._far = bool(self._half.max(initial=0.0) > _FAR / 2)
+        self._tiles = [slice(k, min(k + TILE, len(points))) for k in range(0, len(points), TILE)]
+        # Pages that are not written to take no memory, so room that is never needed costs nothing.
+        self._rows = [np.zeros((capacity, t.stop - t.start), self._dtype) for t in self._tiles]
+
+    def follow(self) -> Iterator[tuple[slice, Floats]]:
+        """Append the rows of the labels that came since the last time."""
+        state, old, new = self._state, self.n, self._state.n
+        if new == old:
+            return
+        lower = state.lower[old:, old:]
+        across = state.lower[old:, :old].astype(self._dtype)
+        factor = np.asfortranarray(lower)
+        fresh = state.kernel.scaled(state.features[old:]) - self._middle
+        half = half_squares(fresh)
+        self._make_room(new)
+        for tile, rows in zip(self._tiles, self._rows, strict=True):
+            block = self._kernel(fresh, half, tile)
+            if old:
+                block -= across @ rows[:old]
+            block = trailing_solve(factor, block)
+            rows[old:new] = block
+            yield tile, block
+        self.n = new
+
+    def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
+        """``V`` at some points, ``n x k``; nothing where it is kept in less than double precision."""
+        if self._dtype != np.float64:
+            return None
+        found = np.empty((self.n, len(indices)))
+        for number, (tile, rows) in enumerate(zip(self._tiles, self._rows, strict=True)):
+            here = indices // TILE == number
+            if here.any():
+                found[:, here] = rows[: self.n, indices[here] - tile.start]
+        return found
+
+    def mark(self) -> int:
+        """Where it stands, for :meth:`rewind`."""
+        return self.n
+
+    def rewind(self, mark: int) -> None:
+        """Forget the rows after a mark."""
+        self.n = mark
+
+    def prior_variance(self) -> Floats:
+        """Latent variance of each point before any label."""
+        return self._state.kernel.diagonal(self._scaled)
+
+    def _kernel(self, fresh: Floats, half: Floats, tile: slice) -> Floats:
+        points = self._scaled[tile]
+        if self._far or half.max(initial=0.0) > _FAR / 2:
+            return scaled_kernel(fresh, points)
+        exponent = fresh @ points.T
+        exponent -= half[:, None]
+        exponent -= self._half[tile]
+        np.minimum(exponent, 0.0, out=exponent)
+        return np.asarray(np.exp(exponent, out=exponent))
+
+    def _make_room(self, wanted: int) -> None:
+        for number, rows in enumerate(self._rows):
+            if wanted > len(rows):
+                larger = np.zeros((max(wanted, 2 * len(rows)), rows.shape[1]), self._dtype)
+                larger[: self.n] = rows[: self.n]
+                self._rows[number] = larger
+
+
+class FeatureRows:
+    """Points that follow a linear model: nothing is kept but the features and the factor they are up to date with.
+
+    With ``R`` the factor of the precision before a block, the rows are ``(M^-1 W' R^-1) X'``, ``2 J`` operations per point
+    and label.
+
+    Args:
+        state: The posterior to follow.
+        points: Features, ``m x J``.
+        dtype: Number type of what is kept.
+    """
+
+    def __init__(self, state: WeightState, points: Floats, dtype: "np.typing.DTypeLike") -> None:
+        self._state, self.n = state, 0
+        self.points = points
+        self._columns = np.ascontiguousarray(points.T, dtype=dtype)
+        self._before = state.factor
+
+    def follow(self) -> Iterator[tuple[slice, Floats]]:
+        """Rows of the labels that came since the last time."""
+        state = self._state
+        if state.n == self.n:
+            return
+        whitened = solve_lower(self._before, state.features[self.n :].T)
+        lower = noisy_cholesky(whitened.T @ whitened, state.noise)
+        gain = solve_lower(lower, solve_upper(self._before, whitened).T).astype(self._columns.dtype)
+        self._before, self.n = state.factor, state.n
+        for first in range(0, self._columns.shape[1], TILE):
+            tile = slice(first, min(first + TILE, self._columns.shape[1]))
+            yield tile, gain @ self._columns[:, tile]
+
+    def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
+        """Nothing is kept."""
+        del indices
+
+    def mark(self) -> tuple[int, Floats]:
+        """Where it stands, for :meth:`rewind`."""
+        return self.n, self._before
+
+    def rewind(self, mark: tuple[int, Floats]) -> None:
+        """Go back to a mark."""
+        self.n, self._before = mark
+
+    def prior_variance(self) -> Floats:
+        """Latent variance of each point before any label."""
+        return np.asarray(np.einsum("ij,ij->j", self._columns, self._columns, dtype=np.float64) / self._state.alpha)

@@ -1,0 +1,119 @@
+"""The course of a run for one family of models: which item next, what a label did, what the past looks like anew."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from suffice.acquisition import Indices
+from suffice.special import Floats
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What some steps did, one entry a step.
+
+    Attributes:
+        kl_new_old: ``KL[new||old]``.
+        kl_old_new: ``KL[old||new]``.
+        error: Expected error on the test set after each step; empty where there is none.
+        estimated: How the divergences were estimated, if they are neither exact nor bounds.
+    """
+
+    kl_new_old: Floats
+    kl_old_new: Floats
+    error: Floats
+    estimated: str = ""
+
+    @staticmethod
+    def joined(parts: "list[Outcome]") -> "Outcome":
+        """Several outcomes, one after the other."""
+        empty = np.zeros(0)
+        columns = (
+            np.concatenate([empty, *(getattr(part, name) for part in parts)])
+            for name in ("kl_new_old", "kl_old_new", "error")
+        )
+        return Outcome(*columns, estimated=next((part.estimated for part in parts if part.estimated), ""))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a run is made of besides its model.
+
+    Attributes:
+        X: The pool, ``m x D``.
+        acquisition: Name of the acquisition.
+        rng: Randomness.
+        dtype: Number type that the pool is kept in.
+        expected: Labels to make room for.
+        test: Test inputs and labels, or None.
+    """
+
+    X: Floats
+    acquisition: str
+    rng: np.random.Generator
+    dtype: Any = np.float64
+    expected: int = 256
+    test: tuple[Floats, Any] | None = None
+
+
+class Course(Protocol):
+    """What a loop needs, whatever the model. Labels are told in steps; the first step holds the initial labels."""
+
+    def propose(self, most: int) -> Indices:
+        """The next picks, as many as are known whatever the labels will be: at least 1, at most ``most``."""
+
+    def batch(self, size: int) -> Indices:
+        """Picks to be labelled together."""
+
+    def skip(self, indices: Indices) -> None:
+        """Leave items out from now on, unlabelled."""
+
+    def begin(self, indices: Indices, y: Any) -> None:
+        """Learn the initial labels."""
+
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
+        """Learn labels, each a step of its own or all as one step."""
+
+    def until_relearning(self) -> int | None:
+        """Labels to go until :meth:`relearn` is due, 0 when it is; None where nothing is learned."""
+
+    def relearn(self) -> Outcome:
+        """Learn hyper-parameters again; return all steps after the initial labels as they are under the new ones."""
+
+    def correct(self, index: int, y: Any) -> Outcome:
+        """Change a label; return all steps after the initial labels as they are with it."""
+
+    def fitted(self) -> Any:
+        """The model as it stands."""
+
+
+@dataclass
+class History:
+    """Labels in the order bought, and how many came at each step.
+
+    Attributes:
+        indices: Items, in order.
+        sizes: Labels of each step; the first are the initial ones.
+    """
+
+    indices: list[int]
+    sizes: list[int]
+
+    def add(self, indices: Indices, *, together: bool) -> None:
+        """Append labels, each a step of its own or all as one."""
+        self.indices.extend(int(i) for i in indices)
+        self.sizes.extend([len(indices)] if together else [1] * len(indices))
+
+    def spans(self, longest: int) -> list[tuple[slice, bool]]:
+        """The steps after the initial ones as spans of labels: one larger step each, or a run of single labels."""
+        spans: list[tuple[slice, bool]] = []
+        at = self.sizes[0]
+        for size in self.sizes[1:]:
+            last = spans[-1] if spans else None
+            if size == 1 and last and not last[1] and last[0].stop - last[0].start < longest:
+                spans[-1] = slice(last[0].start, at + 1), False
+            else:
+                spans.append((slice(at, at + size), size > 1))
+            at += size
+        return spans

@@ -1,0 +1,189 @@
+"""Runs with every label known: what would have happened, and when it would have been enough."""
+
+from typing import Any
+
+import numpy as np
+
+from suffice.arguments import whole
+from suffice.errors import InvalidValueError
+from suffice.learner.course import Course, Outcome, Setting
+from suffice.learner.start import default_acquisition, first_items, new_course, one_thread, prepare
+from suffice.models.inputs import column_names
+from suffice.trace import Relearned, Trace
+
+
+def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keyword
+    model: Any,
+    X_pool: Any,
+    y_pool: Any,
+    *,
+    initial: Any = 10,
+    steps: int | None = None,
+    X_test: Any = None,
+    y_test: Any = None,
+    acquisition: str | None = None,
+    batch: int = 1,
+    seed: int = 0,
+    dtype: Any = np.float64,
+) -> Trace:
+    """Label a pool as active learning would, and record every step.
+
+    A label leaves ``y_pool`` only when it is bought: neither model nor record sees another.
+
+    Args:
+        model: One of :mod:`suffice.models`, or a pipeline that ends in one. Transformers are fitted on the pool's inputs.
+        X_pool: Inputs, ``m x D``.
+        y_pool: Their labels, ``m``.
+        initial: Items labelled at the start: how many at random, or which.
+        steps: Steps to take; to the end of the pool if left out.
+        X_test: Test inputs; with them the expected error is recorded after every step.
+        y_test: Test labels.
+        acquisition: Which item next: see :data:`suffice.acquisition.NAMES`; variance or entropy if left out.
+        batch: Labels bought at each step.
+        seed: Seed of all randomness.
+        dtype: Number type that the pool is kept in; ``float32`` halves the memory.
+
+    Returns:
+        The run, one row a step.
+
+    Raises:
+        InvalidValueError: Something does not fit, named.
+        NotEnoughMemoryError: The pool needs more memory than there is; said before the first step.
+
+    Examples:
+        >>> import numpy as np
+        >>> from suffice.models import GaussianProcess
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 2)); y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=300)
+        >>> trace = simulate(GaussianProcess(length_scale=1.0, noise=0.01), X, y, steps=50)
+        >>> len(trace), trace.indices[:3].shape
+        (50, (3,))
+    """
+    rng, size = np.random.default_rng(seed), whole(batch, "batch", least=1)
+    labels = _labels(y_pool, len(X_pool), "y_pool", "X_pool")
+    first = first_items(initial, len(X_pool), rng)
+    room = (len(X_pool) - len(first)) // size
+    wanted = room if steps is None else whole(steps, "steps", least=0)
+    if wanted > room:
+        raise InvalidValueError(
+            f"steps is {wanted}, but {len(X_pool)} rows less {len(first)} initial ones leave {room} steps of {size}"
+        )
+    prepared = prepare(model, X_pool)
+    name = acquisition or default_acquisition(prepared.model)
+    setting = Setting(
+        X=prepared.inputs(X_pool, "X_pool"),
+        acquisition=name,
+        rng=rng,
+        dtype=_number_type(dtype),
+        expected=len(first) + wanted * size,
+        test=_test(prepared, X_test, y_test),
+    )
+    about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed, "batch": size}
+    with one_thread():
+        course = new_course(prepared.model, setting)
+        course.begin(first, labels[first])
+        return _record(course, labels, first, (wanted, size), about)
+
+
+def audit(
+    model: Any, X: Any, y: Any, *, initial: int = 10, X_test: Any = None, y_test: Any = None, batch: int = 1
+) -> Trace:
+    """Look back on data that were labelled in this order: the whole curve of divergences, and so any rule's verdicts.
+
+    For Gaussian noise the whole history comes from one factorisation (and one more for each time that hyper-parameters
+    are learned again, on half as many labels).
+
+    Args:
+        model: One of :mod:`suffice.models`, or a pipeline that ends in one.
+        X: Inputs in the order in which they were labelled, ``n x D``.
+        y: Labels.
+        initial: Labels before the first step.
+        X_test: Test inputs.
+        y_test: Test labels.
+        batch: Labels that came at each step.
+
+    Returns:
+        The run; ``trace.ratio()`` is the error ratio, ``trace.replay(rule)`` what a rule would have said.
+
+    Examples:
+        >>> import numpy as np
+        >>> from suffice.models import BayesianRidge
+        >>> X = np.random.default_rng(0).normal(size=(200, 3)); y = X @ [1.0, 2.0, 3.0]
+        >>> audit(BayesianRidge(alpha=1.0, beta=1.0), X, y).ratio().shape
+        (190,)
+    """
+    n = whole(initial, "initial", least=1)
+    if len(X) < n:
+        raise InvalidValueError(f"X has {len(X)} rows, fewer than the {n} initial labels")
+    options: dict[str, Any] = {"X_test": X_test, "y_test": y_test, "batch": batch}
+    return simulate(model, X, y, initial=np.arange(n), acquisition="order", **options)
+
+
+def _record(course: Course, labels: Any, first: Any, plan: tuple[int, int], about: dict[str, Any]) -> Trace:
+    steps, size = plan
+    picks: list[Any] = []
+    outcomes: list[Outcome] = []
+    relearned: list[Relearned] = []
+    done = 0
+    while done < steps:
+        due = course.until_relearning()
+        most = steps - done if due is None else max(1, min(steps - done, due))
+        chosen = course.propose(most) if size == 1 else course.batch(size)
+        outcome = course.learn(chosen, labels[chosen], together=size > 1)
+        picks.append(chosen)
+        done += len(chosen) if size == 1 else 1
+        if course.until_relearning() == 0:
+            history = course.relearn()
+            relearned.append(Relearned(done - 1, history.kl_new_old, history.kl_old_new))
+            outcome = _ending(outcome, history)
+        outcomes.append(outcome)
+    found = Outcome.joined(outcomes)
+    indices = np.concatenate([np.zeros(0, dtype=np.intp), *picks])
+    return Trace(
+        initial=first,
+        indices=indices if size == 1 else indices.reshape(-1, size),
+        n_labelled=len(first) + size * np.arange(1, steps + 1),
+        kl_new_old=found.kl_new_old,
+        kl_old_new=found.kl_old_new,
+        error=found.error,
+        relearned=tuple(relearned),
+        estimated=found.estimated,
+        about=about,
+    )
+
+
+def _ending(outcome: Outcome, history: Outcome) -> Outcome:
+    """The outcome with its last step as the hyper-parameters learned after it see it."""
+    return Outcome(
+        *(
+            np.append(getattr(outcome, name)[:-1], getattr(history, name)[-1:])
+            for name in ("kl_new_old", "kl_old_new", "error")
+        ),
+        estimated=outcome.estimated,
+    )
+
+
+def _labels(y: Any, rows: int, name: str, beside: str) -> Any:
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) != rows:
+        raise InvalidValueError(f"{name} must hold one label for each of the {rows} rows of {beside}; its shape is {labels.shape}")
+    return labels
+
+
+def _test(prepared: Any, X_test: Any, y_test: Any) -> tuple[Any, Any] | None:
+    if X_test is None and y_test is None:
+        return None
+    if X_test is None or y_test is None:
+        raise InvalidValueError("X_test and y_test belong together: give both, or neither")
+    inputs = prepared.inputs(X_test, "X_test")
+    return inputs, _labels(y_test, len(inputs), "y_test", "X_test")
+
+
+def _number_type(dtype: Any) -> "np.dtype[Any]":
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in (np.float64, np.float32):
+        raise InvalidValueError(f"dtype must be float64 or float32, not {dtype!r}")
+    return found

@@ -1,0 +1,101 @@
+"""From a model and a pool to the course of a run: pipelines taken apart, arguments checked."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from threadpoolctl import ThreadpoolController
+
+from suffice.acquisition import Indices
+from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.learner.course import Course, Setting
+from suffice.learner.gaussian import GaussianCourse
+from suffice.models.inputs import column_names, require_finite
+from suffice.models.regression import GaussianRegressor
+from suffice.special import Floats
+
+
+class Prepared(NamedTuple):
+    """A model taken apart: what transforms inputs, fitted on the pool; and the Bayesian model itself."""
+
+    transform: Any
+    model: Any
+
+    def inputs(self, X: Any, name: str) -> Floats:
+        """Inputs as the Bayesian model takes them, checked."""
+        names = column_names(X)
+        given = X if self.transform is None else self.transform.transform(X)
+        array = np.asarray(given, dtype=np.float64)
+        if array.ndim != 2 or not len(array):
+            raise InvalidValueError(f"{name} must be a table of at least one row, but its shape is {array.shape}")
+        require_finite(array, names if self.transform is None else None)
+        return array
+
+    def joined(self, fitted: Any) -> Any:
+        """The fitted model with its transformers in front again."""
+        return fitted if self.transform is None else Pipeline([*self.transform.steps, ("model", fitted)])
+
+
+def prepare(model: Any, X_pool: Any) -> Prepared:
+    """Take a pipeline apart and fit its transformers on the pool, which needs no label; a bare model stays as it is."""
+    if isinstance(model, Pipeline):
+        *steps, (_, last) = model.steps
+        transform = clone(Pipeline(steps)).fit(X_pool) if steps else None
+        return Prepared(transform, clone(last))
+    return Prepared(None, clone(model))
+
+
+def new_course(model: Any, setting: Setting) -> Course:
+    """The course that fits the model."""
+    if isinstance(model, GaussianRegressor):
+        return GaussianCourse(model, setting)
+    raise InvalidTypeError(
+        f"{type(model).__name__} is not a model that can be followed; use one of suffice.models, alone or last in a Pipeline"
+    )
+
+
+def default_acquisition(model: Any) -> str:
+    """What is asked for where nothing is said: variance for numbers, entropy for classes."""
+    return "variance" if isinstance(model, GaussianRegressor) else "entropy"
+
+
+def first_items(initial: Any, size: int, rng: np.random.Generator) -> Indices:
+    """The items labelled first: so many at random, or those given.
+
+    Raises:
+        InvalidValueError: There are not so many, or an index is out of range or comes twice.
+    """
+    if isinstance(initial, int | np.integer) and not isinstance(initial, bool):
+        if not 1 <= initial <= size:
+            raise InvalidValueError(f"initial is {initial} labels, but the pool has {size} rows; it must be from 1 to {size}")
+        return np.asarray(rng.permutation(size)[: int(initial)])
+    return checked_indices(initial, size, "initial")
+
+
+def checked_indices(indices: Any, size: int, name: str) -> Indices:
+    """Return indices into a pool as an array, or say what is wrong with them."""
+    array = np.atleast_1d(np.asarray(indices))
+    if array.dtype.kind not in "iu" or array.ndim != 1 or not len(array):
+        raise InvalidValueError(f"{name} must be indices into the pool, whole numbers, not {indices!r}")
+    bad = array[(array < 0) | (array >= size)]
+    if len(bad):
+        raise InvalidValueError(f"{name} holds {bad[0]}, but the pool has items 0 to {size - 1}")
+    if len(np.unique(array)) < len(array):
+        raise InvalidValueError(f"{name} holds an item twice")
+    return array.astype(np.intp)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One BLAS thread: the products of a step are small, and a second thread costs more than it brings."""
+    with _threads().limit(limits=1, user_api="blas"):
+        yield

@@ -1,0 +1,8 @@
+"""The Bayesian models of the paper as scikit-learn estimators that learn one label at a time."""
+
+from suffice.models.basis import RadialBasis
+from suffice.models.kernels import GaussianKernel
+from suffice.models.process import GaussianProcess
+from suffice.models.ridge import BayesianRidge
+
+__all__ = ["BayesianRidge", "GaussianKernel", "GaussianProcess", "RadialBasis"]

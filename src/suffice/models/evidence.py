@@ -1,0 +1,160 @@
+"""Hyper-parameters from the labels at hand: marginal likelihood for Gaussian processes, evidence for ridge regression."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dpotri
+from scipy.optimize import minimize
+
+from suffice.linalg import solve_lower
+from suffice.models.kernels import GaussianKernel
+from suffice.special import Floats
+
+#: More labels than this make the search for a length scale slow and hardly better: so many are taken, evenly spread.
+MOST_LABELS: Final = 1000
+_LENGTH: Final = (1e-2, 1e4)
+_NOISE: Final = (1e-4, 1e1)
+_PRECISION: Final = (1e-6, 1e9)
+
+
+class LogMarginal(NamedTuple):
+    """The log marginal likelihood, and its gradient by the logarithms of the length scales and of the noise."""
+
+    value: float
+    gradient: Floats
+
+
+def log_marginal(X: Floats, y: Floats, length_scale: Floats, noise: float) -> LogMarginal:
+    r"""Return the log marginal likelihood of a Gaussian process with a Gaussian kernel, and its gradient.
+
+    .. math:: \log p(y) = -\frac12 y' C^{-1} y - \frac12 \log|C| - \frac n2 \log 2\pi, \quad C = K + \sigma^2 I,
+
+    .. math:: \partial_\theta \log p(y) = \frac12 \mathrm{tr}\{(a a' - C^{-1})\, \partial_\theta C\}, \quad a = C^{-1} y.
+
+    For a length scale :math:`\partial C_{ij} / \partial \log l_d = K_{ij} (x_{id} - x_{jd})^2 / l_d^2`; the sum over pairs
+    is two matrix products, whatever the number of features.
+
+    Args:
+        X: Inputs, ``n x D``.
+        y: Targets, ``n``.
+        length_scale: One number (shape ``(1,)``) or one per feature (``(D,)``).
+        noise: Noise variance.
+
+    Returns:
+        Value, and gradient by ``log length_scale`` and ``log noise``, in this order.
+
+    Examples:
+        >>> log_marginal(np.array([[0.0]]), np.array([0.0]), np.array([1.0]), 1.0).value  # -log(2)/2 - log(2 pi)/2
+        -1.2655...
+    """
+    n, scaled = len(y), X / length_scale
+    K = GaussianKernel((1.0,))(scaled, scaled)
+    try:
+        lower = np.linalg.cholesky(K + noise * np.eye(n))
+    except np.linalg.LinAlgError:
+        return LogMarginal(-np.inf, np.zeros(len(length_scale) + 1))
+    white = solve_lower(lower, y)
+    inverse = np.asarray(dpotri(lower, lower=1)[0])
+    inverse = inverse + np.tril(inverse, -1).T
+    a = inverse @ y
+    value = float(-0.5 * white @ white - np.log(np.diag(lower)).sum() - 0.5 * n * np.log(2 * np.pi))
+    by_noise = 0.5 * noise * float(a @ a - np.trace(inverse))
+    weights = (np.outer(a, a) - inverse) * K
+    # sum_ij w_ij (x_i - x_j)^2 = 2 sum_i w_i. x_i^2 - 2 x' w x, for each feature.
+    by_feature = (weights.sum(axis=1)[:, None] * scaled**2).sum(axis=0) - (scaled * (weights @ scaled)).sum(axis=0)
+    by_length = by_feature if len(length_scale) > 1 else np.array([by_feature.sum()])
+    return LogMarginal(value, np.append(by_length, by_noise))
+
+
+class ProcessScales(NamedTuple):
+    """Length scales (one, or one per feature) and noise variance of a Gaussian process."""
+
+    length_scale: Floats
+    noise: float
+
+
+def learn_process(X: Floats, y: Floats, start: ProcessScales, *, fixed: tuple[bool, bool]) -> ProcessScales:
+    """Maximise the marginal likelihood over what is not fixed, from ``start`` and from a long length scale.
+
+    Args:
+        X: Inputs, ``n x D``; evenly spread rows of them if there are more than :data:`MOST_LABELS`.
+        y: Targets, standardised, ``n``.
+        start: Where to start; its length scale has the shape that is wanted.
+        fixed: Whether the length scale, and whether the noise, stays as it is.
+
+    Returns:
+        The best that was found.
+    """
+    if len(y) > MOST_LABELS:
+        rows = np.linspace(0, len(y) - 1, MOST_LABELS).astype(int)
+        X, y = X[rows], y[rows]
+    size = len(start.length_scale)
+    free = np.array([not fixed[0]] * size + [not fixed[1]])
+    if not free.any() or len(y) < 2:
+        return start
+    first = np.log(np.append(start.length_scale, start.noise))
+    bounds = [tuple(np.log(_LENGTH))] * size + [tuple(np.log(_NOISE))]
+
+    def loss(part: Floats) -> tuple[float, Floats]:
+        theta = np.where(free, 0.0, first)
+        theta[free] = part
+        found = log_marginal(X, y, np.exp(theta[:-1]), float(np.exp(theta[-1])))
+        return (1e300 if np.isinf(found.value) else -found.value), -found.gradient[free]
+
+    limits = [b for b, f in zip(bounds, free, strict=True) if f]
+    spread = first + np.append(np.full(size, np.log(3.0)), np.log(3.0))
+    runs = [minimize(loss, begin[free], jac=True, method="L-BFGS-B", bounds=limits) for begin in (first, spread)]
+    best = min(runs, key=lambda run: float(run.fun))
+    first[free] = best.x
+    return ProcessScales(np.exp(first[:-1]), float(np.exp(first[-1])))
+
+
+class RidgeScales(NamedTuple):
+    """Prior precision of the weights, and precision of the noise."""
+
+    alpha: float
+    beta: float
+
+
+def learn_ridge(
+    features: Floats, y: Floats, start: RidgeScales, *, fixed: tuple[bool, bool], iterations: int = 200
+) -> RidgeScales:
+    r"""Return prior and noise precision by the fixed point of the evidence.
+
+    With :math:`\tau_i` the eigenvalues of :math:`\beta \Phi'\Phi`, :math:`\mu` the mean of the weights:
+
+    .. math:: \tau = \sum_i \frac{\tau_i}{\tau_i + \alpha}, \qquad \alpha = \frac{\tau}{\mu'\mu}, \qquad
+              \frac1\beta = \frac{|y - \Phi\mu|^2}{n - \tau}.
+
+    One eigendecomposition serves all iterations; each is ``O(J)``.
+
+    Args:
+        features: ``n x J``.
+        y: Targets, ``n``.
+        start: Where to start.
+        fixed: Whether alpha, and whether beta, stays as it is.
+        iterations: How many at most.
+
+    Returns:
+        Both precisions.
+
+    Reference: [IshibashiHino2021] section 5.2, model 1.
+    """
+    alpha, beta = start
+    n = len(y)
+    eigenvalues, vectors = np.linalg.eigh(features.T @ features)
+    eigenvalues = np.maximum(eigenvalues, 0.0)
+    moment = vectors.T @ (features.T @ y)
+    total = float(y @ y)
+    for _ in range(iterations):
+        weights = beta * moment / (beta * eigenvalues + alpha)
+        tau = float(np.sum(beta * eigenvalues / (beta * eigenvalues + alpha)))
+        residual = max(total - 2.0 * float(weights @ moment) + float(eigenvalues @ weights**2), 1e-12 * total, 1e-300)
+        before = alpha, beta
+        if not fixed[0]:
+            alpha = float(np.clip(tau / max(float(weights @ weights), 1e-300), *_PRECISION))
+        if not fixed[1]:
+            beta = float(np.clip(max(n - tau, 1e-3 * n) / residual, 1.0 / _NOISE[1], 1.0 / _NOISE[0]))
+        if abs(alpha - before[0]) <= 1e-8 * alpha and abs(beta - before[1]) <= 1e-8 * beta:
+            break
+    return RidgeScales(alpha, beta)

@@ -1,0 +1,91 @@
+"""What a caller gave a model, as arrays that can be computed with; or an error that names the row and the column."""
+
+from typing import Any, cast
+
+import numpy as np
+from sklearn.utils.validation import check_array, column_or_1d, validate_data
+
+from suffice.errors import InvalidValueError
+from suffice.special import Floats
+
+
+def training_inputs(model: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Floats, Any]:
+    """Return inputs (float64, ``n x D``) and labels (as they came, ``n``), checked as scikit-learn would.
+
+    Args:
+        model: The estimator, which is told how many features it was fitted with.
+        X: Inputs.
+        y: Labels, numbers or classes.
+        reset: Whether these inputs decide the number of features; else they must agree with it.
+
+    Raises:
+        InvalidValueError: A NaN or an infinite entry: the message names its row and column.
+        ValueError: Anything else that scikit-learn refuses.
+    """
+    if y is None:
+        raise InvalidValueError(f"{type(model).__name__} requires y to be passed, but the target y is None")
+    names = column_names(X)
+    inputs = validate_data(model, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+    require_finite(inputs, names)
+    labels = column_or_1d(y, warn=True)
+    if len(labels) != len(inputs):
+        raise InvalidValueError(f"X has {len(inputs)} rows and y has {len(labels)}; they must match")
+    return cast(Floats, inputs), labels
+
+
+def prediction_inputs(model: Any, X: Any) -> Floats:
+    """Return inputs to predict for, ``m x D``, checked against those the model was fitted with."""
+    names = column_names(X)
+    inputs = validate_data(model, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+    require_finite(inputs, names)
+    return cast(Floats, inputs)
+
+
+def targets(y: Any) -> Floats:
+    """Return regression targets as float64, or say which one is no number.
+
+    Examples:
+        >>> targets([1, 2.5])
+        array([1. , 2.5])
+    """
+    values = np.asarray(y)
+    if values.dtype.kind not in "biufO":
+        raise InvalidValueError(f"y must hold numbers for a regression, but holds {values.dtype}; say which class model")
+    numbers = cast(Floats, check_array(values, ensure_2d=False, dtype=np.float64, ensure_all_finite=False))
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        raise InvalidValueError(f"y contains {_what(numbers[bad[0]])} at row {bad[0]}; every label must be a number")
+    return numbers
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Names of the columns, where ``X`` is a table that has them."""
+    names = getattr(X, "columns", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def require_finite(X: Floats, names: list[str] | None = None) -> None:
+    """Refuse a NaN or an infinite entry by its row and column.
+
+    Raises:
+        InvalidValueError: There is one.
+
+    Examples:
+        >>> require_finite(np.array([[0.0, np.nan]]), ["age", "height"])
+        Traceback (most recent call last):
+        ...
+        suffice.errors.InvalidValueError: X contains NaN at row 0, column 1 ('height'). Remove the row, or fill in...
+    """
+    # A sum is finite unless an entry is not (or it overflows, which the second look clears up).
+    if np.isfinite(np.sum(X)) or np.isfinite(X).all():
+        return
+    row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])
+    name = f" ({names[column]!r})" if names else ""
+    raise InvalidValueError(
+        f"X contains {_what(X[row, column])} at row {row}, column {column}{name}. "
+        "Remove the row, or fill in the value, with scikit-learn's SimpleImputer for example."
+    )
+
+
+def _what(value: float) -> str:
+    return "NaN" if np.isnan(value) else "an infinity (inf)"

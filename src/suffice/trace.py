@@ -1,0 +1,154 @@
+"""A recorded run, and what any rule would have said along the way."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.criteria import Criterion, ErrorStability, Step, Verdict
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.special import Floats
+
+_FORMAT = "suffice-trace-1"
+
+
+@dataclass(frozen=True)
+class Relearned:
+    """The past as hyper-parameters that were learned again see it.
+
+    Attributes:
+        step: The step after whose label they were learned, from 0.
+        kl_new_old: Divergences of all steps up to and including that one, under the new prior.
+        kl_old_new: The same in the other direction.
+    """
+
+    step: int
+    kl_new_old: Floats
+    kl_old_new: Floats
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A labelling run, one row a step.
+
+    Attributes:
+        initial: Items labelled at the start, before the first step.
+        indices: Items labelled at each step: ``steps``, or ``steps x size`` where several are labelled at once.
+        n_labelled: Labels bought after each step.
+        kl_new_old: ``KL[new||old]`` of each step, under the hyper-parameters of its time.
+        kl_old_new: ``KL[old||new]``.
+        error: Expected error on the test set after each step; empty where there is none.
+        relearned: Where hyper-parameters were learned again, and how the past looks under them.
+        estimated: How the divergences were estimated, if they are neither exact nor bounds.
+        about: What run this is: model, acquisition, seed.
+
+    Examples:
+        >>> trace = Trace.of_divergences([0.5, 0.4, 0.0001], [0.6, 0.4, 0.0001], first=10)
+        >>> [verdict.stop for verdict in trace.replay(ErrorStability(0.1, calibration=1))]
+        [False, False, True]
+    """
+
+    initial: NDArray[np.intp]
+    indices: NDArray[np.intp]
+    n_labelled: NDArray[np.intp]
+    kl_new_old: Floats
+    kl_old_new: Floats
+    error: Floats
+    relearned: tuple[Relearned, ...] = ()
+    estimated: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_divergences(cls, kl_new_old: Any, kl_old_new: Any, *, first: int) -> "Trace":
+        """A run of which only the divergences are known; ``first`` labels were bought before its first step."""
+        new_old, old_new = (np.asarray(values, dtype=np.float64) for values in (kl_new_old, kl_old_new))
+        steps = np.arange(len(new_old))
+        return cls(np.arange(first), first + steps, first + 1 + steps, new_old, old_new, np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.n_labelled)
+
+    def replay(self, rule: Criterion) -> list[Verdict]:
+        """What ``rule`` would have said after each step, told only what was known then.
+
+        Where hyper-parameters were learned again, the rule starts over on the past as they see it, as it would have in
+        the run itself; the verdicts given before stay as they were given.
+
+        Args:
+            rule: A stopping rule; it is copied, and its state left out.
+
+        Returns:
+            One verdict a step.
+        """
+        judge = rule.copy()
+        judge.reset()
+        verdicts: list[Verdict] = []
+        done = 0
+        for known in (*self.relearned, None):
+            end = len(self) if known is None else known.step
+            verdicts += judge.observe_all(self._steps(self.kl_new_old, self.kl_old_new, done, end))
+            if known is not None:
+                judge.reset()
+                verdicts.append(judge.observe_all(self._steps(known.kl_new_old, known.kl_old_new, 0, end + 1))[-1])
+                done = end + 1
+        return verdicts
+
+    def ratio(self, *, calibration: int = 10) -> Floats:
+        """The error ratio after each step: 1 until the rule is calibrated. See :class:`suffice.ErrorStability`."""
+        values = (verdict.value for verdict in self.replay(ErrorStability(0.0, calibration=calibration)))
+        return np.array([1.0 if value is None else value for value in values])
+
+    def save(self, path: Path | str) -> None:
+        """Write the run to a file in numpy's ``.npz`` form.
+
+        Raises:
+            SufficeError: It cannot be written there.
+        """
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        for number, known in enumerate(self.relearned):
+            arrays[f"relearned_{number}"] = np.array([known.kl_new_old, known.kl_old_new])
+        text = {"format": _FORMAT, "estimated": self.estimated, "about": dict(self.about)}
+        try:
+            with Path(path).open("wb") as file:
+                np.savez_compressed(file, text=np.array(json.dumps(text)), **arrays)
+        except OSError as error:
+            raise SufficeError(f"{path} cannot be written: {error.strerror or error}") from None
+
+    @classmethod
+    def load(cls, path: Path | str) -> "Trace":
+        """Read a run that :meth:`save` wrote.
+
+        Raises:
+            InvalidValueError: There is no such file, or it is not one of these.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                text = json.loads(str(file["text"]))
+                if text["format"] != _FORMAT:
+                    raise KeyError(text["format"])
+                arrays = {name: file[name] for name in _ARRAYS}
+                pairs = [file[name] for name in file.files if name.startswith("relearned_")]
+        except FileNotFoundError:
+            raise InvalidValueError(f"{path}: no such file") from None
+        except (KeyError, ValueError, TypeError, OSError) as error:
+            raise InvalidValueError(f"{path} is not a run that suffice saved ({error})") from None
+        relearned = tuple(Relearned(pair.shape[1] - 1, pair[0], pair[1]) for pair in pairs)
+        return cls(**arrays, relearned=relearned, estimated=text["estimated"], about=text["about"])
+
+    def _steps(self, new_old: Floats, old_new: Floats, first: int, end: int) -> list[Step]:
+        return [
+            Step(n_labelled=n, kl_new_old=a, kl_old_new=b, estimated=self.estimated)
+            for n, a, b in zip(
+                self.n_labelled[first:end].tolist(),
+                new_old[first:end].tolist(),
+                old_new[first:end].tolist(),
+                strict=True,
+            )
+        ]
+
+
+_ARRAYS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")
