@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src" / "suffice").rglob("*.py"))
 
 PUBLIC = {
+    "ActiveLearner",
     "Budget",
     "Certificate",
     "Criterion",
@@ -23,8 +24,11 @@ PUBLIC = {
     "Forecast",
     "Step",
     "SufficeError",
+    "Trace",
     "Verdict",
     "__version__",
+    "acquisition",
+    "audit",
     "bounds",
     "criteria",
     "criterion_from_dict",
@@ -32,8 +36,10 @@ PUBLIC = {
     "errors",
     "forecast",
     "kl",
+    "models",
     "posteriors",
     "register_kl",
+    "simulate",
     "testing",
 }
 

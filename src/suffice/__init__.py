@@ -8,8 +8,7 @@
 """
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from suffice import bounds, criteria, divergence, errors, forecast, posteriors
 from suffice.criteria import (
@@ -26,11 +25,14 @@ from suffice.errors import SufficeError
 from suffice.forecast import Forecast
 
 if TYPE_CHECKING:
-    from suffice import testing
+    from suffice import acquisition, models, testing
+    from suffice.learner import ActiveLearner, audit, simulate
+    from suffice.trace import Trace
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ActiveLearner",
     "Budget",
     "Certificate",
     "Criterion",
@@ -38,8 +40,11 @@ __all__ = [
     "Forecast",
     "Step",
     "SufficeError",
+    "Trace",
     "Verdict",
     "__version__",
+    "acquisition",
+    "audit",
     "bounds",
     "criteria",
     "criterion_from_dict",
@@ -47,16 +52,21 @@ __all__ = [
     "errors",
     "forecast",
     "kl",
+    "models",
     "posteriors",
     "register_kl",
+    "simulate",
     "testing",
 ]
 
-# Imported when first used: they are for authors of rules, not for every loop.
-_LAZY = frozenset({"testing"})
+# Imported when first used: `import suffice` loads numpy and scipy only.
+_LAZY_MODULES = frozenset({"acquisition", "models", "testing"})
+_LAZY_NAMES = {"ActiveLearner": "learner", "audit": "learner", "simulate": "learner", "Trace": "trace"}
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name in _LAZY:
+def __getattr__(name: str) -> Any:
+    if name in _LAZY_MODULES:
         return import_module(f"suffice.{name}")
+    if name in _LAZY_NAMES:
+        return getattr(import_module(f"suffice.{_LAZY_NAMES[name]}"), name)
     raise AttributeError(f"module 'suffice' has no attribute {name!r}")

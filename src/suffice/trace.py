@@ -37,7 +37,8 @@ class Trace:
 
     Attributes:
         initial: Items labelled at the start, before the first step.
-        indices: Items labelled at each step: ``steps``, or ``steps x size`` where several are labelled at once.
+        indices: Items labelled at each step: ``steps``, or ``steps x size`` where several are labelled at once. Where
+            steps differ in size: all items in order; ``n_labelled`` tells the steps.
         n_labelled: Labels bought after each step.
         kl_new_old: ``KL[new||old]`` of each step, under the hyper-parameters of its time.
         kl_old_new: ``KL[old||new]``.
@@ -93,7 +94,8 @@ class Trace:
             verdicts += judge.observe_all(self._steps(self.kl_new_old, self.kl_old_new, done, end))
             if known is not None:
                 judge.reset()
-                verdicts.append(judge.observe_all(self._steps(known.kl_new_old, known.kl_old_new, 0, end + 1))[-1])
+                seen = judge.observe_all(self._steps(known.kl_new_old, known.kl_old_new, 0, end + 1))
+                verdicts[end:] = seen[-1:]
                 done = end + 1
         return verdicts
 

@@ -157,7 +157,7 @@ def _read_csv(data: bytes, path: Path) -> Columns:
     names = _names(rows[0], path)
 
     def line(row: int) -> str:
-        return _line(_reader(text, delimiter, quoting), row)
+        return _line(_reader(text, delimiter, quoting=quoting), row)
 
     if set(map(len, rows)) != {len(names)}:
         row = next(i for i, cells in enumerate(rows) if len(cells) != len(names))
@@ -185,9 +185,9 @@ def _decoded(data: bytes, path: Path) -> tuple[str, list[str]]:
         return data.decode("latin-1"), ["the file is not in UTF-8; it was read as Latin-1"]
 
 
-def _reader(text: str, delimiter: str, quoting: Any = csv.QUOTE_MINIMAL) -> Any:
+def _reader(text: str, delimiter: str, **options: Any) -> Any:
     # newline="" leaves every kind of line end (CR, LF, CRLF) to the csv module, inside quotes too.
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting, skipinitialspace=True)
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, **options)
 
 
 def _delimiter(text: str) -> str:
@@ -222,12 +222,13 @@ def _line(reader: Any, row: int) -> str:
 def _rows(text: str, delimiter: str, path: Path) -> tuple[list[list[str]], int]:
     """Return the rows that are not blank, and whether double quotes enclose cells.
 
-    In a text such as an SMS a quote may open and never close, which would swallow the lines that follow. Where a row
-    goes over several lines, though every line has the cells of a whole row, quotes are therefore plain characters.
+    In a text such as an SMS a quote may open and never close, which would swallow the lines that follow. Quotes are
+    therefore plain characters where every line has the cells of a whole row, and yet with quotes some row goes over
+    several lines; if besides they break the rules of quoting, or tabs separate, which are rare inside a cell.
     """
     rows, spread, problem = _parsed(_reader(text, delimiter))
-    if spread or problem:
-        lines, _, trouble = _parsed(_reader(text, delimiter, csv.QUOTE_NONE))
+    if problem or (spread and (delimiter == "\t" or _parsed(_reader(text, delimiter, strict=True))[2])):
+        lines, _, trouble = _parsed(_reader(text, delimiter, quoting=csv.QUOTE_NONE))
         if not trouble and len(set(map(len, lines))) == 1 < len(lines[0]):
             return lines, csv.QUOTE_NONE
     if problem:
@@ -277,7 +278,7 @@ def _read_parquet(data: bytes, path: Path) -> Columns:
     except ImportError:
         raise MissingExtraError("pyarrow", "parquet", "Reading Parquet") from None
     try:
-        table = parquet.read_table(arrow.BufferReader(data))
+        table = parquet.ParquetFile(arrow.BufferReader(data)).read()
     except (OSError, ValueError) as error:
         raise InvalidValueError(f"{path} is not a Parquet file that can be read: {error}") from None
     if table.num_rows == 0:

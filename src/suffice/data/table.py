@@ -1,5 +1,6 @@
 """Columns to numbers: what a model needs of a table, and in sentences what was done to it."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -66,8 +67,7 @@ def read_table(path: Path, target: str, *, task: Kind | None = None) -> Table:
       components ``z``, at most 50, all times one factor ``c`` with ``mean_i |c z_i|^2 = 1``. Their sizes among each
       other stay as they are, and a text weighs as much as one standardised number.
     - Other words: a 0/1 column for each of the 30 most frequent, one for ``other``, one for ``missing``.
-    - Left out: columns with one value, identifiers (a different word in nearly every row, or different whole numbers
-      under a name like ``id``).
+    - Left out: columns with one value, and identifiers (a different word in nearly every row, whole numbers as ``id``).
 
     Only inputs decide on this, never the target; but rows without a target are left out first.
 
@@ -131,7 +131,7 @@ def _target_column(file: Columns, target: str, path: Path) -> Column:
     lower = {name.lower(): name for name in file.names}
     guess = "".join(f" Did you mean {_short(lower[name])}?" for name in get_close_matches(target.lower(), lower, n=1))
     more = f" and {len(file.names) - 20} more" if len(file.names) > 20 else ""
-    columns = f"{', '.join(map(_short, file.names[:20]))}{more}"
+    columns = ", ".join(map(_short, file.names[:20])) + more
     raise InvalidValueError(f"{path} has no column {target!r}.{guess} Its columns, by the first line, are {columns}")
 
 
@@ -192,7 +192,6 @@ def _features(name: str, column: Column, place: Callable[[int], str]) -> _Featur
     if isinstance(column, Texts):
         days = _days(column)
         return _words(name, column, place) if days is None else _numeric(name, days, dates=True)
-    # NaN is not its own floor, so a column with gaps is not one of row numbers.
     whole = np.all(column == np.floor(column))
     if whole and _ROW_NUMBER.fullmatch(name) and len(np.unique(column)) == len(column):
         return _left_out(len(column), f"column {name!r} left out: a different value in every row")
@@ -200,8 +199,7 @@ def _features(name: str, column: Column, place: Callable[[int], str]) -> _Featur
 
 
 def _words(name: str, texts: Texts, place: Callable[[int], str]) -> _Features:
-    n, counts, distinct = len(texts), texts.counts, len(texts.levels)
-    present = counts.sum()
+    n, present, distinct, counts = len(texts), int(np.sum(texts.codes >= 0)), len(texts.levels), texts.counts
     truth = [_BOOLEAN.get(level.lower(), np.nan) for level in texts.levels]
     if present == n and set(truth) == {0.0, 1.0}:
         return _Features(np.array(truth)[texts.codes][:, None], (name,), (f"column {name!r}: yes and no, as 1 and 0",))
@@ -209,8 +207,8 @@ def _words(name: str, texts: Texts, place: Callable[[int], str]) -> _Features:
     if words >= 3 and (distinct > 0.5 * n or distinct > 50):
         return _text(name, texts)
     numbers = np.dot([as_number(level) is not None for level in texts.levels], counts)
-    slip = f"column {name!r} is not taken as numbers: {_not_a_number(texts, place)}"
-    why = [slip] if numbers >= _NEARLY_ALL * present else []
+    slip = _not_a_number(texts, place) if numbers >= _NEARLY_ALL * present else ""
+    why = [f"column {name!r} is not taken as numbers: {slip}"] if slip else []
     if distinct >= _NEARLY_ALL * present and distinct > 1:
         where = "every row" if distinct == n else f"nearly every row ({distinct} in {n})"
         return _left_out(n, *why, f"column {name!r} left out: a different value in {where}")
@@ -244,7 +242,7 @@ def _numeric(name: str, values: Floats, *, dates: bool = False) -> _Features:
         median = np.median(scaled[finite])
         scaled[~finite] = median
         middle = float(np.ldexp(median, exponent))
-        shown = f"{_EPOCH + timedelta(days=middle):%Y-%m-%d}" if dates else f"{middle:.6g}"
+        shown = str(np.datetime64(math.floor(middle), "D")) if dates else f"{middle:.6g}"
         among = f" ({infinite} of them infinite)" if infinite else ""
         notes.append(f"column {name!r}: {_count(missing, 'missing value')}{among} filled with the median {shown}")
     # From the first value on, so that a small spread around a large mean keeps its digits.
@@ -274,7 +272,7 @@ def _text(name: str, texts: Texts) -> _Features:
 
     weights = _word_weights([texts.levels[code] if code >= 0 else "" for code in texts.codes])
     if weights is None:
-        return _left_out(len(texts), f"column {name!r} left out: text without words")
+        return _left_out(len(texts), f"column {name!r} left out: text of fewer than two different words")
     svd = TruncatedSVD(min(50, *weights.shape), random_state=0)
     # Where all texts have the same words there is no variance, and its share is 0/0.
     with np.errstate(invalid="ignore"):
@@ -286,15 +284,17 @@ def _text(name: str, texts: Texts) -> _Features:
     empty = f"; {_count(missing, 'missing value')} as empty text" if missing else ""
     share = 100.0 * svd.explained_variance_ratio_.sum()
     note = f"column {name!r}: text, TF-IDF and SVD, {Z.shape[1]} components ({share:.0f} % of the variance){empty}"
-    X = Z * (np.sqrt(len(Z)) / np.linalg.norm(Z))
-    return _Features(X, tuple(f"{name}[{k}]" for k in range(Z.shape[1])), (note,))
+    names = tuple(f"{name}[{k}]" for k in range(Z.shape[1]))
+    return _Features(Z * (np.sqrt(len(Z)) / np.linalg.norm(Z)), names, (note,))
 
 
 def _word_weights(texts: Sequence[str]) -> Any:
-    """Return TF-IDF of the words in at least two texts, or else of all words, or None if there is no word."""
+    """Return TF-IDF of the words in at least two texts, or else of all words; None if these are fewer than two."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     for least in (2, 1):
         with suppress(ValueError):
-            return TfidfVectorizer(sublinear_tf=True, min_df=least).fit_transform(texts)
+            weights = TfidfVectorizer(sublinear_tf=True, min_df=least).fit_transform(texts)
+            if weights.shape[1] > 1:
+                return weights
     return None

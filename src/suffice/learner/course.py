@@ -69,6 +69,9 @@ class Course(Protocol):
     def skip(self, indices: Indices) -> None:
         """Leave items out from now on, unlabelled."""
 
+    def check(self, y: Any) -> None:
+        """Refuse labels that could not be learned, by name."""
+
     def begin(self, indices: Indices, y: Any) -> None:
         """Learn the initial labels."""
 

@@ -53,6 +53,10 @@ class GaussianCourse:
         self._skipped.extend(int(i) for i in indices)
         self._chooser.take(indices)
 
+    def check(self, y: Any) -> None:
+        """Refuse a label that is no number."""
+        targets(y)
+
     def begin(self, indices: Indices, y: Any) -> None:
         """Learn hyper-parameters and posterior from the initial labels."""
         self._y[indices] = targets(y)

@@ -1,14 +1,14 @@
 """Runs with every label known: what would have happened, and when it would have been enough."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suffice.arguments import whole
 from suffice.errors import InvalidValueError
 from suffice.learner.course import Course, Outcome, Setting
-from suffice.learner.start import default_acquisition, first_items, new_course, one_thread, prepare
-from suffice.models.inputs import column_names
+from suffice.learner.start import default_acquisition, first_items, new_course, number_type, one_thread, prepare
 from suffice.trace import Relearned, Trace
 
 
@@ -25,6 +25,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     batch: int = 1,
     seed: int = 0,
     dtype: Any = np.float64,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Label a pool as active learning would, and record every step.
 
@@ -42,6 +43,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         batch: Labels bought at each step.
         seed: Seed of all randomness.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory.
+        progress: Called now and then with the steps done and the steps to do.
 
     Returns:
         The run, one row a step.
@@ -74,7 +76,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         X=prepared.inputs(X_pool, "X_pool"),
         acquisition=name,
         rng=rng,
-        dtype=_number_type(dtype),
+        dtype=number_type(dtype),
         expected=len(first) + wanted * size,
         test=_test(prepared, X_test, y_test),
     )
@@ -82,11 +84,19 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     with one_thread():
         course = new_course(prepared.model, setting)
         course.begin(first, labels[first])
-        return _record(course, labels, first, (wanted, size), about)
+        return _record(course, labels, first, _Plan(wanted, size, about, progress))
 
 
-def audit(
-    model: Any, X: Any, y: Any, *, initial: int = 10, X_test: Any = None, y_test: Any = None, batch: int = 1
+def audit(  # noqa: PLR0913 - as above
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    initial: int = 10,
+    X_test: Any = None,
+    y_test: Any = None,
+    batch: int = 1,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Look back on data that were labelled in this order: the whole curve of divergences, and so any rule's verdicts.
 
@@ -101,6 +111,7 @@ def audit(
         X_test: Test inputs.
         y_test: Test labels.
         batch: Labels that came at each step.
+        progress: Called now and then with the steps done and the steps to do.
 
     Returns:
         The run; ``trace.ratio()`` is the error ratio, ``trace.replay(rule)`` what a rule would have said.
@@ -115,12 +126,19 @@ def audit(
     n = whole(initial, "initial", least=1)
     if len(X) < n:
         raise InvalidValueError(f"X has {len(X)} rows, fewer than the {n} initial labels")
-    options: dict[str, Any] = {"X_test": X_test, "y_test": y_test, "batch": batch}
+    options: dict[str, Any] = {"X_test": X_test, "y_test": y_test, "batch": batch, "progress": progress}
     return simulate(model, X, y, initial=np.arange(n), acquisition="order", **options)
 
 
-def _record(course: Course, labels: Any, first: Any, plan: tuple[int, int], about: dict[str, Any]) -> Trace:
-    steps, size = plan
+class _Plan(NamedTuple):
+    steps: int
+    size: int
+    about: dict[str, Any]
+    progress: Callable[[int, int], None] | None
+
+
+def _record(course: Course, labels: Any, first: Any, plan: _Plan) -> Trace:
+    steps, size = plan.steps, plan.size
     picks: list[Any] = []
     outcomes: list[Outcome] = []
     relearned: list[Relearned] = []
@@ -137,6 +155,8 @@ def _record(course: Course, labels: Any, first: Any, plan: tuple[int, int], abou
             relearned.append(Relearned(done - 1, history.kl_new_old, history.kl_old_new))
             outcome = _ending(outcome, history)
         outcomes.append(outcome)
+        if plan.progress is not None:
+            plan.progress(done, steps)
     found = Outcome.joined(outcomes)
     indices = np.concatenate([np.zeros(0, dtype=np.intp), *picks])
     return Trace(
@@ -148,7 +168,7 @@ def _record(course: Course, labels: Any, first: Any, plan: tuple[int, int], abou
         error=found.error,
         relearned=tuple(relearned),
         estimated=found.estimated,
-        about=about,
+        about=plan.about,
     )
 
 
@@ -177,13 +197,3 @@ def _test(prepared: Any, X_test: Any, y_test: Any) -> tuple[Any, Any] | None:
         raise InvalidValueError("X_test and y_test belong together: give both, or neither")
     inputs = prepared.inputs(X_test, "X_test")
     return inputs, _labels(y_test, len(inputs), "y_test", "X_test")
-
-
-def _number_type(dtype: Any) -> "np.dtype[Any]":
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = np.dtype(object)
-    if found not in (np.float64, np.float32):
-        raise InvalidValueError(f"dtype must be float64 or float32, not {dtype!r}")
-    return found

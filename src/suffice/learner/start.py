@@ -89,6 +89,17 @@ def checked_indices(indices: Any, size: int, name: str) -> Indices:
     return array.astype(np.intp)
 
 
+def number_type(dtype: Any) -> "np.dtype[Any]":
+    """Return the number type that a pool is kept in, or say which there are."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in (np.float64, np.float32):
+        raise InvalidValueError(f"dtype must be float64 or float32, not {dtype!r}")
+    return found
+
+
 @cache
 def _threads() -> ThreadpoolController:
     return ThreadpoolController()

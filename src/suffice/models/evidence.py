@@ -12,7 +12,8 @@ from suffice.special import Floats
 
 #: More labels than this make the search for a length scale slow and hardly better: so many are taken, evenly spread.
 MOST_LABELS: Final = 1000
-_LENGTH: Final = (1e-2, 1e4)
+_COARSE_LABELS: Final = 200
+_LENGTH: Final = (1e-6, 1e12)
 _NOISE: Final = (1e-4, 1e1)
 _PRECISION: Final = (1e-6, 1e9)
 
@@ -74,7 +75,10 @@ class ProcessScales(NamedTuple):
 
 
 def learn_process(X: Floats, y: Floats, start: ProcessScales, *, fixed: tuple[bool, bool]) -> ProcessScales:
-    """Maximise the marginal likelihood over what is not fixed, from ``start`` and from a long length scale.
+    """Maximise the marginal likelihood over what is not fixed.
+
+    The likelihood has several peaks and, where nothing correlates, a plain from which no gradient leads back. So the
+    search climbs from two places: from ``start``, and from the best of a coarse grid.
 
     Args:
         X: Inputs, ``n x D``; evenly spread rows of them if there are more than :data:`MOST_LABELS`.
@@ -85,28 +89,53 @@ def learn_process(X: Floats, y: Floats, start: ProcessScales, *, fixed: tuple[bo
     Returns:
         The best that was found.
     """
-    if len(y) > MOST_LABELS:
-        rows = np.linspace(0, len(y) - 1, MOST_LABELS).astype(int)
-        X, y = X[rows], y[rows]
-    size = len(start.length_scale)
-    free = np.array([not fixed[0]] * size + [not fixed[1]])
+    X, y = _evenly(X, y, MOST_LABELS)
+    free = np.array([not fixed[0]] * len(start.length_scale) + [not fixed[1]])
     if not free.any() or len(y) < 2:
         return start
     first = np.log(np.append(start.length_scale, start.noise))
-    bounds = [tuple(np.log(_LENGTH))] * size + [tuple(np.log(_NOISE))]
+    best = max((_climb(X, y, begin, free) for begin in (first, _coarse(X, y, first, free))), key=lambda found: found[0])
+    return ProcessScales(np.exp(best[1][:-1]), float(np.exp(best[1][-1])))
+
+
+def _climb(X: Floats, y: Floats, begin: Floats, free: "np.typing.NDArray[np.bool_]") -> tuple[float, Floats]:
+    """Log marginal likelihood at the top of the peak that ``begin`` lies on, and where that is."""
+    theta = begin.copy()
+    limits = np.log([*[_LENGTH] * (len(theta) - 1), _NOISE])[free]
 
     def loss(part: Floats) -> tuple[float, Floats]:
-        theta = np.where(free, 0.0, first)
         theta[free] = part
         found = log_marginal(X, y, np.exp(theta[:-1]), float(np.exp(theta[-1])))
         return (1e300 if np.isinf(found.value) else -found.value), -found.gradient[free]
 
-    limits = [b for b, f in zip(bounds, free, strict=True) if f]
-    spread = first + np.append(np.full(size, np.log(3.0)), np.log(3.0))
-    runs = [minimize(loss, begin[free], jac=True, method="L-BFGS-B", bounds=limits) for begin in (first, spread)]
-    best = min(runs, key=lambda run: float(run.fun))
-    first[free] = best.x
-    return ProcessScales(np.exp(first[:-1]), float(np.exp(first[-1])))
+    found = minimize(loss, np.clip(begin[free], *limits.T), jac=True, method="L-BFGS-B", bounds=limits)
+    theta[free] = found.x
+    return -float(found.fun), theta
+
+
+def _coarse(X: Floats, y: Floats, first: Floats, free: "np.typing.NDArray[np.bool_]") -> Floats:
+    """The best of a few common length scales and noises, by some of the labels."""
+    X, y = _evenly(X, y, _COARSE_LABELS)
+    typical = float(np.sqrt(2.0 * X.var(axis=0).sum())) or 1.0
+    lengths = np.geomspace(0.03, 30.0, 13) * typical if free[0] else [None]
+    noises = (1e-3, 1e-2, 0.1, 0.5) if free[-1] else [None]
+    grid = []
+    for length in lengths:
+        for noise in noises:
+            theta = first.copy()
+            if length is not None:
+                theta[:-1] = np.log(length)
+            if noise is not None:
+                theta[-1] = np.log(noise)
+            grid.append((log_marginal(X, y, np.exp(theta[:-1]), float(np.exp(theta[-1]))).value, theta))
+    return max(grid, key=lambda entry: entry[0])[1]
+
+
+def _evenly(X: Floats, y: Floats, most: int) -> tuple[Floats, Floats]:
+    if len(y) <= most:
+        return X, y
+    rows = np.linspace(0, len(y) - 1, most).astype(int)
+    return X[rows], y[rows]
 
 
 class RidgeScales(NamedTuple):

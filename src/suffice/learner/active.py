@@ -1,0 +1,312 @@
+"""Ask for the label that is wanted most, tell it, hear whether it is enough. No input or output of its own."""
+
+from typing import Any
+
+import numpy as np
+
+from suffice.acquisition import Indices
+from suffice.arguments import whole
+from suffice.criteria import Criterion, ErrorStability, Step, Verdict
+from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
+from suffice.learner.course import Outcome, Setting
+from suffice.learner.start import (
+    checked_indices,
+    default_acquisition,
+    first_items,
+    new_course,
+    number_type,
+    one_thread,
+    prepare,
+)
+from suffice.special import Floats
+from suffice.trace import Relearned, Trace
+
+
+class ActiveLearner:
+    """A pool, a model and a stopping rule, driven by whoever has the labels.
+
+    The first ``initial`` items are asked for at random; from then on the model chooses, and each answer is judged by the
+    rule. Labels told together are one step. Everything follows from pool, seed and the sequence of calls, so the same
+    calls give the same picks and verdicts.
+
+    Args:
+        model: One of :mod:`suffice.models`, or a pipeline that ends in one: its transformers are fitted on the pool. It
+            is not changed.
+        X_pool: Inputs, ``m x D``.
+        criterion: The stopping rule, which is copied; :class:`suffice.ErrorStability` with its defaults if left out.
+        acquisition: Which item next: see :data:`suffice.acquisition.NAMES`; variance or entropy if left out.
+        seed: Seed of all randomness.
+        initial: Items asked for before the model chooses: how many at random, or which.
+        dtype: Number type that the pool is kept in; ``float32`` halves the memory.
+
+    Attributes:
+        verdict: What the rule says now.
+        labelled: Items in the order in which their labels came.
+        skipped: Items that are not asked for again.
+
+    Examples:
+        >>> import numpy as np
+        >>> from suffice.models import GaussianProcess
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(400, 3)); y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=400)
+        >>> learner = ActiveLearner(GaussianProcess(), X, criterion=ErrorStability(threshold=0.1))
+        >>> while not learner.verdict.stop:
+        ...     i = learner.ask()
+        ...     verdict = learner.tell(i, y[i])
+        >>> verdict.stop, len(learner.labelled) < 100
+        (True, True)
+    """
+
+    def __init__(  # noqa: PLR0913 - a learner has many settings, all but two by keyword
+        self,
+        model: Any,
+        X_pool: Any,
+        *,
+        criterion: Criterion | None = None,
+        acquisition: str | None = None,
+        seed: int = 0,
+        initial: Any = 10,
+        dtype: Any = np.float64,
+    ) -> None:
+        if criterion is not None and not isinstance(criterion, Criterion):
+            raise InvalidTypeError(f"criterion must be a stopping rule, not {type(criterion).__name__}")
+        rng = np.random.default_rng(seed)
+        self._rule = ErrorStability() if criterion is None else criterion.copy()
+        self._rule.reset()
+        self._prepared = prepare(model, X_pool)
+        self._X = self._prepared.inputs(X_pool, "X_pool")
+        self._first = first_items(initial, len(self._X), rng)
+        name = acquisition or default_acquisition(self._prepared.model)
+        with one_thread():
+            self._course = new_course(
+                self._prepared.model, Setting(self._X, name, rng, dtype=number_type(dtype), expected=256)
+            )
+        self._about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed}
+        # 0: not seen; 1: labelled; 2: skipped.
+        self._status = np.zeros(len(self._X), dtype=np.int8)
+        self._labels: dict[int, Any] = {}
+        self._sizes: list[int] = []
+        self._new_old: list[float] = []
+        self._old_new: list[float] = []
+        self._estimated = ""
+        self._relearned: list[Relearned] = []
+        self._begun = 0
+        self.verdict = self._undecided()
+
+    @property
+    def labelled(self) -> list[int]:
+        """Items in the order in which their labels came."""
+        return list(self._labels)
+
+    @property
+    def labels(self) -> dict[int, Any]:
+        """The label of each item."""
+        return dict(self._labels)
+
+    @property
+    def skipped(self) -> list[int]:
+        """Items that are not asked for again."""
+        return [int(i) for i in np.flatnonzero(self._status == 2)]
+
+    @property
+    def left(self) -> int:
+        """Items neither labelled nor skipped."""
+        return int(np.count_nonzero(self._status == 0))
+
+    @property
+    def model(self) -> Any:
+        """The fitted model, with its pipeline if there is one: it predicts, and belongs to the caller."""
+        if not self._begun:
+            raise SufficeError(f"the model has no label yet: {len(self._first)} are wanted before it learns")
+        with one_thread():
+            return self._prepared.joined(self._course.fitted())
+
+    def ask(self, n: int = 1) -> Indices:
+        """Which items to label next, the most useful first. Asking again before telling gives the same.
+
+        Args:
+            n: How many, to be labelled together. Fewer come back only where the pool ends.
+
+        Returns:
+            Indices into the pool.
+
+        Raises:
+            SufficeError: Nothing is left to label.
+        """
+        size = whole(n, "n", least=1)
+        if not self.left:
+            raise SufficeError("every item of the pool is labelled or skipped; there is nothing left to ask for")
+        if not self._begun:
+            waiting = self._first[self._status[self._first] == 0]
+            others = np.flatnonzero(self._status == 0)
+            rest = others[~np.isin(others, waiting)]
+            return np.append(waiting, rest).astype(np.intp)[:size]
+        with one_thread():
+            return np.array(self._course.propose(1) if size == 1 else self._course.batch(size))
+
+    def tell(self, indices: Any, labels: Any) -> Verdict:
+        """Learn labels, of items asked for or of others; all of one call are one step.
+
+        Args:
+            indices: One item or several.
+            labels: Their labels.
+
+        Returns:
+            What the rule says now; also kept as ``verdict``.
+
+        Raises:
+            InvalidValueError: A label that cannot be used, or an item that has one: nothing is changed.
+        """
+        items = checked_indices(indices, len(self._X), "indices")
+        given = np.atleast_1d(np.asarray(labels))
+        if given.shape != items.shape:
+            raise InvalidValueError(f"{len(items)} items came with labels of shape {given.shape}; one label for each is needed")
+        known = items[self._status[items] == 1]
+        if len(known):
+            raise InvalidValueError(f"item {known[0]} has a label already; to change it, call correct({known[0]}, label)")
+        with one_thread():
+            return self._tell(items, given)
+
+    def skip(self, indices: Any) -> Verdict:
+        """Never ask for these items again. One that turns out to have a label can still be told.
+
+        Returns:
+            What the rule says now: stop, if nothing is left to ask for.
+        """
+        items = checked_indices(indices, len(self._X), "indices")
+        known = items[self._status[items] == 1]
+        if len(known):
+            raise InvalidValueError(f"item {known[0]} has a label; only items without one can be skipped")
+        self._status[items] = 2
+        if self._begun:
+            self._course.skip(items)
+        elif not self.left and self._labels:
+            self._begin()
+        self.verdict = self._exhausted(self.verdict)
+        return self.verdict
+
+    def correct(self, index: int, label: Any) -> Verdict:
+        """Change the label of an item, as if it had been so from the start: the rule sees the whole history anew.
+
+        Returns:
+            What the rule says now.
+
+        Raises:
+            InvalidValueError: The item has no label, or the new one cannot be used: nothing is changed.
+        """
+        item = int(checked_indices(index, len(self._X), "index")[0])
+        if item not in self._labels:
+            raise InvalidValueError(f"item {item} has no label to correct; tell({item}, label) gives it one")
+        if self._begun:
+            with one_thread():
+                self._replaced(self._course.correct(item, label))
+        self._labels[item] = label
+        return self.verdict
+
+    def trace(self) -> Trace:
+        """The run so far; where steps differ in size, ``indices`` holds all items in order."""
+        items = np.array(list(self._labels), dtype=np.intp)
+        first, rest = items[: self._begun], items[self._begun :]
+        sizes = np.array(self._sizes, dtype=np.intp)
+        square = len(set(self._sizes)) == 1 and self._sizes[0] > 1
+        return Trace(
+            initial=first,
+            indices=rest.reshape(len(sizes), -1) if square else rest,
+            n_labelled=self._begun + np.cumsum(sizes),
+            kl_new_old=np.array(self._new_old),
+            kl_old_new=np.array(self._old_new),
+            error=np.zeros(0),
+            relearned=tuple(self._relearned),
+            estimated=self._estimated,
+            about=self._about,
+        )
+
+    def _tell(self, items: Indices, given: "np.typing.NDArray[Any]") -> Verdict:
+        if self._begun:
+            outcome = self._course.learn(items, given, together=True)
+            self._note(items, given)
+            self._sizes.append(len(items))
+            self._judge(outcome)
+        else:
+            self._note(items, given)
+            try:
+                self._begin()
+            except SufficeError:
+                for item in items:
+                    del self._labels[int(item)]
+                self._status[items] = 0
+                raise
+            self.verdict = self._exhausted(self._undecided())
+        return self.verdict
+
+    def _note(self, items: Indices, given: "np.typing.NDArray[Any]") -> None:
+        self._status[items] = 1
+        self._labels.update(zip((int(i) for i in items), given, strict=True))
+
+    def _begin(self) -> None:
+        """Start the model once enough labels are there."""
+        if len(self._labels) < len(self._first) and self.left:
+            self._course.check(np.array(list(self._labels.values())))
+            return
+        items = np.array(list(self._labels), dtype=np.intp)
+        self._course.begin(items, np.array(list(self._labels.values())))
+        self._begun = len(items)
+        skipped = np.flatnonzero(self._status == 2)
+        if len(skipped):
+            self._course.skip(skipped)
+
+    def _judge(self, outcome: Outcome) -> None:
+        self._estimated = self._estimated or outcome.estimated
+        self._new_old.append(float(outcome.kl_new_old[-1]))
+        self._old_new.append(float(outcome.kl_old_new[-1]))
+        if self._course.until_relearning() == 0:
+            self._replaced(self._course.relearn())
+        else:
+            steps = self._steps(outcome.kl_new_old[-1:], outcome.kl_old_new[-1:])
+            self.verdict = self._exhausted(self._rule.observe(steps[0]))
+
+    def _replaced(self, history: Outcome) -> None:
+        """Take the whole past as it is now, and have the rule judge it anew."""
+        self._rule.reset()
+        if not len(history.kl_new_old):
+            self.verdict = self._exhausted(self._undecided())
+            return
+        last = len(history.kl_new_old) - 1
+        self._new_old[last], self._old_new[last] = float(history.kl_new_old[last]), float(history.kl_old_new[last])
+        self._relearned.append(Relearned(last, history.kl_new_old, history.kl_old_new))
+        verdicts = self._rule.observe_all(self._steps(history.kl_new_old, history.kl_old_new))
+        self.verdict = self._exhausted(verdicts[-1])
+
+    def _steps(self, new_old: Floats, old_new: Floats) -> list[Step]:
+        """The last steps of the run, with their divergences."""
+        counts = self._begun + np.cumsum(self._sizes)
+        return [
+            Step(n_labelled=int(n), kl_new_old=float(a), kl_old_new=float(b), estimated=self._estimated)
+            for n, a, b in zip(counts[-len(new_old) :], new_old, old_new, strict=True)
+        ]
+
+    def _undecided(self) -> Verdict:
+        n, wanted = len(self._labels), len(self._first)
+        reason = (
+            f"{n} of the {wanted} labels that the model starts from"
+            if not self._begun
+            else "the model has learned its first labels and chooses from here on"
+        )
+        return Verdict(
+            stop=False, value=None, threshold=None, ready=False, reason=reason, rule="ActiveLearner", n_labelled=n
+        )
+
+    def _exhausted(self, verdict: Verdict) -> Verdict:
+        """The verdict; or, where the rule would go on but the pool is used up, that."""
+        if self.left or verdict.stop:
+            return verdict
+        return Verdict(
+            stop=True,
+            value=verdict.value,
+            threshold=verdict.threshold,
+            ready=True,
+            reason=f"every item of the pool is labelled or skipped; the rule itself: {verdict.reason}",
+            rule="ActiveLearner",
+            n_labelled=len(self._labels),
+            certificate=verdict.certificate,
+        )

@@ -1,0 +1,393 @@
+"""Laplace posteriors that grow label by label: what those of two and of many classes share, and many classes.
+
+The posterior of ``w ~ N(0, I/alpha)`` after labels is taken as ``N(w_MAP, H^-1)`` with ``H`` the Hessian of the negative
+log posterior at its minimum. Adding a label moves the minimum a little, so the old factor of ``H`` serves for the few
+steps there, and one new Hessian is formed at the end.
+"""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
+
+from suffice.errors import InvalidValueError
+from suffice.posteriors import Gaussian
+from suffice.special import Floats
+
+#: A pivot that keeps less than this share of its diagonal entry: the sum over labels has rounded the prior away.
+LEAST_PIVOT: Final = 1e-7
+_EPS: Final = float(np.finfo(np.float64).eps)
+# Distance to the minimum in posterior standard deviations at which Newton's next step reaches rounding.
+_NEAR: Final = 1e-9
+# A step with an old Hessian must leave at most this share of the distance; else a new Hessian is the cheaper way.
+_CONTRACTION: Final = 0.25
+_MOST_HESSIANS: Final = 300
+# Norm of the gradient after the last step, tenfold below what is promised.
+_GRADIENT: Final = 1e-9
+
+
+class Snapshot:
+    """The posterior ``N(weights, information^-1)`` as it stood after some label; nothing is copied.
+
+    Attributes:
+        weights: ``P`` numbers, the minimum.
+        information: ``H``, ``P x P``.
+        factor: Lower ``L`` with ``H = L L'``.
+        pivot: Smallest share of a diagonal entry of ``H`` that is left in ``L``; near 0 the factor knows more than
+            ``H``, whose entries have rounded the prior away.
+    """
+
+    def __init__(self, weights: Floats, information: Floats, factor: Floats, pivot: float) -> None:
+        self.weights, self.information, self.factor, self.pivot = weights, information, factor, pivot
+
+    @cached_property
+    def inverse_factor(self) -> Floats:
+        """``L^-1``, lower triangular."""
+        inverse: Floats = dtrtri(self.factor, lower=1)[0]
+        return inverse
+
+    def gaussian(self) -> Gaussian:
+        """The posterior as a value that :func:`suffice.kl` knows."""
+        # The state in which a Gaussian is pickled: its factor is known and need not be computed again.
+        value = Gaussian.__new__(Gaussian)
+        value.__setstate__({"mean": self.weights.copy(), "factor": self.factor.copy(), "of": "precision"})
+        return value
+
+
+class _Point(NamedTuple):
+    """Weights (``P``), the logits of all labelled rows there, and the gradient (``P``)."""
+
+    weights: Floats
+    logits: Floats
+    gradient: Floats
+
+
+class GrowingPosterior(ABC):
+    """What the binary and the many-class posterior share: the rows, the way to the minimum, and what is known there.
+
+    Args:
+        n_features: ``J``.
+        n_classes: ``K``; labels are class codes ``0 .. K-1``.
+        alpha: Prior precision, above 0.
+        outputs: Number of logits of a row, ``C``: 1 for two classes, else ``K``. There are ``P = C J`` weights.
+
+    Attributes:
+        n: Number of labels.
+        alpha: Prior precision.
+    """
+
+    def __init__(self, n_features: int, n_classes: int, alpha: float, outputs: int) -> None:
+        if not (0.0 < alpha < np.inf):
+            raise InvalidValueError(f"alpha is the precision of the prior and must be above 0, not {alpha!r}")
+        self.n_features, self.n_classes, self.alpha, self.n = n_features, n_classes, float(alpha), 0
+        self._outputs, self._longest = outputs, 0.0
+        # One column a label: a product with the first n columns needs no copy, and long rows are fast to go through.
+        self._columns, self._scratch = np.empty((2, n_features, 16))
+        self._codes = np.empty(16, dtype=np.intp)
+        zero = np.zeros(outputs * n_features)
+        prior = np.eye(len(zero), order="F")
+        self._state = Snapshot(zero, self.alpha * prior, np.sqrt(self.alpha) * prior, 1.0)
+        self._point = _Point(zero, self._logits(zero, 0), zero)
+
+    @property
+    def weights(self) -> Floats:
+        """The minimum, ``J`` numbers, or ``K x J`` for many classes."""
+        return self._state.weights
+
+    @property
+    def information(self) -> Floats:
+        """The Hessian ``H``, ``P x P``."""
+        return self._state.information
+
+    @property
+    def factor(self) -> Floats:
+        """Lower Cholesky factor of :attr:`information`, ``P x P``."""
+        return self._state.factor
+
+    def snapshot(self) -> Snapshot:
+        """What :func:`divergences` compares; it stays as it is when labels are added."""
+        return self._state
+
+    def latent(self, features: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes."""
+        inverse, width = self._state.inverse_factor, self.n_features
+        mean = features @ self._state.weights.reshape(self._outputs, width).T
+        variance = np.empty_like(mean)
+        for k, first in enumerate(range(0, len(inverse), width)):
+            # Rows above the block are 0 in a lower triangle.
+            spread = features @ inverse[first:, first : first + width].T
+            variance[:, k] = np.einsum("ij,ij->i", spread, spread)
+        return (mean[:, 0], variance[:, 0]) if self._outputs == 1 else (mean, variance)
+
+    def posterior(self) -> Gaussian:
+        """The posterior over all ``P`` weights, by its precision."""
+        return self._state.gaussian()
+
+    def labelled(self) -> tuple[Floats, Any]:
+        """Features (``n x J``) and class codes (``n``) of all labels so far."""
+        return np.ascontiguousarray(self._columns[:, : self.n].T), self._codes[: self.n].copy()
+
+    def extend(self, features: Floats, labels: Any) -> Self:
+        """Add labels and move to the new minimum.
+
+        Steps with the old Hessian, brought up to date by the new rows, are taken while each leaves at most a quarter of
+        the distance; then a Hessian is formed where they ended, and Newton's step with it is the last. Where that does
+        not converge, Newton's step is shortened to the minimum along it (found from the slope, which does not cancel
+        as differences of the objective do), so the objective falls with every Hessian, from anywhere.
+
+        The gradient at the end is at most 1e-8, or at its rounding error, for labels ``i`` and feature ``j``
+        ``eps * sum_i |x_ij| (q_i + r_i sum_k |x_ik w_k|)`` with ``q_i`` the probability of the other classes and
+        ``r_i`` its variance; that is larger for features of scale 1e8.
+
+        Args:
+            features: ``k x J``.
+            labels: ``k`` class codes.
+
+        Returns:
+            Itself.
+
+        Raises:
+            InvalidValueError: Shapes that do not fit, or a code that is no class.
+        """
+        features, labels = np.asarray(features, dtype=np.float64), np.asarray(labels)
+        if features.shape != (len(labels), self.n_features):
+            raise InvalidValueError(f"features must be {len(labels)} x {self.n_features}, not {features.shape}")
+        if not len(labels):
+            return self
+        if not 0 <= labels.min() <= labels.max() < self.n_classes:
+            raise InvalidValueError(f"labels must be codes from 0 to {self.n_classes - 1}, not {labels.tolist()}")
+        start = self._append(features, labels)
+        here = self._point
+        logits = self._logits(here.weights, start)
+        gradient = here.gradient + self._pull(logits, start)
+        factor = dpotrf(self._state.information + self._curvature(logits, start), lower=1)
+        whole = np.concatenate([here.logits, logits], axis=-1)
+        self._settle(_Point(here.weights, whole, gradient), factor[0] if factor[1] == 0 else None)
+        return self
+
+    def reweigh(self, alpha: float) -> Self:
+        """Move to the minimum under another prior precision, with the same labels."""
+        here, change = self._point, alpha - self.alpha
+        self.alpha = float(alpha)
+        moved = self._state.information.copy(order="F")
+        np.fill_diagonal(moved, moved.diagonal() + change)
+        factor = dpotrf(moved, lower=1)
+        gradient = here.gradient + change * here.weights
+        self._settle(here._replace(gradient=gradient), factor[0] if factor[1] == 0 else None)
+        return self
+
+    def log_evidence(self) -> float:
+        """Laplace's approximation of ``log p(labels | alpha)``.
+
+        It is ``-loss - alpha w'w / 2 + P/2 log alpha - log det(L)`` at the minimum.
+        """
+        w = self._state.weights
+        loss = self._loss(self._logits(w, 0)) + 0.5 * self.alpha * float(w @ w)
+        return 0.5 * w.size * float(np.log(self.alpha)) - loss - float(np.log(self._state.factor.diagonal()).sum())
+
+    def _append(self, features: Floats, labels: Any) -> int:
+        """Keep the rows; return how many there were before."""
+        start, end = self.n, self.n + len(labels)
+        if end > len(self._codes):
+            # Not a power of 2: columns that far apart would share one place in the cache.
+            room = 2 * end + 24
+            wider = np.empty((2, self.n_features, room))
+            wider[0, :, :start] = self._columns[:, :start]
+            self._columns, self._scratch = wider
+            self._codes = np.concatenate([self._codes[:start], np.empty(room - start, dtype=np.intp)])
+        self._columns[:, start:end] = features.T
+        self._codes[start:end] = labels
+        self._longest = max(self._longest, float(np.sqrt((features * features).sum(axis=1).max())))
+        self.n = end
+        return start
+
+    def _settle(self, here: _Point, factor: Floats | None) -> None:
+        """Go from ``here`` to the minimum, with ``factor`` of a Hessian not far off, and take its Hessian there."""
+        least = np.inf
+        for _ in range(_MOST_HESSIANS):
+            if factor is not None:
+                here = self._approach(here, factor)
+            state = self._factorised(here)
+            factor = state.factor
+            step = _solve(factor, here.gradient)
+            distance = float(np.sqrt(abs(here.gradient @ step)))
+            # Newton's step leaves a gradient of at most the present one times the change of a logit.
+            change = self._longest * float(np.linalg.norm(step))
+            if distance <= _NEAR and change * float(np.linalg.norm(here.gradient)) <= _GRADIENT:
+                state.weights = here.weights - step
+                break
+            if distance > 0.5 * least and distance <= self._rounding(here, state):
+                break
+            least = min(least, distance)
+            here = self._search(here, step)
+        self._point, self._state = here, state
+
+    def _approach(self, here: _Point, factor: Floats) -> _Point:
+        """Take steps with one factor while they converge fast; never end further off, in its norm, than before."""
+        before, last = here, np.inf
+        while True:
+            step = _solve(factor, here.gradient)
+            left = float(here.gradient @ step)
+            if not left < last:
+                return before
+            if left <= _NEAR**2 or left > _CONTRACTION**2 * last:
+                return here
+            before, last = here, left
+            here = self._at(here.weights - step)
+
+    def _search(self, here: _Point, step: Floats) -> _Point:
+        """The minimum along Newton's step, or its end if the objective still falls there."""
+        there = self._at(here.weights - step)
+        if there.gradient @ step >= 0.0:
+            return there
+        along = there.logits - here.logits
+        slope, bend = self.alpha * float(here.weights @ step), self.alpha * float(step @ step)
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            pull = float(np.vdot(self._residual(here.logits + middle * along, 0), along))
+            falls = pull + middle * bend < slope
+            low, high = (middle, high) if falls else (low, middle)
+        return self._at(here.weights - low * step)
+
+    def _logits(self, weights: Floats, start: int) -> Floats:
+        """Logits of the labelled rows from ``start`` on, ``C x (n - start)``."""
+        logits: Floats = weights.reshape(self._outputs, -1) @ self._columns[:, start : self.n]
+        return logits
+
+    def _pull(self, logits: Floats, start: int) -> Floats:
+        """Gradient of the loss of the rows from ``start`` on, ``P``."""
+        gradient: Floats = (self._residual(logits, start) @ self._columns[:, start : self.n].T).ravel()
+        return gradient
+
+    def _rounding(self, here: _Point, state: Snapshot) -> float:
+        """The distance to the minimum that the rounding of the gradient alone can make out."""
+        size = np.abs(self._columns[:, : self.n])
+        reach = (np.abs(here.weights).reshape(self._outputs, -1) @ size).max(axis=0)
+        share = np.abs(self._residual(here.logits, 0)) * (1.0 + 2.0 * reach)
+        error = (share @ size.T).ravel() + self.alpha * np.abs(here.weights)
+        return 4.0 * _EPS * float(np.linalg.norm(np.abs(state.inverse_factor) @ error))
+
+    def _at(self, weights: Floats) -> _Point:
+        logits = self._logits(weights, 0)
+        return _Point(weights, logits, self._pull(logits, 0) + self.alpha * weights)
+
+    def _factorised(self, here: _Point) -> Snapshot:
+        information = self._curvature(here.logits, 0)
+        diagonal = information.diagonal() + self.alpha
+        np.fill_diagonal(information, diagonal)
+        lower, failed = dpotrf(information, lower=1)
+        pivot = 0.0 if failed else float((lower.diagonal() ** 2 / diagonal).min())
+        if pivot < LEAST_PIVOT:
+            lower = self._orthogonalised(here.logits)
+        return Snapshot(here.weights, information, lower, pivot)
+
+    def _orthogonalised(self, logits: Floats) -> Floats:
+        """The factor from the rows themselves, never from ``H``: only the square root of its condition counts.
+
+        Large rows come first, for then each row is rounded relative to its own size.
+        """
+        rows = self._roots(logits)
+        rows = rows[np.argsort(-np.abs(rows).max(axis=1), kind="stable")]
+        stacked = np.concatenate([rows, np.sqrt(self.alpha) * np.eye(rows.shape[1])])
+        triangle = np.linalg.qr(stacked, mode="r")
+        return np.asfortranarray((triangle * np.sign(triangle.diagonal())[:, None]).T)
+
+    @abstractmethod
+    def _residual(self, logits: Floats, start: int) -> Floats:
+        """Derivative of the loss of the rows from ``start`` on by their logits, of the same shape."""
+
+    @abstractmethod
+    def _curvature(self, logits: Floats, start: int) -> Floats:
+        """Hessian of the loss of the rows from ``start`` on by the weights, a new ``P x P`` matrix."""
+
+    @abstractmethod
+    def _roots(self, logits: Floats) -> Floats:
+        """Rows ``A`` with ``A'A`` the Hessian of the loss of all rows."""
+
+    @abstractmethod
+    def _loss(self, logits: Floats) -> float:
+        """Negative log likelihood of all labels."""
+
+
+class SoftmaxLaplace(GrowingPosterior):
+    r"""Logistic regression for ``K`` classes, ``p_k = exp(w_k'x) / sum_l exp(w_l'x)``.
+
+    All ``K J`` weights are under the prior, none is set to 0. With ``P`` the ``n x K`` probabilities and ``Y`` the
+    labels as 0 and 1, the gradient by ``w_k`` is ``X'(p_k - y_k) + alpha w_k``, and the blocks of the Hessian are
+
+    .. math:: H_{kl} = -X' \mathrm{diag}(p_k p_l) X \;(k \ne l), \qquad H_{kk} = \alpha I - \sum_{l \ne k} H_{kl},
+
+    because the probabilities sum to 1: ``K(K-1)/2`` products make it.
+
+    Args:
+        n_features: ``J``; a constant feature is up to the caller.
+        n_classes: ``K``, 2 or more (for 2, :class:`~suffice.models.laplace.Laplace` has half the weights).
+        alpha: Prior precision.
+
+    Reference: [IshibashiHino2021] section 5.2, model 2, for more than two classes.
+
+    Examples:
+        >>> import numpy as np
+        >>> model = SoftmaxLaplace(1, 3, alpha=1.0).extend(np.array([[-1.0], [0.0], [1.0]]), np.array([0, 1, 2]))
+        >>> model.weights.round(4) + 0.0
+        array([[-0.5],
+               [ 0. ],
+               [ 0.5]])
+    """
+
+    def __init__(self, n_features: int, n_classes: int, alpha: float = 1.0) -> None:
+        if n_classes < 2:
+            raise InvalidValueError(f"n_classes must be 2 or more, not {n_classes}")
+        super().__init__(n_features, n_classes, alpha, outputs=n_classes)
+
+    @property
+    def weights(self) -> Floats:
+        """The minimum, ``K x J``."""
+        return self._state.weights.reshape(self.n_classes, self.n_features)
+
+    def _residual(self, logits: Floats, start: int) -> Floats:
+        own = self._codes[start : self.n], np.arange(self.n - start)
+        odds = np.exp(logits - logits.max(axis=0))
+        mine = odds[own]
+        # 1 - p of the label's class is the sum of the others, and no difference of nearly equal numbers.
+        odds[own] = 0.0
+        others = odds.sum(axis=0)
+        odds[own] = -others
+        return odds / (mine + others)
+
+    def _curvature(self, logits: Floats, start: int) -> Floats:
+        rows, scratch = self._columns[:, start : self.n], self._scratch[:, start : self.n]
+        p, J = _probabilities(logits), self.n_features
+        blocks = np.zeros((self.n_classes, J, self.n_classes, J))
+        for k in range(self.n_classes):
+            for other in range(k):
+                product: Floats = rows @ np.multiply(rows, p[k] * p[other], out=scratch).T
+                product = 0.5 * (product + product.T)
+                blocks[k, :, other] = blocks[other, :, k] = -product
+                blocks[k, :, k] += product
+                blocks[other, :, other] += product
+        return blocks.reshape(self.n_classes * J, self.n_classes * J)
+
+    def _roots(self, logits: Floats) -> Floats:
+        # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), for I - u u' is a projection.
+        p, columns = _probabilities(logits).T, self._columns[:, : self.n]
+        u = np.sqrt(p)
+        halves = u[:, :, None] * (np.eye(self.n_classes) - u[:, :, None] * u[:, None, :])
+        return np.einsum("ikc,ji->ickj", halves, columns).reshape(-1, self.n_classes * self.n_features)
+
+    def _loss(self, logits: Floats) -> float:
+        own = logits[self._codes[: self.n], np.arange(self.n)]
+        return float((np.logaddexp.reduce(logits, axis=0) - own).sum())
+
+
+def _probabilities(logits: Floats) -> Floats:
+    odds = np.exp(logits - logits.max(axis=0))
+    return np.asarray(odds / odds.sum(axis=0))
+
+
+def _solve(factor: Floats, right: Floats) -> Floats:
+    solution: Floats = dpotrs(factor, right, lower=1)[0]
+    return solution
