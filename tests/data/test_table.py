@@ -359,6 +359,20 @@ def test_many_classes_with_several_rows_each_are_classes() -> None:
     assert len(set(table.y)) == 1000
 
 
+def test_ignored_columns_are_left_out() -> None:
+    path = write(a=[1, 2, 3], b=["", 5, 6], Colour=["red", "red", "blue"], y=["u", "v", "u"])
+    table = read_table(path, "y", ignore=["b", "Colour"])
+    assert table.columns == ("a",)
+    assert table.notes == ()
+    assert read_table(path, "y", ignore="b").columns == ("a", "Colour=red", "Colour=blue")
+    with pytest.raises(InvalidValueError, match=r"has no column 'color'\. Did you mean 'Colour'\? Its columns"):
+        read_table(path, "y", ignore=["color"])
+    with pytest.raises(InvalidValueError, match="column 'y' is the target, so it cannot be ignored as well"):
+        read_table(path, "y", ignore=["y"])
+    with pytest.raises(InvalidValueError, match=r"at least one column is required that can be used; there is none"):
+        read_table(path, "y", ignore=["a", "b", "Colour"])
+
+
 def test_a_table_without_features_is_an_error() -> None:
     with pytest.raises(InvalidValueError, match=r"besides the target 'y' at least one column .* there is none"):
         read_table(write(y=["a", "b"]), "y")

@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from suffice import __version__
+from suffice.cli.audit import audit_command
 from suffice.cli.demo import demo_command
+from suffice.cli.run import run_command
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 
 app = typer.Typer(
@@ -21,6 +23,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(demo_command)
+app.command("run")(run_command)
+app.command("audit")(audit_command)
 
 
 def _show_version(asked: bool) -> None:
@@ -45,6 +49,9 @@ def run() -> int:
     except SufficeError as error:
         Console(stderr=True, soft_wrap=True).print(f"[bold red]suffice:[/] {escape(str(error))}", highlight=False)
         return 2 if isinstance(error, InvalidValueError | InvalidTypeError) else 1
+    except MemoryError as error:
+        print(f"suffice: there is not enough memory: {error or 'a smaller table is needed'}", file=sys.stderr)
+        return 1
     except OSError as error:
         print(f"suffice: the output cannot be written: {error.strerror or error}", file=sys.stderr)
         # Python would try to write the rest once more on its way out, and complain.

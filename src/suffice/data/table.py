@@ -57,7 +57,7 @@ class _Features(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_table(path: Path, target: str, *, task: Kind | None = None) -> Table:
+def read_table(path: Path, target: str, *, task: Kind | None = None, ignore: Sequence[str] = ()) -> Table:
     r"""Read a CSV or Parquet file and make each column but the target into features, by its type.
 
     - Numbers, and ISO dates as days: missing values get the median, then ``(x - mean) / deviation``. Infinite values
@@ -76,6 +76,7 @@ def read_table(path: Path, target: str, *, task: Kind | None = None) -> Table:
         target: Name of the column to predict.
         task: Whether the target is a number or a class. Left out, numbers are classes where they have two values, or
             are whole and have at most 20.
+        ignore: Names of columns to leave out.
 
     Raises:
         InvalidValueError: The file is not such a table; the message says what to do about it.
@@ -96,7 +97,8 @@ def read_table(path: Path, target: str, *, task: Kind | None = None) -> Table:
     if task not in {None, "regression", "classification"}:
         raise InvalidValueError(f"task must be 'regression' or 'classification', not {task!r}")
     file = read_columns(Path(path))
-    label = _target_column(file, target, path)
+    label = _named_column(file, target, path)
+    unused = {target, *_ignored(file, ignore, target, path)}
     rows = np.flatnonzero(label.codes >= 0 if isinstance(label, Texts) else np.isfinite(label))
     notes = [*file.notes, *_first_line_notes(file)]
     if dropped := len(label) - len(rows):
@@ -107,7 +109,7 @@ def read_table(path: Path, target: str, *, task: Kind | None = None) -> Table:
 
     y, kind, about = _labels(label[rows], target, task, place)
     inputs = zip(file.names, file.columns, strict=True)
-    features = [_features(name, column[rows], place) for name, column in inputs if name != target]
+    features = [_features(name, column[rows], place) for name, column in inputs if name not in unused]
     notes += [*about, *(note for feature in features for note in feature.notes)]
     columns = tuple(name for feature in features for name in feature.names)
     if not columns:
@@ -125,14 +127,24 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:37]}...")
 
 
-def _target_column(file: Columns, target: str, path: Path) -> Column:
-    if target in file.names:
-        return file.columns[file.names.index(target)]
+def _named_column(file: Columns, wanted: str, path: Path) -> Column:
+    if wanted in file.names:
+        return file.columns[file.names.index(wanted)]
     lower = {name.lower(): name for name in file.names}
-    guess = "".join(f" Did you mean {_short(lower[name])}?" for name in get_close_matches(target.lower(), lower, n=1))
+    guess = "".join(f" Did you mean {_short(lower[name])}?" for name in get_close_matches(wanted.lower(), lower, n=1))
     more = f" and {len(file.names) - 20} more" if len(file.names) > 20 else ""
     columns = ", ".join(map(_short, file.names[:20])) + more
-    raise InvalidValueError(f"{path} has no column {target!r}.{guess} Its columns, by the first line, are {columns}")
+    raise InvalidValueError(f"{path} has no column {wanted!r}.{guess} Its columns, by the first line, are {columns}")
+
+
+def _ignored(file: Columns, ignore: Sequence[str], target: str, path: Path) -> Sequence[str]:
+    """Return the names of columns to leave out, each of them in the file and not the target."""
+    names = [ignore] if isinstance(ignore, str) else ignore
+    for name in names:
+        _named_column(file, name, path)
+        if name == target:
+            raise InvalidValueError(f"column {name!r} is the target, so it cannot be ignored as well")
+    return names
 
 
 def _first_line_notes(file: Columns) -> list[str]:

@@ -12,7 +12,9 @@ from suffice.special import Floats
 Indices = NDArray[np.intp]
 
 #: Variances closer than this, relative to the largest prior variance, are equal up to rounding: a tie.
-TIE: Final = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
+TIE: Final = 2e-15
+# How far variances kept in single precision can be off, likewise.
+_SINGLE: Final = 1e-6
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,9 @@ class VariancePool(Protocol):
     def take(self, indices: Indices) -> None:
         """Leave points out from now on: they are labelled, or were skipped."""
 
+    def tidy(self) -> None:
+        """A good moment to drop what is taken."""
+
     def mark(self) -> Any:
         """Where it stands, for :meth:`rewind`."""
 
@@ -68,38 +73,56 @@ class MemoryPool:
     """
 
     def __init__(self, rows: KernelRows | FeatureRows, dtype: "np.typing.DTypeLike" = np.float64) -> None:
-        self._rows = rows
-        self.variance = rows.prior_variance()
-        self._free = np.ones(len(self.variance), dtype=bool)
-        self.tie = TIE[np.dtype(dtype)] * float(self.variance.max(initial=0.0))
+        self._rows, self._points = rows, rows.points
+        self._variance = rows.prior_variance()
+        # Where each row stands in the pool, and the other way round; rows that are taken are dropped now and then.
+        self._index = np.arange(len(self._variance))
+        self._place = self._index.copy()
+        self._free = np.ones(len(self._variance), dtype=bool)
+        largest_prior = float(self._variance.max(initial=0.0))
+        self.tie = TIE * largest_prior
+        self._slack = _SINGLE * largest_prior if np.dtype(dtype) == np.float32 else 0.0
 
     def top(self, n: int) -> Candidates:
         """The ``n`` points of largest variance, ties to the lowest index."""
-        score = np.where(self._free, self.variance, -np.inf)
-        indices, rest, rest_index = largest(score, n, self.tie)
-        return Candidates(indices, self._rows.points[indices], self._rows.whitened(indices), rest, rest_index)
+        score = np.where(self._free, self._variance, -np.inf)
+        rows, rest, first = largest(score, n, self.tie)
+        indices = self._index[rows]
+        rest_index = int(self._index[first]) if first < len(self._index) else len(self._place)
+        return Candidates(indices, self._points[indices], self._rows.whitened(rows), rest + self._slack, rest_index)
 
     def follow(self) -> None:
         """Catch up with the posterior: the pool is read once."""
         for tile, rows in self._rows.follow():
-            self.variance[tile] -= np.einsum("ij,ij->j", rows, rows)
+            self._variance[tile] -= np.einsum("ij,ij->j", rows, rows)
 
     def features(self, indices: Indices) -> Floats:
         """Features of some points."""
-        return self._rows.points[indices]
+        return self._points[indices]
 
     def take(self, indices: Indices) -> None:
         """Leave points out from now on."""
-        self._free[indices] = False
+        places = self._place[indices]
+        self._free[places[places >= 0]] = False
+
+    def tidy(self) -> None:
+        """Drop the rows that are taken, where that is cheap and a good part of all."""
+        if not isinstance(self._rows, FeatureRows) or 8 * np.count_nonzero(self._free) > 7 * len(self._free):
+            return
+        keep = self._free
+        self._rows.keep(keep)
+        self._variance, self._index, self._free = self._variance[keep], self._index[keep], keep[keep]
+        self._place[:] = -1
+        self._place[self._index] = np.arange(len(self._index))
 
     def mark(self) -> tuple[Any, Floats, NDArray[np.bool_]]:
         """Where it stands."""
-        return self._rows.mark(), self.variance.copy(), self._free.copy()
+        return self._rows.mark(), self._variance.copy(), self._free.copy()
 
     def rewind(self, mark: tuple[Any, Floats, NDArray[np.bool_]]) -> None:
-        """Go back to a mark."""
+        """Go back to a mark; nothing was tidied since."""
         self._rows.rewind(mark[0])
-        self.variance, self._free = mark[1].copy(), mark[2].copy()
+        self._variance, self._free = mark[1].copy(), mark[2].copy()
 
 
 def largest(score: Floats, n: int, margin: float = 0.0) -> tuple[Indices, float, int]:

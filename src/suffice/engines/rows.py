@@ -11,9 +11,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from suffice.linalg import solve_lower, solve_upper
 from suffice.models.kernels import half_squares, scaled_kernel
-from suffice.models.latent import KernelState, WeightState, noisy_cholesky, trailing_solve
+from suffice.models.latent import KernelState, WeightState, trailing_solve
 from suffice.special import Floats
 
 # Points worked on at a time: what is computed for them stays in the processor's cache.
@@ -143,9 +142,7 @@ class FeatureRows:
         state = self._state
         if state.n == self.n:
             return
-        whitened = solve_lower(self._before, state.features[self.n :].T)
-        lower = noisy_cholesky(whitened.T @ whitened, state.noise)
-        gain = solve_lower(lower, solve_upper(self._before, whitened).T).astype(self._columns.dtype)
+        gain = state.gain(self.n, self._before).astype(self._columns.dtype, copy=False)
         self._before, self.n = state.factor, state.n
         for first in range(0, self._columns.shape[1], TILE):
             tile = slice(first, min(first + TILE, self._columns.shape[1]))
@@ -154,6 +151,10 @@ class FeatureRows:
     def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
         """Nothing is kept."""
         del indices
+
+    def keep(self, rows: "np.typing.NDArray[np.bool_]") -> None:
+        """Follow some of the points only."""
+        self._columns = np.ascontiguousarray(self._columns[:, rows])
 
     def mark(self) -> tuple[int, Floats]:
         """Where it stands, for :meth:`rewind`."""

@@ -20,6 +20,7 @@ class FollowedError:
         self._rows = rows
         self._residual = np.array(y, dtype=np.float64)
         self._variance = float(rows.prior_variance().sum())
+        self._squared = float(self._residual @ self._residual)
 
     def follow(self, white: Floats) -> Floats:
         """Catch up with the posterior.
@@ -30,13 +31,18 @@ class FollowedError:
         Returns:
             The error after each of them, ``k``.
         """
-        squared, falls = np.zeros(len(white)), np.zeros(len(white))
+        k = len(white)
+        products, pulls = np.zeros((k, k)), np.zeros(k)
         for tile, rows in self._rows.follow():
-            falls += np.einsum("ij,ij->i", rows, rows)
-            moves = np.cumsum(rows * white[:, None], axis=0)
-            left = self._residual[tile] - moves
-            squared += np.einsum("ij,ij->i", left, left)
-            self._residual[tile] = left[-1]
-        variance = self._variance - np.cumsum(falls)
+            products += rows @ rows.T
+            pulls += rows @ self._residual[tile]
+            self._residual[tile] -= white @ rows
+        # Each label takes w_i c_i off the residual r: |r|^2 falls by 2 w_i c_i'r - w_i^2 |c_i|^2, where r has lost the
+        # rows before it. All that is needed are products of rows.
+        before = pulls - np.tril(products, -1) @ white
+        norms = np.diag(products)
+        squared = self._squared + np.cumsum(white * (white * norms - 2.0 * before))
+        variance = self._variance - np.cumsum(norms)
+        self._squared = float(self._residual @ self._residual)
         self._variance = float(variance[-1])
         return np.asarray((squared + np.maximum(variance, 0.0)) / len(self._residual))

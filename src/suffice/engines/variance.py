@@ -4,7 +4,7 @@ import numpy as np
 
 from suffice.engines.planning import plan
 from suffice.engines.pool import Indices, VariancePool
-from suffice.models.latent import Block, GrowingPosterior, block_of
+from suffice.models.latent import Block, GaussianState, block_of
 
 
 class LargestVariance:
@@ -16,7 +16,7 @@ class LargestVariance:
         size: Number of points in the pool.
     """
 
-    def __init__(self, state: GrowingPosterior, pool: VariancePool, size: int) -> None:
+    def __init__(self, state: GaussianState, pool: VariancePool, size: int) -> None:
         self._state, self._pool = state, pool
         # Wide enough for some dozens of picks in a block, narrow enough that planning costs little beside the pool.
         self._width = int(np.clip(2.0 * np.sqrt(size), 64, 512))
@@ -27,6 +27,7 @@ class LargestVariance:
         """The next picks: what is left of the plan, or a new one."""
         if not len(self._queue):
             self._pool.follow()
+            self._pool.tidy()
             self._queue, self._block = plan(self._state, self._pool.top(self._width), self._width, self._pool.tie)
         return self._queue[:most]
 

@@ -95,7 +95,8 @@ def learn_process(X: Floats, y: Floats, start: ProcessScales, *, fixed: tuple[bo
         return start
     first = np.log(np.append(start.length_scale, start.noise))
     best = max((_climb(X, y, begin, free) for begin in (first, _coarse(X, y, first, free))), key=lambda found: found[0])
-    return ProcessScales(np.exp(best[1][:-1]), float(np.exp(best[1][-1])))
+    length, noise = np.exp(best[1][:-1]), float(np.exp(best[1][-1]))
+    return ProcessScales(start.length_scale if fixed[0] else length, start.noise if fixed[1] else noise)
 
 
 def _climb(X: Floats, y: Floats, begin: Floats, free: "np.typing.NDArray[np.bool_]") -> tuple[float, Floats]:

@@ -70,8 +70,9 @@ class Laplace(GrowingPosterior):
         np.multiply(rows, root, out=weighted)
         return weighted @ weighted.T
 
-    def _roots(self, logits: Floats) -> Floats:
-        return (self._columns[:, : self.n] * _deviation(logits[0])).T
+    def _roots(self, logits: Floats) -> tuple[Floats, Floats]:
+        root = np.maximum(_deviation(logits[0]), 1e-150)
+        return (self._columns[:, : self.n] * root).T, self._residual(logits, 0)[0] / root
 
     def _loss(self, logits: Floats) -> float:
         return float(np.logaddexp(0.0, -logits).sum())

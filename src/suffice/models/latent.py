@@ -15,7 +15,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from suffice.divergence import KLPair, batch, one_observation
 from suffice.errors import NotPositiveDefiniteError
-from suffice.linalg import solve_lower
+from suffice.linalg import solve_lower, solve_upper
 from suffice.models.kernels import GaussianKernel
 from suffice.posteriors import Gaussian, GaussianProcess
 from suffice.special import Floats
@@ -78,7 +78,7 @@ class Extension:
         return KLPair(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new))
 
 
-class GrowingPosterior(Protocol):
+class GaussianState(Protocol):
     """What loops need of a posterior under Gaussian noise."""
 
     noise: float
@@ -106,7 +106,7 @@ class GrowingPosterior(Protocol):
         """Forget the points that came after a mark."""
 
 
-def block_of(state: GrowingPosterior, features: Floats) -> Block:
+def block_of(state: GaussianState, features: Floats) -> Block:
     """Some points in the order given, as seen from a posterior.
 
     Raises:
@@ -185,7 +185,10 @@ class KernelState:
 
     def covariance(self, features: Floats, whitened: Floats) -> Floats:
         """``k(F, F) - W'W``, ``k x k``."""
-        return np.asarray(self.kernel(features, features) - whitened.T @ whitened)
+        prior = self.kernel(features, features)
+        # By the product form of a distance a point would be a rounding error away from itself.
+        np.fill_diagonal(prior, self.kernel.diagonal(features))
+        return np.asarray(prior - whitened.T @ whitened)
 
     def variance(self, features: Floats, whitened: Floats) -> Floats:
         """Its diagonal, at least 0."""
@@ -290,6 +293,20 @@ class WeightState:
         self.n = end
         self._set(self._precision + features.T @ features / self.noise, self._moment + features.T @ y / self.noise)
 
+    def gain(self, n: int, factor: Floats) -> Floats:
+        """``M^-1 W' R^-1`` of the labels after the first ``n``, ``k x J``: times other points' features, it is their rows.
+
+        Args:
+            n: Labels that the other points know of.
+            factor: ``R`` at that time.
+        """
+        if self._gain is None or self._gain[:2] != (n, self.n):
+            whitened = solve_lower(factor, self._features[n : self.n].T)
+            lower = noisy_cholesky(whitened.T @ whitened, self.noise)
+            # Pool and test set ask for the same one after the other.
+            self._gain = n, self.n, solve_lower(lower, solve_upper(factor, whitened).T)
+        return self._gain[2]
+
     def mark(self) -> "tuple[int, Floats, Floats]":
         """Where it stands, for :meth:`rewind`."""
         return self.n, self._precision, self._moment
@@ -305,6 +322,7 @@ class WeightState:
 
     def _set(self, precision: Floats, moment: Floats) -> None:
         self._precision, self._moment = precision, moment
+        self._gain: tuple[int, int, Floats] | None = None
         factor, failed = dpotrf(precision, lower=1, clean=1)
         if failed:
             raise NotPositiveDefiniteError(

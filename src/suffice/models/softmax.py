@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri, dtrtrs
 
 from suffice.errors import InvalidValueError
 from suffice.posteriors import Gaussian
@@ -18,7 +18,7 @@ from suffice.special import Floats
 
 #: A pivot that keeps less than this share of its diagonal entry: the sum over labels has rounded the prior away.
 LEAST_PIVOT: Final = 1e-7
-_EPS: Final = float(np.finfo(np.float64).eps)
+_TINY: Final = float(np.finfo(np.float64).tiny)
 # Distance to the minimum in posterior standard deviations at which Newton's next step reaches rounding.
 _NEAR: Final = 1e-9
 # A step with an old Hessian must leave at most this share of the distance; else a new Hessian is the cheaper way.
@@ -162,9 +162,10 @@ class GrowingPosterior(ABC):
         here = self._point
         logits = self._logits(here.weights, start)
         gradient = here.gradient + self._pull(logits, start)
-        factor = dpotrf(self._state.information + self._curvature(logits, start), lower=1)
-        whole = np.concatenate([here.logits, logits], axis=-1)
-        self._settle(_Point(here.weights, whole, gradient), factor[0] if factor[1] == 0 else None)
+        whole = np.concatenate([here.logits, logits], axis=1)
+        self._settle(
+            _Point(here.weights, whole, gradient), self._state.information + self._curvature(logits, start)
+        )
         return self
 
     def reweigh(self, alpha: float) -> Self:
@@ -173,9 +174,7 @@ class GrowingPosterior(ABC):
         self.alpha = float(alpha)
         moved = self._state.information.copy(order="F")
         np.fill_diagonal(moved, moved.diagonal() + change)
-        factor = dpotrf(moved, lower=1)
-        gradient = here.gradient + change * here.weights
-        self._settle(here._replace(gradient=gradient), factor[0] if factor[1] == 0 else None)
+        self._settle(here._replace(gradient=here.gradient + change * here.weights), moved)
         return self
 
     def log_evidence(self) -> float:
@@ -203,36 +202,33 @@ class GrowingPosterior(ABC):
         self.n = end
         return start
 
-    def _settle(self, here: _Point, factor: Floats | None) -> None:
-        """Go from ``here`` to the minimum, with ``factor`` of a Hessian not far off, and take its Hessian there."""
+    def _settle(self, here: _Point, information: Floats) -> None:
+        """Go from ``here`` to the minimum, with a Hessian not far off, and take the Hessian there."""
+        if self._state.pivot >= LEAST_PIVOT:
+            factor, failed = dpotrf(information, lower=1)
+            here = here if failed else self._approach(here, factor, _NEAR)
         least = np.inf
         for _ in range(_MOST_HESSIANS):
-            if factor is not None:
-                here = self._approach(here, factor)
-            state = self._factorised(here)
-            factor = state.factor
-            step = _solve(factor, here.gradient)
-            distance = float(np.sqrt(abs(here.gradient @ step)))
+            state, step, distance = self._newton(here)
             # Newton's step leaves a gradient of at most the present one times the change of a logit.
-            change = self._longest * float(np.linalg.norm(step))
-            if distance <= _NEAR and change * float(np.linalg.norm(here.gradient)) <= _GRADIENT:
+            left = self._longest * float(np.linalg.norm(step)) * float(np.linalg.norm(here.gradient))
+            if distance <= _NEAR and (left <= _GRADIENT or distance > 0.5 * least):
                 state.weights = here.weights - step
                 break
-            if distance > 0.5 * least and distance <= self._rounding(here, state):
-                break
             least = min(least, distance)
-            here = self._search(here, step)
+            nearer = here if state.pivot < LEAST_PIVOT else self._approach(here, state.factor, 0.0)
+            here = self._search(here, step) if nearer is here else nearer
         self._point, self._state = here, state
 
-    def _approach(self, here: _Point, factor: Floats) -> _Point:
-        """Take steps with one factor while they converge fast; never end further off, in its norm, than before."""
+    def _approach(self, here: _Point, factor: Floats, near: float) -> _Point:
+        """Take steps with one factor while they converge fast, or until the distance is ``near``."""
         before, last = here, np.inf
         while True:
             step = _solve(factor, here.gradient)
             left = float(here.gradient @ step)
-            if not left < last:
+            if not left <= 0.25 * last:
                 return before
-            if left <= _NEAR**2 or left > _CONTRACTION**2 * last:
+            if left <= near**2 or left > _CONTRACTION**2 * last:
                 return here
             before, last = here, left
             here = self._at(here.weights - step)
@@ -242,14 +238,20 @@ class GrowingPosterior(ABC):
         there = self._at(here.weights - step)
         if there.gradient @ step >= 0.0:
             return there
-        along = there.logits - here.logits
+        along = -self._logits(step, 0)
         slope, bend = self.alpha * float(here.weights @ step), self.alpha * float(step @ step)
-        low, high = 0.0, 1.0
-        for _ in range(60):
+
+        def falls(share: float) -> bool:
+            pull = float(np.vdot(self._residual(here.logits + share * along, 0), along))
+            return pull + share * bend < slope
+
+        high = 1.0
+        # Where the losses are all but straight lines the step can be too long by many orders of magnitude.
+        while not falls(low := high / 16.0) and high > _TINY:
+            high = low
+        for _ in range(40):
             middle = 0.5 * (low + high)
-            pull = float(np.vdot(self._residual(here.logits + middle * along, 0), along))
-            falls = pull + middle * bend < slope
-            low, high = (middle, high) if falls else (low, middle)
+            low, high = (middle, high) if falls(middle) else (low, middle)
         return self._at(here.weights - low * step)
 
     def _logits(self, weights: Floats, start: int) -> Floats:
@@ -262,38 +264,41 @@ class GrowingPosterior(ABC):
         gradient: Floats = (self._residual(logits, start) @ self._columns[:, start : self.n].T).ravel()
         return gradient
 
-    def _rounding(self, here: _Point, state: Snapshot) -> float:
-        """The distance to the minimum that the rounding of the gradient alone can make out."""
-        size = np.abs(self._columns[:, : self.n])
-        reach = (np.abs(here.weights).reshape(self._outputs, -1) @ size).max(axis=0)
-        share = np.abs(self._residual(here.logits, 0)) * (1.0 + 2.0 * reach)
-        error = (share @ size.T).ravel() + self.alpha * np.abs(here.weights)
-        return 4.0 * _EPS * float(np.linalg.norm(np.abs(state.inverse_factor) @ error))
-
     def _at(self, weights: Floats) -> _Point:
         logits = self._logits(weights, 0)
         return _Point(weights, logits, self._pull(logits, 0) + self.alpha * weights)
 
-    def _factorised(self, here: _Point) -> Snapshot:
+    def _newton(self, here: _Point) -> tuple[Snapshot, Floats, float]:
+        """The posterior with the Hessian of a point, Newton's step from there, and the distance it covers."""
         information = self._curvature(here.logits, 0)
         diagonal = information.diagonal() + self.alpha
         np.fill_diagonal(information, diagonal)
         lower, failed = dpotrf(information, lower=1)
         pivot = 0.0 if failed else float((lower.diagonal() ** 2 / diagonal).min())
         if pivot < LEAST_PIVOT:
-            lower = self._orthogonalised(here.logits)
-        return Snapshot(here.weights, information, lower, pivot)
+            lower, step, distance = self._least_squares(here)
+        else:
+            step = _solve(lower, here.gradient)
+            distance = float(np.sqrt(abs(here.gradient @ step)))
+        return Snapshot(here.weights, information, lower, pivot), step, distance
 
-    def _orthogonalised(self, logits: Floats) -> Floats:
-        """The factor from the rows themselves, never from ``H``: only the square root of its condition counts.
+    def _least_squares(self, here: _Point) -> tuple[Floats, Floats, float]:
+        """Factor, Newton's step and distance from the rows themselves: only the root of the condition of ``H`` counts.
 
-        Large rows come first, for then each row is rounded relative to its own size.
+        ``H = A'A`` and the gradient is ``A'b`` for the rows ``A`` and values ``b`` of :meth:`_roots` and the prior's
+        ``sqrt(alpha) (I, w)``. One orthogonal reduction of ``(A, b)`` gives the triangle and the right-hand side, and
+        with large rows first, each row is rounded relative to its own size.
         """
-        rows = self._roots(logits)
-        rows = rows[np.argsort(-np.abs(rows).max(axis=1), kind="stable")]
-        stacked = np.concatenate([rows, np.sqrt(self.alpha) * np.eye(rows.shape[1])])
-        triangle = np.linalg.qr(stacked, mode="r")
-        return np.asfortranarray((triangle * np.sign(triangle.diagonal())[:, None]).T)
+        rows, values = self._roots(here.logits)
+        order = np.argsort(-np.abs(rows).max(axis=1), kind="stable")
+        prior = np.sqrt(self.alpha)
+        A = np.concatenate([rows[order], prior * np.eye(len(here.weights))])
+        b = np.concatenate([values[order], prior * here.weights])
+        triangle = np.linalg.qr(np.column_stack([A, b]), mode="r")[: A.shape[1]]
+        triangle *= np.sign(triangle.diagonal())[:, None]
+        upper, right = triangle[:, :-1], triangle[:, -1]
+        step: Floats = dtrtrs(upper, right)[0]
+        return np.asfortranarray(upper.T), step, float(np.linalg.norm(right))
 
     @abstractmethod
     def _residual(self, logits: Floats, start: int) -> Floats:
@@ -304,8 +309,8 @@ class GrowingPosterior(ABC):
         """Hessian of the loss of the rows from ``start`` on by the weights, a new ``P x P`` matrix."""
 
     @abstractmethod
-    def _roots(self, logits: Floats) -> Floats:
-        """Rows ``A`` with ``A'A`` the Hessian of the loss of all rows."""
+    def _roots(self, logits: Floats) -> tuple[Floats, Floats]:
+        """Rows ``A`` and values ``b`` with ``A'A`` the Hessian of the loss of all labels and ``A'b`` its gradient."""
 
     @abstractmethod
     def _loss(self, logits: Floats) -> float:
@@ -371,12 +376,13 @@ class SoftmaxLaplace(GrowingPosterior):
                 blocks[other, :, other] += product
         return blocks.reshape(self.n_classes * J, self.n_classes * J)
 
-    def _roots(self, logits: Floats) -> Floats:
-        # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), for I - u u' is a projection.
-        p, columns = _probabilities(logits).T, self._columns[:, : self.n]
-        u = np.sqrt(p)
-        halves = u[:, :, None] * (np.eye(self.n_classes) - u[:, :, None] * u[:, None, :])
-        return np.einsum("ikc,ji->ickj", halves, columns).reshape(-1, self.n_classes * self.n_features)
+    def _roots(self, logits: Floats) -> tuple[Floats, Floats]:
+        # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), for I - u u' is a projection; and
+        # B (e/u) = e for residuals e, which sum to 0.
+        u = np.sqrt(np.maximum(_probabilities(logits), _TINY))
+        halves = u * (np.eye(self.n_classes)[:, :, None] - u[:, None] * u).transpose(1, 0, 2)
+        rows = np.einsum("cki,ji->cikj", halves, self._columns[:, : self.n])
+        return rows.reshape(-1, self.n_classes * self.n_features), (self._residual(logits, 0) / u).ravel()
 
     def _loss(self, logits: Floats) -> float:
         own = logits[self._codes[: self.n], np.arange(self.n)]

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
+from textwrap import fill
 from typing import Any
+from warnings import catch_warnings, filterwarnings
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 
@@ -20,13 +22,14 @@ class RunCurves:
 
     Attributes:
         title: Heading.
-        n_labelled: Labels bought, one entry a step, to the end of the pool.
-        error: Error on the test set at each step.
+        n_labelled: Labels bought, one entry a step, to the end of the run.
+        error: Error on the test set at each step; empty where there is none, and then nothing is drawn of it.
         error_name: What that error is, for the axis.
         value: What the rule compared with its threshold.
         value_name: What that value is, for the axis.
         threshold: The threshold.
         stop: Index of the step at which the rule stopped, or None.
+        complete: Whether the run went to the end of the pool.
     """
 
     title: str
@@ -37,6 +40,7 @@ class RunCurves:
     value_name: str
     threshold: float
     stop: int | None
+    complete: bool = True
 
 
 def require_writable_figure(path: Path) -> None:
@@ -63,7 +67,7 @@ def require_writable_figure(path: Path) -> None:
 
 
 def draw_run(curves: RunCurves, path: Path) -> None:
-    """Draw the run to a file: error above, the rule's value below, on one axis of labels.
+    """Draw the run to a file: error above where there is one, the rule's value below, on one axis of labels.
 
     Raises:
         SufficeError: The file cannot be written.
@@ -71,18 +75,26 @@ def draw_run(curves: RunCurves, path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import StrMethodFormatter
 
-    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True)
-    _draw_error(above, curves)
-    _draw_value(below, curves)
-    below.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    for axis in (above, below):
+    measured = len(curves.error) > 0
+    figure = Figure(figsize=(7.2, 4.8 if measured else 3.2), layout="constrained")
+    axes = figure.subplots(1 + measured, 1, sharex=True, squeeze=False)[:, 0]
+    if measured:
+        _draw_error(axes[0], curves)
+    else:
+        _say_stop_above(axes[0], curves)
+    _draw_value(axes[-1], curves)
+    axes[-1].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    _set_title(axes[0], curves.title, pad=6.0 if measured else 20.0)
+    for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(colors=_INK, which="both")
         if curves.stop is not None:
             axis.axvline(curves.n_labelled[curves.stop], color=_STOP, lw=1.2)
     try:
-        figure.savefig(path, dpi=150)
+        with catch_warnings():
+            # A letter that the font lacks becomes a box; that is no news worth a line on the terminal.
+            filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+            figure.savefig(path, dpi=150)
     except OSError as error:
         raise SufficeError(f"the figure cannot be written to {path}: {error.strerror or error}") from None
 
@@ -90,9 +102,10 @@ def draw_run(curves: RunCurves, path: Path) -> None:
 def _draw_error(axis: Any, curves: RunCurves) -> None:
     _two_tone(axis, curves, curves.error, lw=1.5)
     axis.axhline(curves.error[-1], color=_MUTED, ls=":", lw=1.2)
-    axis.set_ylabel(curves.error_name, color=_INK)
-    axis.set_title(curves.title, color=_INK, fontsize=11, loc="left")
-    all_labels = f"with all {curves.n_labelled[-1]}: {curves.error[-1]:.3g}"
+    name = fill(curves.error_name, 32)
+    axis.set_ylabel(name, color=_INK, fontsize=9 if "\n" in name else None)
+    end = f"all {curves.n_labelled[-1]}" if curves.complete else f"{curves.n_labelled[-1]} labels"
+    all_labels = f"with {end}: {curves.error[-1]:.3g}"
     if curves.stop is None:
         text, n = f"no stop\n{all_labels}", curves.n_labelled[0]
     else:
@@ -113,13 +126,32 @@ def _draw_error(axis: Any, curves: RunCurves) -> None:
     )
 
 
+def _say_stop_above(axis: Any, curves: RunCurves) -> None:
+    """Write over the axis where the rule stopped: inside, the value may go up to the top anywhere."""
+    n = curves.n_labelled[curves.stop or 0]
+    text = "no stop" if curves.stop is None else f"stop at {n} labels"
+    where = "left" if n < 0.15 * curves.n_labelled[-1] else "right" if n > 0.85 * curves.n_labelled[-1] else "center"
+    style: dict[str, Any] = {"textcoords": "offset points", "va": "bottom", "color": _STOP, "fontsize": 9}
+    axis.annotate(text, (n, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 3), ha=where, **style)
+
+
+def _set_title(axis: Any, title: str, *, pad: float) -> None:
+    line = " ".join(title.split())
+    shown = line if len(line) <= 80 else f"{line[:77]}..."
+    # A name out of somebody's file is shown as it is: a dollar sign starts no formula.
+    axis.set_title(shown, color=_INK, fontsize=11, loc="left", pad=pad, parse_math=False)
+
+
 def _draw_value(axis: Any, curves: RunCurves) -> None:
     _two_tone(axis, curves, curves.value, lw=0.7, alpha=0.6)
     _two_tone(axis, curves, list(accumulate(curves.value, min)), lw=1.8)
     axis.set_yscale("log")
     # What happens far below the threshold is of no interest and would flatten the rest.
     above = [v for v in curves.value if v > 0.0] or [1.0]
-    axis.set_ylim(bottom=0.5 * max(min(*above, curves.threshold or 1.0), curves.threshold / 20.0, 1e-6))
+    bottom = 0.5 * max(min(*above, curves.threshold or 1.0), curves.threshold / 20.0, 1e-6)
+    # The threshold's name stands below its line, and needs a share of the height.
+    room = curves.threshold * (curves.threshold / max(*above, 1.0)) ** 0.15
+    axis.set_ylim(bottom=min(bottom, room or bottom))
     axis.set_ylabel(f"{curves.value_name}\nand its minimum so far", color=_INK)
     axis.set_xlabel("labels bought", color=_INK)
     if curves.threshold == 0.0:

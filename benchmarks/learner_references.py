@@ -1,0 +1,75 @@
+"""What the learners are measured against: straightforward loops, written with care but without their algorithms."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def gaussian_kernel(A: Floats, B: Floats, length: float) -> Floats:
+    a, b = A / length, B / length
+    squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * a @ b.T
+    return np.exp(-0.5 * np.maximum(squared, 0.0))
+
+
+def plain_process(pool: Any, initial: Any, steps: int, length: float, noise: float) -> list[int]:
+    """Pivoted Cholesky, one column a pick: each reads all rows made so far, once. Pool and test set in one array."""
+    points, m = np.vstack([pool.X, pool.X_test]), len(pool.X)
+    total = len(initial) + steps
+    rows, variance = np.empty((total, len(points))), np.ones(len(points))
+    mean, free = np.zeros(len(points)), np.ones(m, dtype=bool)
+    picks: list[int] = []
+    for t in range(total):
+        j = int(initial[t]) if t < len(initial) else int(np.argmax(np.where(free, variance[:m], -1.0)))
+        free[j] = False
+        scale = np.sqrt(variance[j] + noise)
+        row = (gaussian_kernel(points[j : j + 1], points, length)[0] - rows[:t, j] @ rows[:t]) / scale
+        mean += row * (pool.y[j] - mean[j]) / scale
+        variance -= row * row
+        rows[t] = row
+        float(np.mean((pool.y_test - mean[m:]) ** 2 + variance[m:]))
+        picks.append(j)
+    return picks[len(initial) :]
+
+
+def process_step(pool: Any, labelled: Any, length: float, noise: float) -> int:
+    """One step by scikit-learn: fit, score the pool, error on the test set."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF
+
+    model = GaussianProcessRegressor(RBF(length), alpha=noise, optimizer=None).fit(pool.X[labelled], pool.y[labelled])
+    deviation = model.predict(pool.X, return_std=True)[1]
+    mean, spread = model.predict(pool.X_test, return_std=True)
+    float(np.mean((pool.y_test - mean) ** 2 + spread**2))
+    deviation[labelled] = -1.0
+    return int(np.argmax(deviation))
+
+
+def plain_ridge_step(pool: Any, labelled: Any, alpha: float, beta: float) -> int:
+    """One step that recomputes posterior, all pool variances and the error on the test set."""
+    phi, y = pool.X[labelled], pool.y[labelled]
+    covariance = np.linalg.inv(alpha * np.eye(phi.shape[1]) + beta * phi.T @ phi)
+    weights = beta * covariance @ (phi.T @ y)
+    variance = np.einsum("ij,ij->i", pool.X @ covariance, pool.X)
+    spread = np.einsum("ij,ij->i", pool.X_test @ covariance, pool.X_test)
+    float(np.mean((pool.y_test - pool.X_test @ weights) ** 2 + spread))
+    variance[labelled] = -1.0
+    return int(np.argmax(variance))
+
+
+def sklearn_logistic_step(pool: Any, labelled: Any, y: Any, y_test: Any, basis: Any) -> int:
+    """One step by scikit-learn: fit, Laplace's precision, entropy of the pool, cross entropy of the test set."""
+    from scipy.special import entr
+    from sklearn.linear_model import LogisticRegression
+
+    phi = basis.transform(pool.X[labelled])
+    model = LogisticRegression(C=1.0, fit_intercept=False, max_iter=1000).fit(phi, y[labelled])
+    p = model.predict_proba(phi)[:, 1]
+    np.linalg.cholesky((phi * (p * (1.0 - p))[:, None]).T @ phi + np.eye(phi.shape[1]))
+    score = entr(model.predict_proba(basis.transform(pool.X))).sum(axis=1)
+    chosen = model.predict_proba(basis.transform(pool.X_test))[np.arange(len(y_test)), y_test]
+    float(-np.mean(np.log(np.maximum(chosen, 1e-300))))
+    score[labelled] = -1.0
+    return int(np.argmax(score))

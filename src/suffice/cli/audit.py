@@ -1,0 +1,76 @@
+"""``suffice audit``: labelled in this order, when could it have stopped."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suffice.cli.table_run import (
+    AsJson,
+    Basis,
+    Batch,
+    Bound,
+    BoundName,
+    Data,
+    Ignore,
+    Initial,
+    Job,
+    Model,
+    Order,
+    Save,
+    Target,
+    Task,
+    Threshold,
+    conduct,
+)
+from suffice.trace import Trace
+
+
+def audit_command(
+    data: Data,
+    target: Target,
+    task: Task = None,
+    model: Model = None,
+    basis: Basis = None,
+    threshold: Threshold = 0.05,
+    bound: Bound = BoundName.paper,
+    initial: Initial = 10,
+    batch: Batch = 1,
+    most: Annotated[int, typer.Option(help="Labels to look at, from the first row on; 0 for all.")] = 0,
+    ignore: Ignore = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-audit.png"),
+    ] = None,
+    save: Save = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find out when the labelling of a table could have stopped; its rows are in the order they were labelled in.
+
+    Example: suffice audit labelled.csv --target spam --task classification
+    """
+    order = Order(
+        command="audit",
+        data=data,
+        target=target,
+        task=task,
+        model=model,
+        basis=basis,
+        threshold=threshold,
+        bound=bound,
+        initial=initial,
+        batch=batch,
+        most=most,
+        ignore=tuple(ignore or ()),
+        figure=figure,
+        save=save,
+        as_json=as_json,
+    )
+
+    def label(job: Job) -> Trace:
+        from suffice.learner import audit
+
+        X, y = job.X[: job.labels], job.y[: job.labels]
+        return audit(job.model, X, y, initial=initial, batch=batch, progress=job.progress)
+
+    conduct(order, label)

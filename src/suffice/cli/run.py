@@ -1,0 +1,94 @@
+"""``suffice run``: with every label known, how many would have been enough."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suffice.cli.table_run import (
+    AsJson,
+    Basis,
+    Batch,
+    Bound,
+    BoundName,
+    Data,
+    Ignore,
+    Initial,
+    Job,
+    Model,
+    Order,
+    Save,
+    Target,
+    Task,
+    Threshold,
+    conduct,
+)
+from suffice.trace import Trace
+
+
+def run_command(
+    data: Data,
+    target: Target,
+    task: Task = None,
+    model: Model = None,
+    basis: Basis = None,
+    threshold: Threshold = 0.05,
+    bound: Bound = BoundName.paper,
+    acquisition: Annotated[
+        str | None, typer.Option(help="Which row next: variance, entropy, margin, bald, random, k-centre, order, ...")
+    ] = None,
+    initial: Initial = 10,
+    batch: Batch = 1,
+    most: Annotated[int, typer.Option(help="Labels to simulate at most; 0 for the whole pool.")] = 1000,
+    test: Annotated[float, typer.Option(help="Share of the rows held back to measure the error on.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.")] = 0,
+    ignore: Ignore = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-run.png")
+    ] = None,
+    save: Save = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find out how many labels of a fully labelled table would have been enough, had they been bought one by one.
+
+    Example: suffice run houses.csv --target price --ignore address
+    """
+    order = Order(
+        command="run",
+        data=data,
+        target=target,
+        task=task,
+        model=model,
+        basis=basis,
+        threshold=threshold,
+        bound=bound,
+        initial=initial,
+        batch=batch,
+        most=most,
+        ignore=tuple(ignore or ()),
+        figure=figure,
+        save=save,
+        as_json=as_json,
+        test=test,
+        seed=seed,
+    )
+
+    def label(job: Job) -> Trace:
+        from suffice.learner import simulate
+
+        X_test, y_test = job.test
+        return simulate(
+            job.model,
+            job.X,
+            job.y,
+            initial=initial,
+            steps=(job.labels - initial) // batch,
+            X_test=X_test,
+            y_test=y_test,
+            acquisition=acquisition,
+            batch=batch,
+            seed=seed,
+            progress=job.progress,
+        )
+
+    conduct(order, label)

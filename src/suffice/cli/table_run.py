@@ -1,0 +1,311 @@
+"""What ``suffice run`` and ``suffice audit`` share: table read, model chosen, labels replayed, result told."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from threadpoolctl import threadpool_limits
+
+from suffice.arguments import real, whole
+from suffice.cli.table_summary import Finding, as_json, curves, introduce, summarise
+from suffice.criteria import ErrorStability
+from suffice.data import read_table
+from suffice.data.table import Kind
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.report.run_figure import draw_run, require_writable_figure
+from suffice.trace import Trace
+
+
+class TaskName(StrEnum):
+    """What is predicted."""
+
+    regression = "regression"
+    classification = "classification"
+
+
+class ModelName(StrEnum):
+    """Which model learns."""
+
+    gp = "gp"
+    ridge = "ridge"
+    logistic = "logistic"
+
+
+class BoundName(StrEnum):
+    """Which bound on the change of error the rule takes."""
+
+    paper = "paper"
+    tight = "tight"
+
+
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file whose first line names the columns.")]
+Target = Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False)]
+Task = Annotated[
+    TaskName | None,
+    typer.Option(metavar="TASK", help="regression or classification; by the target's values if left out."),
+]
+Model = Annotated[
+    ModelName | None, typer.Option(help="The model; gp for regression and logistic for classification if left out.")
+]
+Basis = Annotated[
+    int | None, typer.Option(help="Bumps that each feature becomes before the model, 0 for none; 10 for ridge, else 0.")
+]
+Threshold = Annotated[float, typer.Option(help="Error ratio at which to stop, from 0 to 1.")]
+Bound = Annotated[BoundName, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")]
+Initial = Annotated[int, typer.Option(help="Labels before the first step.")]
+Batch = Annotated[int, typer.Option(help="Labels that come at each step.")]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="A column to leave out; may be given several times.", show_default=False),
+]
+Save = Annotated[Path | None, typer.Option(metavar="TRACE.npz", help="Where to save the run, for suffice.Trace.load.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a command was asked for; the fields are its options.
+
+    Attributes:
+        command: Name of the command, for the default figure.
+        most: Labels to go to at most; 0 for all.
+        test: Share of the rows held back to measure the error on; 0 for none.
+        seed: Seed of that split.
+    """
+
+    command: str
+    data: Path
+    target: str
+    task: TaskName | None
+    model: ModelName | None
+    basis: int | None
+    threshold: float
+    bound: BoundName
+    initial: int
+    batch: int
+    most: int
+    ignore: tuple[str, ...]
+    figure: Path | None
+    save: Path | None
+    as_json: bool
+    test: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Job:
+    """What there is to label.
+
+    Attributes:
+        model: A model of :mod:`suffice.models`, or a pipeline that ends in one.
+        X: The pool.
+        y: Its labels.
+        test: Test inputs and labels; both None where there are none.
+        labels: How many labels to go to.
+        progress: To be called with the steps done and to do, or None.
+    """
+
+    model: Any
+    X: Any
+    y: Any
+    test: tuple[Any, Any]
+    labels: int
+    progress: Callable[[int, int], None] | None
+
+
+def conduct(order: Order, label: Callable[[Job], Trace]) -> None:
+    """Read the table, have it labelled, and tell the result in the ways that were asked for.
+
+    Raises:
+        InvalidValueError: An option or the table cannot be used.
+        SufficeError: A file that was asked for cannot be written.
+    """
+    rule = ErrorStability(order.threshold, bound=order.bound.value)
+    _require_counts(order)
+    path = order.figure or Path(f"suffice-{order.command}.png")
+    problem = _problem(lambda: require_writable_figure(path), raised=order.figure is not None)
+    if order.save is not None:
+        _require_writable_run(order.save)
+    # Off a terminal nobody wants lines broken at a width that is not there.
+    console = Console(quiet=order.as_json, highlight=False)
+    console.soft_wrap = not console.is_terminal
+    try:
+        # A second thread gets in the way of the first where fits are small.
+        with threadpool_limits(limits=1):
+            finding = _find(order, rule, label, console)
+    except KeyboardInterrupt:
+        typer.echo(f"suffice: interrupted; nothing was written. Run suffice {order.command} to start again.", err=True)
+        raise typer.Exit(1) from None
+    summarise(console, finding)
+    problem = problem or _problem(lambda: _write(path, lambda at: draw_run(curves(finding), at)), raised=False)
+    console.print(f"No figure: {problem}" if problem else f"Figure: {path}", markup=False)
+    unsaved = (
+        "" if order.save is None else _problem(lambda: _write(Path(order.save or ""), finding.trace.save), raised=False)
+    )
+    saved = None if order.save is None or unsaved else order.save
+    if saved:
+        console.print(f"Run saved: {saved}", markup=False)
+    if order.as_json:
+        typer.echo(json.dumps(as_json(finding, None if problem else path, saved)))
+    # Asked for by name, a file that could not be written is a failure; but only now, with the result shown.
+    if unsaved or (problem and order.figure is not None):
+        raise SufficeError(unsaved or problem)
+
+
+def chosen_model(kind: Kind, order: Order, y: Any) -> tuple[ModelName, str, Any]:
+    """Return the model's name, what to call it, and the estimator.
+
+    Raises:
+        InvalidValueError: The model that was asked for does not fit the task, or has no basis.
+    """
+    from sklearn.pipeline import make_pipeline
+
+    from suffice import models
+
+    name = order.model or (ModelName.gp if kind == "regression" else ModelName.logistic)
+    if (name is ModelName.logistic) != (kind == "classification"):
+        remedy = (
+            "use --model logistic, or --task regression if the target is a number"
+            if kind == "classification"
+            else "use --model gp or --model ridge, or --task classification if the target is a class"
+        )
+        meant = "classification" if name is ModelName.logistic else "regression"
+        raise InvalidValueError(f"--model {name} is for {meant}, and the task is {kind}; {remedy}")
+    if name is ModelName.gp:
+        if order.basis:
+            raise InvalidValueError("--basis goes with --model ridge or logistic; the Gaussian process has none")
+        return name, "a Gaussian process", models.GaussianProcess()
+    basis = whole((10 if name is ModelName.ridge else 0) if order.basis is None else order.basis, "--basis", least=0)
+    bumps = f" on {basis} bumps a feature" if basis else ""
+    model: Any
+    if name is ModelName.ridge:
+        model, words = models.BayesianRidge(fit_intercept=not basis), f"Bayesian ridge regression{bumps}"
+    else:
+        # All classes are known from the start, as they would be to whoever labels.
+        model = models.BayesianLogistic(classes=np.unique(y).tolist())
+        words = f"Bayesian logistic regression{bumps}"
+    return name, words, make_pipeline(models.RadialBasis(basis), model) if basis else model
+
+
+def _find(order: Order, rule: ErrorStability, label: Callable[[Job], Trace], console: Console) -> Finding:
+    task: Kind | None = None if order.task is None else order.task.value
+    with _bar(console, "reading", BarColumn()):
+        table = read_table(order.data, order.target, task=task, ignore=order.ignore)
+    pool, test = _split(order, len(table.y))
+    name, words, model = chosen_model(table.kind, order, table.y)
+    introduce(console, order.data, order.target, table, f"{words}; {_about_rows(order, len(pool), len(test))}")
+    held_back = (table.X[test], table.y[test]) if len(test) else (None, None)
+    labels = min(order.most or len(pool), len(pool))
+    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with _bar(console, "labelling", *columns) as progress:
+        trace = label(Job(model, table.X[pool], table.y[pool], held_back, labels, progress))
+    verdicts = trace.replay(rule)
+    return Finding(
+        title=f"{order.data.name}: {order.target}",
+        table=table,
+        model=name.value,
+        pool=len(pool),
+        initial=order.initial,
+        batch=order.batch,
+        trace=trace,
+        verdicts=verdicts,
+        stop=next((step for step, verdict in enumerate(verdicts) if verdict.stop), None),
+    )
+
+
+def _about_rows(order: Order, pool: int, test: int) -> str:
+    if order.command == "audit":
+        return f"{pool} rows in the order of the file"
+    return f"{pool} rows to label" + (f" and {test} to measure the error on" if test else "")
+
+
+def _require_counts(order: Order) -> None:
+    initial, batch = whole(order.initial, "--initial", least=1), whole(order.batch, "--batch", least=1)
+    whole(order.most, "--most", least=0)
+    whole(order.seed, "--seed", least=0)
+    real(order.test, "--test", "from 0 (no test set) to below 1", lambda x: 0.0 <= x < 1.0)
+    if 0 < order.most < initial + batch:
+        least = f"{initial + batch}, for {initial} initial labels and a step of {batch}"
+        raise InvalidValueError(f"--most must be 0 (no limit) or at least {least}; not {order.most}")
+
+
+def _split(order: Order, rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which rows are labelled and which are held back, both in the order of the file."""
+    held_back = max(1, round(order.test * rows)) if order.test else 0
+    pool = rows - held_back
+    if pool < order.initial + order.batch:
+        less = f", of which {held_back} are held back for the test: {pool} are left" if held_back else ""
+        short = (
+            f"fewer than the {order.initial} initial labels"
+            if pool < order.initial
+            else f"too few for {order.initial} initial labels and a step of {order.batch}"
+        )
+        remedy = "label more, or lower --initial" + (", --batch or --test" if held_back else " or --batch")
+        raise InvalidValueError(f"{order.data} has {rows} rows with a target{less}, {short}; {remedy}")
+    # Not the seed alone, from which the run draws its first labels: the two should have nothing to do with each other.
+    shuffled = np.random.default_rng([order.seed, 1]).permutation(rows)
+    return np.sort(shuffled[held_back:]).astype(np.intp), np.sort(shuffled[:held_back]).astype(np.intp)
+
+
+@contextmanager
+def _bar(console: Console, what: str, *columns: ProgressColumn) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar where there is a terminal with somebody before it; nothing elsewhere."""
+    if not console.is_terminal or console.is_dumb_terminal or console.quiet:
+        yield None
+        return
+    with Progress(TextColumn("{task.description}"), *columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _problem(action: Callable[[], None], *, raised: bool) -> str:
+    """Why an action failed, in words; or nothing. With ``raised`` the error goes on."""
+    try:
+        action()
+    except SufficeError as error:
+        if raised:
+            raise
+        return str(error)
+    return ""
+
+
+def _require_writable_run(path: Path) -> None:
+    """Say before a run, rather than after it, what would keep it from being saved."""
+    folder = path.absolute().parent
+    if path.suffix.lower() != ".npz":
+        raise InvalidValueError(f"the file {path} to save the run to must end in .npz")
+    reason = "it is a folder" if path.is_dir() else ""
+    if not folder.is_dir():
+        reason = f"the folder {folder} does not exist"
+    elif not os.access(folder, os.W_OK):
+        reason = f"the folder {folder} is read-only"
+    if reason:
+        raise SufficeError(f"the run cannot be saved to {path}: {reason}")
+
+
+def _write(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a file whole or not at all, also when interrupted: beside it first, then in its place."""
+    if path.exists() and not path.is_file():
+        write(path)
+        return
+    final = path.resolve()
+    part = final.with_name(f".{final.stem}.{os.getpid()}{final.suffix}")
+    try:
+        write(part)
+        part.replace(final)
+    except SufficeError as error:
+        raise SufficeError(str(error).replace(str(part), str(path))) from None
+    except OSError as error:
+        raise SufficeError(f"{path} cannot be written: {error.strerror or error}") from None
+    finally:
+        part.unlink(missing_ok=True)

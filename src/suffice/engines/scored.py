@@ -1,0 +1,86 @@
+"""A pool of classes scored anew for every pick, where no bound on how scores move is known."""
+
+from typing import Any, Final
+
+import numpy as np
+from scipy.special import entr, expit, softmax
+
+from suffice.engines.cross_entropy import hermite, weight_draws
+from suffice.engines.pool import Indices
+from suffice.special import Floats
+
+_PROBIT: Final = np.pi / 8.0
+_ROWS: Final = 4096
+_NODES: Final = 20
+_DRAWS: Final = 32
+
+
+class ScoredPool:
+    """A pool in memory, scored as a whole at every pick.
+
+    Args:
+        features: ``m x J``.
+        name: Acquisition: ``entropy``, ``map-entropy``, ``margin`` or ``bald``.
+    """
+
+    def __init__(self, features: Floats, name: str) -> None:
+        self._features, self._name = features, name
+        self._free = np.ones(len(features), dtype=bool)
+
+    def nearest(self, posterior: Any, n: int) -> Indices:
+        """The ``n`` points of largest score, largest first; ties to the lowest index."""
+        rows = np.flatnonzero(self._free)
+        score = np.concatenate(
+            [np.zeros(0)]
+            + [
+                class_scores(posterior, self._features[rows[k : k + _ROWS]], self._name)
+                for k in range(0, len(rows), _ROWS)
+            ]
+        )
+        # Scores equal up to rounding are ties.
+        order = np.argsort(-np.round(score, 11), kind="stable")
+        return rows[order[:n]]
+
+    def take(self, indices: Indices) -> None:
+        """Leave points out from now on."""
+        self._free[indices] = False
+
+
+def class_scores(posterior: Any, features: Floats, name: str) -> Floats:
+    """How useful the label of each row would be under a posterior of the weights, ``m``.
+
+    Args:
+        posterior: Of two classes or many: ``latent(features)`` gives mean and variance of the logits.
+        features: ``m x J``.
+        name: Acquisition.
+    """
+    mean, variance = posterior.latent(features)
+    if name == "bald":
+        return _binary_bald(mean, variance) if mean.ndim == 1 else _draws_bald(posterior, features)
+    shrunk = mean if name == "map-entropy" else mean / np.sqrt(1.0 + _PROBIT * variance)
+    p = np.column_stack([expit(-shrunk), expit(shrunk)]) if mean.ndim == 1 else softmax(shrunk, axis=1)
+    if name == "margin":
+        top = np.partition(p, -2, axis=1)[:, -2:]
+        return np.asarray(1.0 - (top[:, 1] - top[:, 0]))
+    return np.asarray(entr(p).sum(axis=1))
+
+
+def _binary_bald(mean: Floats, variance: Floats) -> Floats:
+    """Entropy of the averaged label less the average of its entropy, by Gauss-Hermite."""
+    nodes, weights = hermite(_NODES)
+    p = expit(mean + np.sqrt(variance) * nodes[:, None])
+    average = weights @ p
+    return np.asarray(_coin_entropy(average) - weights @ _coin_entropy(p))
+
+
+def _coin_entropy(p: Floats) -> Floats:
+    return np.asarray(entr(p) + entr(1.0 - p))
+
+
+def _draws_bald(posterior: Any, features: Floats) -> Floats:
+    total: Floats | float = 0.0
+    spread: Floats | float = 0.0
+    for weights in weight_draws(posterior, _DRAWS):
+        p = softmax(features @ weights.T, axis=1)
+        total, spread = total + p, spread + entr(p).sum(axis=1)
+    return np.asarray(entr(np.asarray(total) / _DRAWS).sum(axis=1) - np.asarray(spread) / _DRAWS)

@@ -1,0 +1,178 @@
+"""The course of a run with classes: Laplace posteriors, of two classes or many."""
+
+from typing import Any
+
+import numpy as np
+
+from suffice.acquisition import Indices, label_free_chooser, require_known
+from suffice.engines.cross_entropy import BinaryCrossEntropy, SoftmaxCrossEntropy
+from suffice.engines.scored import ScoredPool
+from suffice.engines.uncertain import UncertainPool
+from suffice.errors import InvalidValueError
+from suffice.learner.course import History, Outcome, Setting
+from suffice.models.laplace import divergences, laplace, learn_alpha
+from suffice.models.logistic import BayesianLogistic, class_labels
+from suffice.special import Floats
+
+# Acquisitions that rank two classes alike: by how far the predictive is from even.
+_BY_EVENNESS = {"entropy": True, "margin": True, "map-entropy": False}
+
+
+class ClassCourse:
+    """Labels that are classes, under one prior and one set of classes until either is learned again.
+
+    A class that was not known before makes the posterior one of more weights, which cannot be compared with the one
+    before it: the past is then replayed with the larger set, as after learned hyper-parameters.
+
+    Args:
+        model: A classifier; it is not changed.
+        setting: Pool, acquisition and test set.
+    """
+
+    def __init__(self, model: BayesianLogistic, setting: Setting) -> None:
+        self._model, self._setting = model, setting
+        self._name = require_known(setting.acquisition, "classification")
+        self._features = np.asarray(model.features(setting.X), dtype=np.float64)
+        self._history = History([], [])
+        self._labels: list[Any] = []
+        self._fixed = label_free_chooser(self._name, self._features, setting.rng)
+        self._taken: list[int] = []
+        self._classes = np.zeros(0)
+        self._alpha = 1.0
+        self._learned_at = 0
+        self._stale = False
+
+    def propose(self, most: int) -> Indices:
+        """The next pick: another label may make another item the most useful one."""
+        del most
+        return self.batch(1)
+
+    def batch(self, size: int) -> Indices:
+        """The items of largest score."""
+        return self._fixed.batch(size) if self._fixed is not None else self._pool.nearest(self._state, size)
+
+    def skip(self, indices: Indices) -> None:
+        """Leave items out."""
+        self._take(indices)
+
+    def check(self, y: Any) -> None:
+        """Refuse a label that is missing, or that is none of the classes given."""
+        class_labels(y, self._model.classes)
+
+    def begin(self, indices: Indices, y: Any) -> None:
+        """Learn prior and posterior from the initial labels."""
+        self.check(y)
+        self._add(indices, y, together=True)
+        self._start()
+
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
+        """Learn labels under the prior at hand."""
+        self.check(y)
+        self._add(indices, y, together=together)
+        if not np.isin(np.asarray(y), self._classes).all():
+            # Nothing can be said of these steps before the past is replayed, which is due now.
+            self._stale = True
+            missing = np.full(1 if together else len(indices), np.nan)
+            return Outcome(missing, missing, missing if self._test is not None else np.zeros(0))
+        groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
+        codes = np.searchsorted(self._classes, y)
+        return Outcome.joined([self._extend(indices[group], codes[group]) for group in groups])
+
+    def until_relearning(self) -> int | None:
+        """Labels until they have doubled since the prior was learned; 0 when a new class was met."""
+        if self._stale:
+            return 0
+        return None if self._model.alpha is not None else max(0, 2 * self._learned_at - len(self._labels))
+
+    def relearn(self) -> Outcome:
+        """Learn the prior again, with the classes met so far, and replay the past."""
+        return self._start()
+
+    def correct(self, index: int, y: Any) -> Outcome:
+        """Change a label and replay; the prior stays as it is."""
+        self.check([y])
+        self._labels[self._history.indices.index(index)] = y
+        return self._replay()
+
+    def fitted(self) -> Any:
+        """The model as it stands, as an estimator of its own."""
+        rows = self._history.indices
+        model = self._model.at(self._setting.X[rows], np.asarray(self._labels), self._classes, self._alpha)
+        model.learned_at_ = self._learned_at
+        return model
+
+    def _add(self, indices: Indices, y: Any, *, together: bool) -> None:
+        self._history.add(indices, together=together)
+        self._labels.extend(np.asarray(y))
+        self._take(indices)
+
+    def _take(self, indices: Indices) -> None:
+        self._taken.extend(int(i) for i in indices)
+        for chooser in (self._fixed, getattr(self, "_pool", None)):
+            if chooser is not None:
+                chooser.take(indices)
+
+    def _start(self) -> Outcome:
+        self._classes = self._known_classes()
+        self._stale = False
+        self._learned_at = len(self._labels)
+        if self._model.alpha is None:
+            codes = np.searchsorted(self._classes, np.asarray(self._labels))
+            features = self._features[self._history.indices]
+            self._alpha = learn_alpha(features, codes, max(2, len(self._classes)), self._alpha)
+        else:
+            self._alpha = float(self._model.alpha)
+        self._pool = self._new_pool()
+        self._test = self._new_test()
+        return self._replay()
+
+    def _known_classes(self) -> Any:
+        seen = np.unique(np.asarray(self._labels))
+        return seen if self._model.classes is None else np.unique(np.asarray(self._model.classes))
+
+    def _replay(self) -> Outcome:
+        self._classes = self._known_classes()
+        indices = np.array(self._history.indices, dtype=np.intp)
+        codes = np.searchsorted(self._classes, np.asarray(self._labels))
+        n = self._history.sizes[0]
+        self._state = laplace(self._features[indices[:n]], codes[:n], max(2, len(self._classes)), self._alpha)
+        self._before = self._state.snapshot()
+        test, self._test = self._test, None
+        outcomes, at = [], n
+        for number, size in enumerate(self._history.sizes[1:], start=2):
+            if number == len(self._history.sizes):
+                self._test = test
+            outcomes.append(self._extend(indices[at : at + size], codes[at : at + size]))
+            at += size
+        self._test = test
+        return Outcome.joined(outcomes)
+
+    def _extend(self, indices: Indices, codes: Any) -> Outcome:
+        old = self._before
+        self._state.extend(self._features[indices], codes)
+        self._before = self._state.snapshot()
+        pair = divergences(old, self._before)
+        error = np.zeros(0) if self._test is None else np.array([self._test.error(self._state)])
+        return Outcome(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new), error)
+
+    def _new_pool(self) -> UncertainPool | ScoredPool:
+        pool: UncertainPool | ScoredPool
+        if len(self._classes) <= 2 and self._name in _BY_EVENNESS:
+            pool = UncertainPool(self._features, averaged=_BY_EVENNESS[self._name])
+        else:
+            pool = ScoredPool(self._features, self._name)
+        pool.take(np.array(self._taken, dtype=np.intp))
+        return pool
+
+    def _new_test(self) -> BinaryCrossEntropy | SoftmaxCrossEntropy | None:
+        if self._setting.test is None:
+            return None
+        X, y = self._setting.test
+        features: Floats = self._model.features(X)
+        known = np.isin(np.asarray(y), self._classes)
+        if not known.any():
+            raise InvalidValueError("no class of y_test has been labelled yet; give the model its classes, classes=[...]")
+        # The loss of a class that the model has never met is infinite, so it is measured on the others.
+        codes = np.searchsorted(self._classes, np.asarray(y)[known])
+        kind = BinaryCrossEntropy if len(self._classes) <= 2 else SoftmaxCrossEntropy
+        return kind(features[known], codes)

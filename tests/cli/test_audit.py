@@ -1,0 +1,187 @@
+"""`suffice audit`: labels in the order in which they came, without a test set."""
+
+import csv
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from suffice import ErrorStability, Trace, audit
+from suffice.cli.app import app
+from suffice.data import read_table
+from suffice.errors import InvalidValueError
+from suffice.models import BayesianRidge
+
+RUN = CliRunner()
+DATA = os.environ.get("SUFFICE_DATA")
+needs_data = pytest.mark.skipif(DATA is None, reason="people's tables: SUFFICE_DATA is not set")
+RIDGE = ["--model", "ridge", "--basis", "0"]
+
+
+def write(name: str, **columns: Iterable[object]) -> str:
+    with Path(name).open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return name
+
+
+def labelled(rows: int = 120) -> str:
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, rows))
+    kind = rng.choice(["a", "b"], rows)
+    y = x - 2.0 * z + 0.5 * (kind == "a") + rng.normal(0.0, 0.1, rows)
+    answer = np.where(y + rng.normal(0.0, 0.5, rows) > 0.0, "yes", "no")
+    z_text = ["" if k % 20 == 7 else f"{v:.3f}" for k, v in enumerate(z)]
+    return write("labelled.csv", x=x.round(3), z=z_text, kind=kind, y=y.round(3), answer=answer)
+
+
+def result(*arguments: str) -> dict[str, Any]:
+    done = RUN.invoke(app, ["audit", *arguments, "--json"])
+    assert done.exit_code == 0, (done.output, done.exception)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_it_is_the_audit_of_the_table_in_its_own_order() -> None:
+    found = result(labelled(), "--target", "y", "--ignore", "answer", *RIDGE, "--threshold", "0.2", "--save", "a.npz")
+    table = read_table(Path("labelled.csv"), "y", ignore=["answer"])
+    trace = audit(BayesianRidge(fit_intercept=True), table.X, table.y)
+    verdicts = trace.replay(ErrorStability(0.2))
+    assert found["curve"]["ratio"] == [verdict.value for verdict in verdicts]
+    stop = next(verdict for verdict in verdicts if verdict.stop)
+    assert (found["stopped"], found["labels"], found["reason"]) == (True, stop.n_labelled, stop.reason)
+    assert found["labels"] + found["saved"] == found["pool"] == found["rows"] == 120
+    assert found["acquisition"] == "order"
+    assert found["error_name"] is found["error_at_stop"] is found["error_at_end"] is None
+    assert found["curve"]["error"] == []
+    assert found["curve"]["n_labelled"] == list(range(11, 121))
+    assert Path("suffice-audit.png").read_bytes().startswith(b"\x89PNG")
+    assert Trace.load("a.npz").indices.tolist() == list(range(10, 120))
+
+
+def test_the_same_fields_as_a_run_has() -> None:
+    options = [labelled(), "--target", "y", *RIDGE, "--most", "30", "--json"]
+    audited, run = (json.loads(RUN.invoke(app, [command, *options]).stdout) for command in ("audit", "run"))
+    assert list(audited) == list(run)
+
+
+def test_classes() -> None:
+    found = result(labelled(), "--target", "answer", "--ignore", "y", "--threshold", "0.4")
+    assert (found["task"], found["model"]) == ("classification", "logistic")
+    assert len(found["curve"]["ratio"]) == 110
+
+
+def test_a_person_is_told_what_came_out() -> None:
+    options = ["--target", "y", "--ignore", "answer", *RIDGE, "--threshold", "0.2", "--figure", "a.pdf"]
+    shown = RUN.invoke(app, ["audit", labelled(), *options]).output
+    for words in (
+        "labelled.csv: 120 rows, 4 features, target 'y'",
+        "Regression; model: Bayesian ridge regression; 120 rows in the order of the file",
+        "- column 'z': 6 missing values filled with the median",
+        "Enough at ",
+        " of 120 labels: the error ratio",
+        "Labels that would have been saved: ",
+        "Certificate: ",
+        "Figure: a.pdf",
+    ):
+        assert words in shown
+    assert "Test error" not in shown
+    assert Path("a.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_only_the_first_labels_and_in_batches() -> None:
+    found = result(labelled(), "--target", "y", *RIDGE, "--most", "40", "--batch", "7", "--initial", "5")
+    assert found["curve"]["n_labelled"] == [12, 19, 26, 33, 40]
+    assert found["pool"] == 120
+
+
+def test_never_enough_is_said_with_the_forecast() -> None:
+    shown = RUN.invoke(app, ["audit", labelled(), "--target", "y", *RIDGE, "--threshold", "0.001"]).output
+    assert "Not enough within all 120 labels: the error ratio" in shown
+    assert "Figure: suffice-audit.png" in shown
+
+
+@pytest.mark.parametrize("sorted_by", ["y", "answer"])
+def test_labels_that_came_sorted(sorted_by: str) -> None:
+    """The first labels are all of one class, or nearly one number."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.normal(size=60))
+    name = write("sorted.csv", x=x.round(4), y=np.maximum(x, 0.0).round(4), answer=np.where(x > 0, "yes", "no"))
+    other = "answer" if sorted_by == "y" else "y"
+    found = result(name, "--target", sorted_by, "--ignore", other, "--threshold", "0")
+    assert found["stopped"] is False
+    assert len(found["curve"]["ratio"]) == 50
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--target", "why"], "has no column 'why'"),
+        (["--target", "answer", "--task", "regression"], "must hold numbers for regression"),
+        (["--target", "y", "--initial", "400"], "has 120 rows with a target, fewer than the 400 initial labels"),
+        (["--target", "y", "--initial", "0"], "--initial must be a whole number, 1 or more, not 0"),
+        (["--target", "y", "--threshold", "2"], "threshold must be a number from 0 to 1"),
+        (["--target", "y", "--batch", "0"], "--batch must be a whole number, 1 or more, not 0"),
+        (["--target", "y", "--most", "5"], "--most must be 0 (no limit) or at least 11"),
+        (["--target", "y", "--model", "logistic"], "--model logistic is for classification"),
+        (["--target", "answer", "--model", "ridge"], "--model ridge is for regression"),
+    ],
+)
+def test_what_cannot_be_used_gets_a_sentence(options: list[str], words: str) -> None:
+    done = RUN.invoke(app, ["audit", labelled(), *options])
+    assert isinstance(done.exception, InvalidValueError), done.exception
+    assert words in str(done.exception)
+    assert [path.name for path in Path().iterdir()] == ["labelled.csv"]
+
+
+def test_a_file_that_is_not_there_or_empty() -> None:
+    Path("empty.csv").touch()
+    for name, words in (("nothere.csv", "there is no file"), ("empty.csv", "is empty")):
+        done = RUN.invoke(app, ["audit", name, "--target", "y"])
+        assert isinstance(done.exception, InvalidValueError)
+        assert words in str(done.exception)
+
+
+@pytest.mark.parametrize("option", ["--acquisition=random", "--seed=1", "--test=0.2"])
+def test_what_belongs_to_a_run_is_unknown_here(option: str) -> None:
+    done = RUN.invoke(app, ["audit", labelled(), "--target", "y", option])
+    assert done.exit_code == 2
+    assert "No such option" in done.output
+
+
+def test_interrupt_gets_a_sentence_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("suffice.learner.audit", interrupted)
+    done = RUN.invoke(app, ["audit", labelled(), "--target", "y"])
+    assert done.exit_code == 1
+    assert "suffice: interrupted; nothing was written. Run suffice audit to start again." in done.stderr
+    assert [path.name for path in Path().iterdir()] == ["labelled.csv"]
+
+
+def test_help_has_an_example() -> None:
+    shown = RUN.invoke(app, ["audit", "--help"], env={"COLUMNS": "80"}).output
+    assert "Example: suffice audit labelled.csv --target spam" in shown
+
+
+@needs_data
+def test_adult() -> None:
+    path = str(Path(DATA or "") / "tables" / "adult.csv")
+    found = result(path, "--target", "class", "--most", "150")
+    assert (found["task"], found["pool"]) == ("classification", 32561)
+    assert len(found["curve"]["ratio"]) == 140
+
+
+@needs_data
+def test_grid_stability() -> None:
+    path = str(Path(DATA or "") / "uci" / "grid_stability.csv")
+    found = result(path, "--target", "stab", "--ignore", "stabf", "--most", "100")
+    assert (found["task"], found["pool"]) == ("regression", 10000)
+    assert len(found["curve"]["ratio"]) == 90

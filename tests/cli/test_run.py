@@ -1,0 +1,512 @@
+"""`suffice run` on small tables of every kind, and what it says to whatever can go wrong."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from suffice import Trace
+from suffice.cli.app import app
+from suffice.cli.table_run import _bar
+from suffice.errors import InvalidValueError, MissingExtraError, NotEnoughMemoryError, SufficeError
+
+RUN = CliRunner()
+DATA = os.environ.get("SUFFICE_DATA")
+needs_data = pytest.mark.skipif(DATA is None, reason="people's tables: SUFFICE_DATA is not set")
+
+FIELDS = {
+    "task",
+    "model",
+    "acquisition",
+    "rows",
+    "pool",
+    "features",
+    "initial",
+    "batch",
+    "stopped",
+    "labels",
+    "saved",
+    "error_at_stop",
+    "error_at_end",
+    "error_name",
+    "ratio",
+    "threshold",
+    "reason",
+    "certificate",
+    "forecast",
+    "notes",
+    "figure",
+    "saved_trace",
+    "curve",
+}
+
+
+def write(name: str, **columns: Iterable[object]) -> str:
+    with Path(name).open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return name
+
+
+def houses(rows: int = 150) -> str:
+    """A table with a target of numbers: numbers, a category, values that are missing."""
+    rng = np.random.default_rng(0)
+    area, age = rng.normal(100.0, 20.0, rows), rng.uniform(0.0, 80.0, rows)
+    city = rng.choice(["Bonn", "Kiel"], rows)
+    price = 3.0 * area - age + 40.0 * (city == "Kiel") + rng.normal(0.0, 5.0, rows)
+    ages = ["" if k % 10 == 3 else f"{a:.1f}" for k, a in enumerate(age)]
+    return write("houses.csv", area=area.round(1), age=ages, city=city, price=price.round(2))
+
+
+def mails(rows: int = 150) -> str:
+    """A table with a target of classes: a number, a category with values that are missing, texts."""
+    rng = np.random.default_rng(1)
+    spam = rng.random(rows) < 0.5
+    words = {True: ["win", "money", "now", "free", "prize"], False: ["meeting", "report", "at", "noon", "lunch"]}
+    texts = [
+        " ".join(rng.choice(words[bool(s)], 4)) + " " + " ".join(rng.choice(words[bool(s)] + words[not s], 3))
+        for s in spam
+    ]
+    sender = np.where(rng.random(rows) < 0.2, "?", rng.choice(["known", "new"], rows))
+    length = np.where(spam, 2.0, 0.0) + rng.normal(size=rows)
+    kind = np.where(spam, "spam", "ham")
+    return write("mails.csv", length=length.round(3), sender=sender, text=texts, kind=kind)
+
+
+def result(*arguments: str) -> dict[str, Any]:
+    done = RUN.invoke(app, ["run", *arguments, "--json"])
+    assert done.exit_code == 0, (done.output, done.exception)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def suffice(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """The command as a user runs it, in the current folder."""
+    return subprocess.run(
+        [sys.executable, "-c", "from suffice.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_regression_as_json() -> None:
+    found = result(houses(), "--target", "price", "--model", "ridge", "--basis", "0", "--threshold", "0.2")
+    assert set(found) == FIELDS
+    assert (found["task"], found["model"], found["acquisition"]) == ("regression", "ridge", "variance")
+    assert (found["rows"], found["pool"], found["features"]) == (150, 120, 4)
+    assert (found["initial"], found["batch"], found["threshold"]) == (10, 1, 0.2)
+    assert found["stopped"] is True
+    assert found["labels"] + found["saved"] == 120
+    assert found["ratio"] <= 0.2
+    assert "is at most the threshold 0.2" in found["reason"]
+    assert "of the loss range" in found["certificate"]
+    assert found["forecast"] is None
+    assert found["error_name"] == "test error (root mean square, with the model's own variance)"
+    # The noise has deviation 5, and the error counts the model's own variance too.
+    assert 5.0 < found["error_at_end"] < 15.0
+    assert 0.5 < found["error_at_stop"] / found["error_at_end"] < 2.0
+    assert found["notes"] == [
+        "column 'age': 15 missing values filled with the median 46.2",
+        "column 'city': 2 categories, one-hot",
+    ]
+    assert Path(found["figure"]).read_bytes().startswith(b"\x89PNG")
+    assert found["saved_trace"] is None
+    curve = found["curve"]
+    assert curve["n_labelled"] == list(range(11, 121))
+    assert len(curve["ratio"]) == len(curve["error"]) == 110
+    stop = curve["n_labelled"].index(found["labels"])
+    assert min(curve["ratio"][:stop]) > 0.2 >= curve["ratio"][stop] == found["ratio"]
+    assert curve["error"][stop] == found["error_at_stop"]
+    assert curve["error"][-1] == found["error_at_end"]
+
+
+def test_classification_with_categories_missing_values_and_text() -> None:
+    found = result(mails(), "--target", "kind", "--threshold", "0.3", "--most", "80")
+    assert (found["task"], found["model"], found["acquisition"]) == ("classification", "logistic", "entropy")
+    assert found["error_name"] == "test error (cross entropy)"
+    assert 0.0 < found["error_at_end"] < 0.6
+    assert found["curve"]["n_labelled"][-1] == 80
+    notes = " ".join(found["notes"])
+    assert "one-hot; " in notes
+    assert "as 'missing'" in notes
+    assert "column 'text': text, TF-IDF and SVD" in notes
+
+
+def test_a_person_is_told_what_was_read_and_what_came_out() -> None:
+    arguments = ["--model", "ridge", "--basis", "0", "--threshold", "0.2", "--figure", "curve.svg", "--save", "run.npz"]
+    done = suffice("run", houses(), "--target", "price", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for words in (
+        "houses.csv: 150 rows, 4 features, target 'price'",
+        "Regression; model: Bayesian ridge regression; 120 rows to label and 30 to measure the error on",
+        "- column 'age': 15 missing values filled with the median 46.2",
+        "Error ratio, and the threshold 0.2",
+        "of 120 labels: the error ratio",
+        "Labels that would have been saved: ",
+        "Test error (root mean square, with the model's own variance): ",
+        " at the stop, ",
+        " with all 120 labels (",
+        "Certificate: The last step changed",
+        "Figure: curve.svg",
+        "Run saved: run.npz",
+    ):
+        assert words in done.stdout
+    assert "Enough at" in done.stdout
+    assert Path("curve.svg").read_text().startswith("<?xml")
+    assert sorted(path.name for path in Path().iterdir()) == ["curve.svg", "houses.csv", "run.npz"]
+
+
+def test_where_it_is_not_enough_it_says_so_and_gives_the_forecast() -> None:
+    options = ["--target", "price", "--model", "ridge", "--basis", "0", "--threshold", "0.01", "--most", "60"]
+    shown = RUN.invoke(app, ["run", houses(), *options]).output
+    assert "Not enough within 60 labels: the error ratio" in shown
+    assert "more labels (" in shown
+    assert "There are 120 rows to label: look further with --most" in shown
+    assert "at the stop" not in shown
+    assert " with 60 labels." in shown
+    found = result("houses.csv", *options)
+    assert found["stopped"] is False
+    assert found["labels"] == 60
+    assert found["saved"] == 0
+    assert found["error_at_stop"] is None
+    assert set(found["forecast"]) == {"labels", "low", "high", "coverage"}
+    to_the_end = RUN.invoke(app, ["run", "houses.csv", *options[:-1], "0"]).output
+    assert "Not enough within all 120 labels: " in to_the_end
+    assert "look further" not in to_the_end
+
+
+def test_too_few_steps_to_judge_is_not_an_error() -> None:
+    shown = RUN.invoke(app, ["run", houses(), "--target", "price", "--most", "12"]).output
+    assert "Not enough within 12 labels: step 2 of the 10 that set the scale of the error ratio." in shown
+
+
+@pytest.mark.parametrize("model", [["gp"], ["ridge"], ["ridge", "--basis", "3"]])
+def test_models_for_regression(model: list[str]) -> None:
+    found = result(houses(60), "--target", "price", "--most", "20", "--model", *model)
+    assert found["model"] == model[0]
+    assert np.isfinite(found["curve"]["error"]).all()
+
+
+def test_a_basis_before_the_logistic_model() -> None:
+    found = result(mails(80), "--target", "kind", "--ignore", "text", "--most", "20", "--basis", "3")
+    assert found["model"] == "logistic"
+
+
+def test_whole_numbers_are_classes_unless_said_otherwise() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=80)
+    name = write("stars.csv", x=x.round(3), stars=np.clip(np.round(2 * x), -2, 2).astype(int))
+    assert result(name, "--target", "stars", "--most", "15")["task"] == "classification"
+    assert result(name, "--target", "stars", "--most", "15", "--task", "regression")["model"] == "gp"
+
+
+def test_a_run_is_repeatable_and_its_seed_matters() -> None:
+    options = [houses(), "--target", "price", "--model", "ridge", "--most", "40"]
+    first, second, other = (result(*options, "--seed", seed) for seed in ("3", "3", "4"))
+    assert first == second
+    assert first["curve"]["error"] != other["curve"]["error"]
+
+
+def test_batches_and_other_acquisitions() -> None:
+    options = [houses(), "--target", "price", "--model", "ridge", "--most", "40", "--batch", "4"]
+    found = result(*options, "--initial", "12", "--acquisition", "random", "--bound", "tight")
+    assert found["curve"]["n_labelled"] == [16, 20, 24, 28, 32, 36, 40]
+    assert (found["acquisition"], found["batch"], found["initial"]) == ("random", 4, 12)
+
+
+def test_without_a_test_set_there_is_no_error() -> None:
+    found = result(houses(), "--target", "price", "--model", "ridge", "--most", "40", "--test", "0")
+    assert found["pool"] == found["rows"] == 150
+    assert found["error_name"] is found["error_at_end"] is None
+    assert found["curve"]["error"] == []
+    assert Path(found["figure"]).exists()
+
+
+def test_columns_can_be_ignored() -> None:
+    options = ["--target", "price", "--model", "ridge", "--basis", "0", "--most", "20"]
+    assert result(houses(), *options, "--ignore", "city", "--ignore", "age")["features"] == 1
+
+
+def test_gzipped_files_and_names_that_look_like_markup() -> None:
+    x = np.random.default_rng(0).normal(size=40).round(3)
+    columns: dict[str, Iterable[object]] = {"[bold]x$": x, "y$^": 2 * x, "[/]": ["u", "v"] * 20}
+    name = write("$a$ [red] $_.csv", **columns)
+    Path(f"{name}.gz").write_bytes(gzip.compress(Path(name).read_bytes()))
+    done = RUN.invoke(app, ["run", f"{name}.gz", "--target", "y$^", "--most", "15"])
+    assert done.exit_code == 0, done.exception
+    assert "$a$ [red] $_.csv.gz: 40 rows, 3 features, target 'y$^'" in done.output
+    assert "column '[/]': 2 categories" in done.output
+    assert "Figure: suffice-run.png" in done.output
+
+
+def test_a_saved_run_comes_back() -> None:
+    found = result(houses(), "--target", "price", "--model", "ridge", "--most", "50", "--save", "run.npz")
+    assert found["saved_trace"] == "run.npz"
+    trace = Trace.load("run.npz")
+    assert trace.n_labelled.tolist() == found["curve"]["n_labelled"]
+    assert np.sqrt(trace.error).tolist() == found["curve"]["error"]
+    assert trace.ratio().tolist() == found["curve"]["ratio"]
+    assert trace.about["acquisition"] == "variance"
+
+
+LETTERS = [chr(97 + k % 26) for k in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "words"),
+    [
+        (
+            {"x": range(40), "y": [0.5 * k for k in range(40)]},
+            ["--target", "Yy"],
+            "has no column 'Yy'. Did you mean 'y'?",
+        ),
+        ({"x": range(40), "y": [""] * 40}, [], "target 'y' has no value at all"),
+        ({"x": range(40), "y": ["a"] * 40}, [], "target 'y' has one value only"),
+        ({"x": range(40), "y": [1.5] * 40}, ["--task", "regression"], "target 'y' has one value only"),
+        (
+            {"x": range(40), "y": LETTERS},
+            ["--task", "regression"],
+            "must hold numbers for regression, but line 2 holds 'a'",
+        ),
+        (
+            {"x": range(9), "y": [0.5 * k for k in range(9)]},
+            [],
+            "9 rows with a target, of which 2 are held back for the test: 7 are left, fewer than the 10 initial labels",
+        ),
+        (
+            {"x": range(12), "y": [0.5 * k for k in range(12)]},
+            ["--batch", "5", "--test", "0"],
+            "has 12 rows with a target, too few for 10 initial labels and a step of 5",
+        ),
+        (
+            {"x": range(40), "y": LETTERS},
+            ["--model", "gp"],
+            "--model gp is for regression, and the task is classification",
+        ),
+        (
+            {"x": range(40), "y": [0.5 * k for k in range(40)]},
+            ["--model", "logistic"],
+            "--model logistic is for classification, and the task is regression; use --model gp or --model ridge",
+        ),
+        ({"x": range(40), "y": LETTERS}, ["--ignore", "z"], "has no column 'z'"),
+        ({"x": range(40), "y": LETTERS}, ["--ignore", "y"], "column 'y' is the target"),
+    ],
+)
+def test_tables_that_cannot_be_used(columns: dict[str, Iterable[object]], options: list[str], words: str) -> None:
+    done = RUN.invoke(app, ["run", write("t.csv", **columns), "--target", "y", *options])
+    assert isinstance(done.exception, InvalidValueError), done.exception
+    assert words in str(done.exception)
+    assert [path.name for path in Path().iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--threshold", "2"], "threshold must be a number from 0 to 1, not 2.0"),
+        (["--test", "1.5"], "--test must be a number from 0 (no test set) to below 1, not 1.5"),
+        (["--test", "-0.1"], "--test must be a number from 0"),
+        (["--test", "nan"], "--test must be a number from 0"),
+        (["--initial", "0"], "--initial must be a whole number, 1 or more, not 0"),
+        (["--batch", "0"], "--batch must be a whole number, 1 or more, not 0"),
+        (["--most", "-1"], "--most must be a whole number, 0 or more, not -1"),
+        (["--most", "5"], "--most must be 0 (no limit) or at least 11, for 10 initial labels and a step of 1; not 5"),
+        (["--seed", "-1"], "--seed must be a whole number, 0 or more, not -1"),
+        (["--basis", "3"], "--basis goes with --model ridge or logistic"),
+        (["--basis", "-3", "--model", "ridge"], "--basis must be a whole number, 0 or more, not -3"),
+        (["--acquisition", "luck"], "acquisition for regression is one of variance, "),
+        (["--figure", "run.doc"], "must end in .pdf, .png, .svg"),
+        (["--save", "houses.csv"], "the file houses.csv to save the run to must end in .npz"),
+    ],
+)
+def test_options_that_cannot_be_used(options: list[str], words: str) -> None:
+    done = RUN.invoke(app, ["run", houses(40), "--target", "price", *options])
+    assert isinstance(done.exception, InvalidValueError), done.exception
+    assert words in str(done.exception)
+    assert [path.name for path in Path().iterdir()] == ["houses.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["nothere.csv", "--target", "y"], 2, "suffice: there is no file nothere.csv; check the name and the folder"),
+        (["empty.csv", "--target", "y"], 2, "suffice: empty.csv is empty"),
+        ([".", "--target", "y"], 2, "is a folder"),
+        (["houses.csv"], 2, "--target"),
+        (["--target", "price"], 2, "DATA"),
+        (["houses.csv", "--target", "prize"], 2, "has no column 'prize'. Did you mean 'price'?"),
+        (["houses.csv", "--target", "price", "--model", "forest"], 2, "logistic"),
+        (["houses.csv", "--target", "price", "--task", "guess"], 2, "regression"),
+        (["houses.csv", "--target", "price", "--initial", "500"], 2, "fewer than the 500 initial labels"),
+        (["houses.csv", "--target", "price", "--figure", "nowhere/a.png"], 1, "nowhere does not exist"),
+        (["houses.csv", "--target", "price", "--save", "nowhere/a.npz"], 1, "nowhere does not exist"),
+        (["houses.csv", "--target", "price", "--save", "folder.npz"], 1, "folder.npz: it is a folder"),
+    ],
+)
+def test_wrong_use_gets_a_sentence_and_no_traceback(arguments: list[str], code: int, words: str) -> None:
+    houses(30)
+    Path("empty.csv").touch()
+    Path("folder.npz").mkdir()
+    done = suffice("run", *arguments, COLUMNS="200")
+    assert done.returncode == code
+    assert words in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert {path.name for path in Path().iterdir()} == {"houses.csv", "empty.csv", "folder.npz"}
+
+
+SHORT = ["--target", "price", "--model", "ridge", "--basis", "0", "--most", "20"]
+
+
+def test_files_that_cannot_be_written_lose_nothing_else() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full here")
+    for name in ("run.png", "run.npz", "suffice-run.png"):
+        Path(name).symlink_to(full)
+    for option, message in (
+        ("figure", "the figure cannot be written to run.png"),
+        ("save", "run.npz cannot be written"),
+    ):
+        name = "run.png" if option == "figure" else "run.npz"
+        done = RUN.invoke(app, ["run", houses(40), *SHORT, f"--{option}", name])
+        assert isinstance(done.exception, SufficeError)
+        assert not isinstance(done.exception, InvalidValueError)
+        assert str(done.exception).startswith(f"{message}: No space left")
+        assert "Not enough within 20 labels" in done.stdout
+        as_json = json.loads(RUN.invoke(app, ["run", "houses.csv", *SHORT, f"--{option}", name, "--json"]).stdout)
+        assert as_json["figure"] is None
+        assert as_json["saved_trace"] is None
+    by_default = RUN.invoke(app, ["run", "houses.csv", *SHORT])
+    assert by_default.exit_code == 0
+    assert "No figure: the figure cannot be written to suffice-run.png" in by_default.stdout
+
+
+def test_an_older_file_stays_until_the_new_one_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(_: Trace, path: Path) -> None:
+        path.write_bytes(b"half")
+        raise SufficeError(f"{path} cannot be written: no")
+
+    Path("run.npz").write_bytes(b"older")
+    monkeypatch.setattr(Trace, "save", half)
+    done = RUN.invoke(app, ["run", houses(40), *SHORT, "--save", "run.npz"])
+    assert str(done.exception) == "run.npz cannot be written: no"
+    assert Path("run.npz").read_bytes() == b"older"
+    assert {path.name for path in Path().iterdir()} == {"houses.csv", "run.npz", "suffice-run.png"}
+
+
+def test_a_read_only_folder_gets_a_sentence() -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    name = Path(houses(40)).absolute()
+    folder = Path("shut")
+    folder.mkdir(mode=0o555)
+    done = suffice("run", str(name), *SHORT, "--save", "shut/run.npz")
+    assert done.returncode == 1
+    assert "is read-only" in done.stderr
+
+
+def test_a_folder_without_permission_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.report.run_figure.os.access", lambda _, mode: mode != os.W_OK)
+    done = RUN.invoke(app, ["run", houses(40), *SHORT])
+    assert done.exit_code == 0
+    assert "No figure: the figure cannot be written to suffice-run.png" in done.output
+    assert "is read-only" in done.output
+    for option in ("--figure=run.png", "--save=run.npz"):
+        asked = RUN.invoke(app, ["run", "houses.csv", *SHORT, option])
+        assert isinstance(asked.exception, SufficeError)
+        assert not isinstance(asked.exception, InvalidValueError)
+        assert "is read-only" in str(asked.exception)
+        assert asked.output == ""
+
+
+def test_without_matplotlib_it_works_and_says_how_to_get_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = RUN.invoke(app, ["run", houses(40), *SHORT])
+    assert done.exit_code == 0
+    assert "pip install 'suffice[plot]'" in done.output
+    assert result("houses.csv", *SHORT)["figure"] is None
+    asked = RUN.invoke(app, ["run", "houses.csv", *SHORT, "--figure", "run.png"])
+    assert isinstance(asked.exception, MissingExtraError)
+
+
+def test_interrupt_gets_a_sentence_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("suffice.learner.simulate", interrupted)
+    for more in ([], ["--json"]):
+        done = RUN.invoke(app, ["run", houses(40), *SHORT, "--save", "run.npz", *more])
+        assert done.exit_code == 1
+        assert "suffice: interrupted; nothing was written." in done.stderr
+        assert [path.name for path in Path().iterdir()] == ["houses.csv"]
+    assert done.stdout == ""
+
+
+def test_a_lack_of_memory_gets_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from suffice.cli import app as application
+
+    for error in (NotEnoughMemoryError("following the pool needs 9 TB"), MemoryError("Unable to allocate 9 TB")):
+
+        def short(*_: object, error: MemoryError = error, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr("suffice.learner.simulate", short)
+        monkeypatch.setattr(sys, "argv", ["suffice", "run", houses(40), *SHORT])
+        assert application.run() == 1
+        assert "9 TB" in capsys.readouterr().err
+
+
+def test_the_bar_is_for_people_only() -> None:
+    for console, shown in (
+        (Console(file=io.StringIO(), force_terminal=True, width=80, _environ={"TERM": "xterm"}), True),
+        (Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "dumb"}), False),
+        (Console(file=io.StringIO(), force_terminal=True, quiet=True, _environ={"TERM": "xterm"}), False),
+        (Console(file=io.StringIO()), False),
+    ):
+        with _bar(console, "labelling") as progress:
+            assert (progress is not None) is shown
+            if progress is not None:
+                progress(3, 10)
+        assert ("labelling" in console.file.getvalue()) is shown  # type: ignore[attr-defined]
+
+
+def test_help_has_an_example() -> None:
+    shown = suffice("run", "--help", COLUMNS="80").stdout
+    assert "Example: suffice run houses.csv --target price" in shown
+    for option in ("--target", "--acquisition", "--most", "--test", "--save", "--ignore"):
+        assert option in shown
+
+
+@needs_data
+def test_adult() -> None:
+    found = result(str(Path(DATA or "") / "tables" / "adult.csv"), "--target", "class", "--most", "150")
+    assert found["task"] == "classification"
+    assert found["rows"] == 32561
+    assert found["curve"]["n_labelled"][-1] == 150
+    assert 0.2 < found["error_at_end"] < 0.7
+    assert any("as 'missing'" in note for note in found["notes"])
+
+
+@needs_data
+def test_grid_stability() -> None:
+    path = str(Path(DATA or "") / "uci" / "grid_stability.csv")
+    found = result(path, "--target", "stab", "--ignore", "stabf", "--most", "100")
+    assert (found["task"], found["rows"], found["features"]) == ("regression", 10000, 12)
+    assert found["curve"]["n_labelled"][-1] == 100
+    # The target has deviation 0.037.
+    assert found["error_at_end"] < 0.03
