@@ -89,17 +89,17 @@ class ClassCourse:
         return self._start()
 
     def correct(self, index: int, y: Any) -> Outcome:
-        """Change a label and replay; the prior stays as it is."""
+        """Change a label and replay; a prior that was learned from it is learned again from the same labels."""
         self.check([y])
-        self._labels[self._history.indices.index(index)] = y
-        return self._replay()
+        place = self._history.indices.index(index)
+        self._labels[place] = y
+        # The classes may be others now, so pool and test set are made anew too.
+        return self._start(self._learned_at)
 
     def fitted(self) -> Any:
         """The model as it stands, as an estimator of its own."""
         rows = self._history.indices
-        model = self._model.at(self._setting.X[rows], np.asarray(self._labels), self._classes, self._alpha)
-        model.learned_at_ = self._learned_at
-        return model
+        return self._model.at(self._setting.X[rows], np.asarray(self._labels), self._alpha, self._learned_at)
 
     def _add(self, indices: Indices, y: Any, *, together: bool) -> None:
         self._history.add(indices, together=together)
@@ -112,13 +112,14 @@ class ClassCourse:
             if chooser is not None:
                 chooser.take(indices)
 
-    def _start(self) -> Outcome:
-        self._classes = self._known_classes()
+    def _start(self, n: int | None = None) -> Outcome:
+        """Learn the prior from the first ``n`` labels, all if left out, and replay the past."""
+        self._classes = self._model.known_classes(self._labels)
         self._stale = False
-        self._learned_at = len(self._labels)
+        self._learned_at = len(self._labels) if n is None else n
         if self._model.alpha is None:
-            codes = np.searchsorted(self._classes, np.asarray(self._labels))
-            features = self._features[self._history.indices]
+            codes = np.searchsorted(self._classes, np.asarray(self._labels[: self._learned_at]))
+            features = self._features[self._history.indices[: self._learned_at]]
             self._alpha = learn_alpha(features, codes, max(2, len(self._classes)), self._alpha)
         else:
             self._alpha = float(self._model.alpha)
@@ -126,12 +127,7 @@ class ClassCourse:
         self._test = self._new_test()
         return self._replay()
 
-    def _known_classes(self) -> Any:
-        seen = np.unique(np.asarray(self._labels))
-        return seen if self._model.classes is None else np.unique(np.asarray(self._model.classes))
-
     def _replay(self) -> Outcome:
-        self._classes = self._known_classes()
         indices = np.array(self._history.indices, dtype=np.intp)
         codes = np.searchsorted(self._classes, np.asarray(self._labels))
         n = self._history.sizes[0]

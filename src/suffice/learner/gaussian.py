@@ -81,8 +81,10 @@ class GaussianCourse:
         return self._start()
 
     def correct(self, index: int, y: Any) -> Outcome:
-        """Change a label and replay: the hyper-parameters stay as they are."""
+        """Change a label and replay; hyper-parameters that were learned from it are learned again from the same labels."""
         self._y[index] = targets([y])[0]
+        if self._model.learns and index in self._history.indices[: self._learned_at]:
+            self._learn_prior(self._learned_at)
         return self._replay()
 
     def fitted(self) -> Any:
@@ -92,10 +94,14 @@ class GaussianCourse:
         return self._model.at(self._setting.X[rows], self._y[rows], self._prior, self._learned_at)
 
     def _start(self) -> Outcome:
-        indices = self._history.indices
-        self._prior = self._model.prior(self._features[indices], self._y[indices], self._prior)
-        self._learned_at = len(indices)
+        self._learn_prior(len(self._history.indices))
         return self._replay()
+
+    def _learn_prior(self, n: int) -> None:
+        """Hyper-parameters from the first ``n`` labels."""
+        indices = self._history.indices[:n]
+        self._prior = self._model.prior(self._features[indices], self._y[indices], self._prior)
+        self._learned_at = n
 
     def _replay(self) -> Outcome:
         """Everything from the first label under the prior at hand: posterior, pool, test set."""

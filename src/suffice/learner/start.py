@@ -12,9 +12,11 @@ from threadpoolctl import ThreadpoolController
 
 from suffice.acquisition import Indices
 from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.learner.classes import ClassCourse
 from suffice.learner.course import Course, Setting
 from suffice.learner.gaussian import GaussianCourse
 from suffice.models.inputs import column_names, require_finite
+from suffice.models.logistic import BayesianLogistic
 from suffice.models.regression import GaussianRegressor
 from suffice.special import Floats
 
@@ -42,6 +44,8 @@ class Prepared(NamedTuple):
 
 def prepare(model: Any, X_pool: Any) -> Prepared:
     """Take a pipeline apart and fit its transformers on the pool, which needs no label; a bare model stays as it is."""
+    if not hasattr(model, "get_params"):
+        raise _not_a_model(model)
     if isinstance(model, Pipeline):
         *steps, (_, last) = model.steps
         transform = clone(Pipeline(steps)).fit(X_pool) if steps else None
@@ -53,8 +57,15 @@ def new_course(model: Any, setting: Setting) -> Course:
     """The course that fits the model."""
     if isinstance(model, GaussianRegressor):
         return GaussianCourse(model, setting)
-    raise InvalidTypeError(
-        f"{type(model).__name__} is not a model that can be followed; use one of suffice.models, alone or last in a Pipeline"
+    if isinstance(model, BayesianLogistic):
+        return ClassCourse(model, setting)
+    raise _not_a_model(model)
+
+
+def _not_a_model(model: Any) -> InvalidTypeError:
+    return InvalidTypeError(
+        f"{type(model).__name__} is not a model that can be followed; use one of suffice.models, alone or last in a "
+        "Pipeline. For any other model, feed its posteriors to the rule: suffice.Step.between(old, new, n_labelled=n)"
     )
 
 

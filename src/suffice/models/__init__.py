@@ -2,7 +2,8 @@
 
 from suffice.models.basis import RadialBasis
 from suffice.models.kernels import GaussianKernel
+from suffice.models.logistic import BayesianLogistic
 from suffice.models.process import GaussianProcess
 from suffice.models.ridge import BayesianRidge
 
-__all__ = ["BayesianRidge", "GaussianKernel", "GaussianProcess", "RadialBasis"]
+__all__ = ["BayesianLogistic", "BayesianRidge", "GaussianKernel", "GaussianProcess", "RadialBasis"]
