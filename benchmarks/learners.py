@@ -16,17 +16,17 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
+
+import suffice as sf
 from learner_references import (
     plain_process,
     plain_ridge_step,
     process_step,
     sklearn_logistic_step,
 )
-from numpy.typing import NDArray
+from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess, RadialBasis
 from tables import publish, table
-
-import suffice as sf
-from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
 
 Floats = NDArray[np.float64]
 
@@ -125,9 +125,7 @@ def process_rows() -> list[list[str]]:
                 [10, 100, 250, 500, 750, 1010],
             )
             rows.append(_row(f"GP, 1000 picks from {name}", ours, "scikit-learn refitted at every step", refit, 250))
-        rows.append(
-            _row(f"GP, 1000 picks from {name}", ours, "plain incremental", plain, 2.5 if pool is small else 5)
-        )
+        rows.append(_row(f"GP, 1000 picks from {name}", ours, "plain incremental", plain, 2.5 if pool is small else 5))
     return rows
 
 
@@ -137,15 +135,11 @@ def ridge_rows() -> list[list[str]]:
     phi, phi_test = basis.transform(pool.X), basis.transform(pool.X_test)
     model = BayesianRidge(alpha=1.0, beta=20.0)
     ours = seconds(
-        lambda: sf.simulate(
-            model, phi, pool.y, initial=np.arange(10), steps=7990, X_test=phi_test, y_test=pool.y_test
-        )
+        lambda: sf.simulate(model, phi, pool.y, initial=np.arange(10), steps=7990, X_test=phi_test, y_test=pool.y_test)
     )
     order = np.random.default_rng(0).permutation(8000)
     features = Pool(phi, pool.y, phi_test, pool.y_test)
-    whole = integrated(
-        lambda n: plain_ridge_step(features, order[:n], 1.0, 20.0), [10, 500, 2000, 4000, 6000, 8000]
-    )
+    whole = integrated(lambda n: plain_ridge_step(features, order[:n], 1.0, 20.0), [10, 500, 2000, 4000, 6000, 8000])
     name = "ridge, 7990 picks from 8000 x 110"
     return [_row(name, ours, "posterior and pool recomputed at every step", whole, 200)]
 
@@ -156,16 +150,16 @@ def logistic_rows() -> list[list[str]]:
         ("240,057 x 15", loaded("skin", (240_057, 3), 5000, skin), 60),
         ("5000 x 55", loaded("grid, classes", (5000, 11), 5000, lambda f: grid(f, classes=True)), 40),
     ):
-        y, y_test = ((labels > np.median(labels)).astype(int) if len(np.unique(labels)) > 2 else labels.astype(int)
-                     for labels in (pool.y, pool.y_test))
+        y, y_test = (
+            (labels > np.median(labels)).astype(int) if len(np.unique(labels)) > 2 else labels.astype(int)
+            for labels in (pool.y, pool.y_test)
+        )
         basis = RadialBasis(5).fit(pool.X)
         phi, phi_test = basis.transform(pool.X), basis.transform(pool.X_test)
         model = BayesianLogistic(alpha=1.0, fit_intercept=False)
 
         def ours(phi: Floats = phi, y: Floats = y, phi_test: Floats = phi_test, y_test: Floats = y_test) -> sf.Trace:
-            return sf.simulate(
-                model, phi, y, initial=np.arange(100), steps=3000, X_test=phi_test, y_test=y_test
-            )
+            return sf.simulate(model, phi, y, initial=np.arange(100), steps=3000, X_test=phi_test, y_test=y_test)
 
         taken = seconds(ours)
         trace = ours()
@@ -175,7 +169,13 @@ def logistic_rows() -> list[list[str]]:
             [100, 500, 1000, 2000, 3100],
         )
         rows.append(
-            _row(f"logistic, 3000 picks from {name}", taken, "scikit-learn refitted, basis and pool recomputed", refit, least)
+            _row(
+                f"logistic, 3000 picks from {name}",
+                taken,
+                "scikit-learn refitted, basis and pool recomputed",
+                refit,
+                least,
+            )
         )
     return rows
 
@@ -188,7 +188,10 @@ def main() -> None:
     parts = {"gp": process_rows, "ridge": ridge_rows, "logistic": logistic_rows}
     chosen = [name for name in parts if name in sys.argv] or list(parts)
     rows = [row for name in chosen for row in parts[name]()]
-    publish("learners", table(["work, with the error on a test set", "suffice", "reference", "takes", "ratio", "wanted"], rows))
+    publish(
+        "learners",
+        table(["work, with the error on a test set", "suffice", "reference", "takes", "ratio", "wanted"], rows),
+    )
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice import Criterion, ErrorStability, Step, Verdict
+from suffice import ErrorStability, Step
 from suffice.errors import InvalidValueError
 from suffice.experiments.demo import label_pool, new_model
 from suffice.experiments.tasks import Task, demo_task
 from suffice.forecast import Forecast, labels_left
+from suffice.learner import audit
 
 
 @given(st.floats(1.2, 1.8), st.integers(5, 200), st.floats(0.02, 0.5))
@@ -142,29 +142,12 @@ def _coverage(steps: list[Step]) -> list[float]:
 
 def _chosen(task: Task, rng: np.random.Generator) -> list[Step]:
     """The steps of a run that chooses what to label, as they are seen after the newest replay."""
-    recorder = _Recorder()
-    for progress in label_pool(task, recorder, rng):
+    for progress in label_pool(task, ErrorStability(0.0), rng):
         if progress.n_labelled >= 250:
             break
-    return recorder.steps
+    return progress.trace.steps()
 
 
 def _in_order(task: Task) -> list[Step]:
     """The steps of a run that labels the pool in its own, random order."""
-    model = new_model(task)
-    steps: list[Step] = []
-    for n in range(10, 250):
-        newest = model.learn(task.X_pool[:n], task.y_pool[:n], 10)
-        steps = [*([] if len(newest) > 1 else steps), *newest]
-    return steps
-
-
-@dataclass
-class _Recorder(Criterion):
-    """Keeps the steps since it was last reset."""
-
-    steps: list[Step] = field(default_factory=list, init=False)
-
-    def judge(self, step: Step) -> Verdict:
-        self.steps.append(step)
-        return self.verdict(step, stop=False, reason="recording")
+    return audit(new_model(task), task.X_pool[:249], task.y_pool[:249]).steps()

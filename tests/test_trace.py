@@ -105,4 +105,4 @@ def test_audit_of_a_process_is_one_factorisation(size: int) -> None:
 
 
 def GaussianKernel(X: "np.typing.NDArray[np.float64]") -> "np.typing.NDArray[np.float64]":  # noqa: N802
-    return np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=-1) / 0.64)
+    return np.asarray(np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=-1) / 0.64))

@@ -99,6 +99,15 @@ class Trace:
                 done = end + 1
         return verdicts
 
+    def steps(self) -> list[Step]:
+        """All steps as the newest hyper-parameters see them: what a rule knows at the end of the run."""
+        known = self.relearned[-1] if self.relearned else Relearned(-1, np.zeros(0), np.zeros(0))
+        rest = known.step + 1
+        return [
+            *self._steps(known.kl_new_old, known.kl_old_new, 0, rest),
+            *self._steps(self.kl_new_old, self.kl_old_new, rest, len(self)),
+        ]
+
     def ratio(self, *, calibration: int = 10) -> Floats:
         """The error ratio after each step: 1 until the rule is calibrated. See :class:`suffice.ErrorStability`."""
         values = (verdict.value for verdict in self.replay(ErrorStability(0.0, calibration=calibration)))
@@ -142,15 +151,8 @@ class Trace:
         return cls(**arrays, relearned=relearned, estimated=text["estimated"], about=text["about"])
 
     def _steps(self, new_old: Floats, old_new: Floats, first: int, end: int) -> list[Step]:
-        return [
-            Step(n_labelled=n, kl_new_old=a, kl_old_new=b, estimated=self.estimated)
-            for n, a, b in zip(
-                self.n_labelled[first:end].tolist(),
-                new_old[first:end].tolist(),
-                old_new[first:end].tolist(),
-                strict=True,
-            )
-        ]
+        part = slice(first, end)
+        return Step.sequence(self.n_labelled[part], new_old[part], old_new[part], estimated=self.estimated)
 
 
 _ARRAYS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")

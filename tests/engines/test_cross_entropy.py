@@ -9,7 +9,7 @@ from suffice.models.laplace import Laplace
 from suffice.models.softmax import SoftmaxLaplace
 
 
-@pytest.mark.parametrize("variance", [0.0, 1e-6, 0.05, 0.1, 0.11, 0.3, 0.31, 1.0, 1.9, 2.1, 10.0, 1e3, 1e6])
+@pytest.mark.parametrize("variance", [0.0, 1e-6, 0.05, 0.15, 0.16, 0.3, 0.31, 0.5, 1.0, 1.9, 2.1, 10.0, 1e3, 1e6])
 def test_expected_softplus(variance: float) -> None:
     deviation = np.sqrt(variance)
     for mean in (-30.0, -5.0, -1.0, 0.0, 0.3, 2.0, 7.0, 300.0):
@@ -20,7 +20,7 @@ def test_expected_softplus(variance: float) -> None:
         kink = float(np.clip(-mean / deviation, -12, 12)) if deviation else 0.0
         truth = quad(integrand, -12, 12, points=[kink], limit=400, epsabs=1e-12, epsrel=1e-12)[0]
         found = expected_softplus(np.array([mean]), np.array([variance]))[0]
-        assert found == pytest.approx(truth, abs=3e-9, rel=1e-10)
+        assert found == pytest.approx(truth, abs=6e-8)
 
 
 def test_binary_error_is_the_average_over_draws() -> None:

@@ -123,8 +123,11 @@ def test_the_model_is_that_of_the_labels_told(model: Any, data: Any) -> None:
     rows = learner.labelled
     if isinstance(model, GaussianProcess | BayesianRidge | BayesianLogistic):
         alone = sf.models.__dict__[type(model).__name__](**model.get_params()).fit(X[rows], y[rows])
-        assert (learner.model.predict(X) == pytest.approx(alone.predict(X), rel=1e-6)
-                if y.dtype.kind == "f" else (learner.model.predict(X) == alone.predict(X)).all())
+        assert (
+            learner.model.predict(X) == pytest.approx(alone.predict(X), rel=1e-6)
+            if y.dtype.kind == "f"
+            else (learner.model.predict(X) == alone.predict(X)).all()
+        )
     else:
         assert learner.model.predict(X).shape == (len(X),)
 

@@ -1,5 +1,6 @@
 """Gaussian process and ridge regression against dense formulas and scikit-learn, and at the edges."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
 from suffice.special import Floats
 
 
-@parametrize_with_checks(
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         GaussianProcess(),
         GaussianProcess(per_feature=True),
@@ -86,13 +87,15 @@ def test_learned_ridge_finds_the_evidence_of_scikit_learn() -> None:
 
 @pytest.mark.parametrize("model", fixed_models(), ids=str)
 @given(order=st.permutations(range(12)), cuts=st.lists(st.integers(1, 11), max_size=4))
-def test_labels_in_any_order_and_grouping_give_the_same_posterior(model: Any, order: list[int], cuts: list[int]) -> None:
+def test_labels_in_any_order_and_grouping_give_the_same_posterior(
+    model: Any, order: list[int], cuts: list[int]
+) -> None:
     X, y = data(12)
     whole = model.fit(X, y).latent(X)
     edges = [0, *sorted(set(cuts)), 12]
     rows = np.array(order)
     model.fit(X[rows[: edges[1]]], y[rows[: edges[1]]])
-    for a, b in zip(edges[1:], edges[2:], strict=False):
+    for a, b in itertools.pairwise(edges[1:]):
         model.observe(X[rows[a:b]], y[rows[a:b]])
     again = model.latent(X)
     assert again[0] == pytest.approx(whole[0], rel=1e-8, abs=1e-9)
@@ -115,7 +118,9 @@ def test_learned_process_is_as_likely_as_scikit_learns_best() -> None:
     X, y = data(60)
     y = (y - y.mean()) / y.std()
     model = GaussianProcess().fit(X, y)
-    peer = GaussianProcessRegressor(RBF(1.0) , alpha=model.prior_.noise, n_restarts_optimizer=5, random_state=0).fit(X, y)
+    peer = GaussianProcessRegressor(RBF(1.0), alpha=model.prior_.noise, n_restarts_optimizer=5, random_state=0).fit(
+        X, y
+    )
     assert model.prior_.kernel.length_scale[0] == pytest.approx(peer.kernel_.length_scale, rel=1e-3)
 
 
@@ -199,7 +204,7 @@ def test_arguments_out_of_range_are_named() -> None:
         (GaussianProcess(noise=0.0), "noise"),
         (GaussianProcess(length_scale=[1.0, 2.0]), "length_scale"),
         (BayesianRidge(alpha=0.0), "alpha"),
-        (BayesianRidge(beta="x"), "beta"),
+        (BayesianRidge(beta="x"), "beta"),  # type: ignore[arg-type]
         (RadialBasis(n_centres=0), "n_centres"),
         (RadialBasis(bandwidth=-1.0), "bandwidth"),
     ):

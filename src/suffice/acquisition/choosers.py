@@ -116,7 +116,7 @@ class KCentre:
 
     def _distances(self, index: int) -> Floats:
         squared = self._squares + self._squares[index] - 2.0 * (self._points @ self._points[index])
-        return np.maximum(squared, 0.0)
+        return np.asarray(np.maximum(squared, 0.0))
 
 
 def label_free_chooser(name: str, points: Floats, rng: np.random.Generator) -> Chooser | None:

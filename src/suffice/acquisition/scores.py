@@ -55,7 +55,13 @@ def margin(probabilities: Floats) -> Floats:
 
 
 def bald(draws: Floats) -> Floats:
-    r"""What the label would tell about the parameters: :math:`H[\bar p] - \overline{H[p]}` over draws; ``S x m x K`` to ``m``.
+    r"""What the label would tell about the parameters, :math:`H[\bar p] - \overline{H[p]}` over draws.
+
+    Args:
+        draws: Class probabilities under ``S`` draws of the parameters, ``S x m x K``.
+
+    Returns:
+        ``m`` numbers.
 
     Reference: [Houlsby2011] equation 2.
 

@@ -116,7 +116,7 @@ def _label(task: Task, rule: ErrorStability, rng: np.random.Generator, view: Liv
             errors.append(progress.error)
             if stop is None:
                 # After a replay the past is seen with the scales of today; a stop that was not taken stays untaken.
-                verdicts[len(verdicts) + 1 - len(progress.verdicts) :] = progress.verdicts
+                verdicts = list(progress.verdicts)
                 view.show(verdicts)
                 stop = len(verdicts) - 1 if progress.verdict.stop else None
                 if view.animated:

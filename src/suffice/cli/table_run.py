@@ -130,6 +130,15 @@ def conduct(order: Order, label: Callable[[Job], Trace]) -> None:
         InvalidValueError: An option or the table cannot be used.
         SufficeError: A file that was asked for cannot be written.
     """
+    try:
+        _conduct(order, label)
+    except KeyboardInterrupt:
+        again = f"Run suffice {order.command} to start again."
+        typer.echo(f"suffice: interrupted; no file was left half-written. {again}", err=True)
+        raise typer.Exit(1) from None
+
+
+def _conduct(order: Order, label: Callable[[Job], Trace]) -> None:
     rule = ErrorStability(order.threshold, bound=order.bound.value)
     _require_counts(order)
     path = order.figure or Path(f"suffice-{order.command}.png")
@@ -139,13 +148,9 @@ def conduct(order: Order, label: Callable[[Job], Trace]) -> None:
     # Off a terminal nobody wants lines broken at a width that is not there.
     console = Console(quiet=order.as_json, highlight=False)
     console.soft_wrap = not console.is_terminal
-    try:
-        # A second thread gets in the way of the first where fits are small.
-        with threadpool_limits(limits=1):
-            finding = _find(order, rule, label, console)
-    except KeyboardInterrupt:
-        typer.echo(f"suffice: interrupted; nothing was written. Run suffice {order.command} to start again.", err=True)
-        raise typer.Exit(1) from None
+    # A second thread gets in the way of the first where fits are small.
+    with threadpool_limits(limits=1):
+        finding = _find(order, rule, label, console)
     summarise(console, finding)
     problem = problem or _problem(lambda: _write(path, lambda at: draw_run(curves(finding), at)), raised=False)
     console.print(f"No figure: {problem}" if problem else f"Figure: {path}", markup=False)

@@ -97,7 +97,7 @@ def summarise(console: Console, found: Finding) -> None:
     else:
         console.print(f"\nEnough at {n} of {pool} labels: {verdict.reason}.", style="bold")
         console.print(
-            f"Labels that would have been saved: {pool - n} of {pool} ({100.0 * (pool - n) / pool:.0f}\u00a0%)."
+            f"Labels that would have been saved: {pool - n} of {pool} ({100.0 * (pool - n) / pool:.3g}\u00a0%)."
         )
     if found.error_name is not None:
         error, last = found.error[found.last], found.error[-1]
@@ -160,7 +160,9 @@ def _show_chart(console: Console, found: Finding) -> None:
     width, threshold = max(20, min(64, console.width - 10)), found.verdicts[0].threshold or 0.0
     plain = not console.encoding.lower().startswith("utf")
     first, last = str(found.n_labelled[0]), f"{found.n_labelled[-1]} labels"
-    lines = chart(found.ratio, threshold, width=width, height=9, plain=plain)
+    # What happens far below the threshold is of no interest and would flatten the rest.
+    values = [max(value, threshold / 20.0) for value in found.ratio]
+    lines = chart(values, threshold, width=width, height=9, plain=plain)
     console.print(f"\nError ratio, and the threshold {threshold:g}", style="dim")
     console.print("\n".join([*lines, f"{'':8}{first}{last:>{width - len(first)}}"]), style="cyan", markup=False)
 

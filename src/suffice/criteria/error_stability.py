@@ -1,6 +1,7 @@
 """The rule of the paper: stop when a label has changed the expected error hardly at all."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar, Final, Literal
 
@@ -149,7 +150,17 @@ class ErrorStability(Criterion):
 
     def judge(self, step: Step) -> Verdict:
         """Bound this step's change, put it in proportion, compare."""
-        change = self._change(step)
+        return self._judged(step, self._change(step))
+
+    def observe_all(self, steps: Sequence[Step]) -> list[Verdict]:
+        """Take in several steps: the bounds of all of them are computed at once."""
+        if any(step.kl_new_old is None or step.kl_old_new is None for step in steps):
+            return super().observe_all(steps)
+        new_old, old_new = (np.array([getattr(step, name) for step in steps]) for name in ("kl_new_old", "kl_old_new"))
+        changes = total_variation(new_old, old_new) if self.bound == "tight" else risk_gap(new_old) + risk_gap(old_new)
+        return [self._judged(step, change) for step, change in zip(steps, np.atleast_1d(changes).tolist(), strict=True)]
+
+    def _judged(self, step: Step, change: float) -> Verdict:
         self.steps += 1
         calibrated = self.steps > self.calibration and self.gamma is not None
         if not calibrated and change > _NEGLIGIBLE:

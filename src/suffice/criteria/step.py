@@ -3,10 +3,13 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from suffice.arguments import whole
 from suffice.bounds import nonnegative
 from suffice.divergence import Divergence, kl
-from suffice.errors import InvalidTypeError
+from suffice.errors import InvalidTypeError, InvalidValueError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,41 @@ class Step:
             0.125
         """
         return cls(n_labelled=n_labelled, kl_new_old=kl(new, old), kl_old_new=kl(old, new))
+
+    @classmethod
+    def sequence(
+        cls, n_labelled: ArrayLike, kl_new_old: ArrayLike, kl_old_new: ArrayLike, *, estimated: str = ""
+    ) -> "list[Step]":
+        """Make the steps of a whole run from arrays, which are checked as a whole.
+
+        Args:
+            n_labelled: Labels bought after each step.
+            kl_new_old: ``KL[new||old]`` of each step.
+            kl_old_new: ``KL[old||new]``.
+            estimated: As for one step.
+
+        Returns:
+            One step for each entry.
+
+        Examples:
+            >>> [step.n_labelled for step in Step.sequence([11, 12], [0.5, 0.4], [0.6, 0.4])]
+            [11, 12]
+        """
+        counts = np.asarray(n_labelled)
+        if counts.dtype.kind not in "iu" or counts.ndim != 1 or counts.min(initial=0) < 0:
+            raise InvalidValueError("n_labelled must hold whole numbers, 0 or more")
+        columns = [counts, nonnegative(kl_new_old, "kl_new_old"), nonnegative(kl_old_new, "kl_old_new")]
+        if len({column.shape for column in columns}) > 1:
+            raise InvalidValueError(
+                f"one entry a step is needed; the shapes are {[column.shape for column in columns]}"
+            )
+        steps = []
+        for n, a, b in zip(*(column.tolist() for column in columns), strict=True):
+            # Checked above, so the constructor need not do it again for each.
+            step = object.__new__(cls)
+            step.__dict__.update(n_labelled=n, kl_new_old=a, kl_old_new=b, estimated=estimated)
+            steps.append(step)
+        return steps
 
 
 def _how_estimated(divergences: tuple[float | None, ...]) -> str:

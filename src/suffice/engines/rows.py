@@ -1,9 +1,9 @@
 r"""Points that are followed while labels come: a pool, or a test set.
 
 A label at ``x`` moves the latent value of every other point by a multiple of one row,
-:math:`c = \mathrm{cov}(x, \cdot) / \sqrt{s + \sigma^2}`: variances fall by :math:`c^2`, means rise by :math:`c` times the
-surprise. For a block of labels the rows come together, from one matrix product, so the points are read once per block
-and not once per label.
+:math:`c = \mathrm{cov}(x, \cdot) / \sqrt{s + \sigma^2}`: variances fall by :math:`c^2`, means rise by :math:`c` times
+the surprise. For a block of labels the rows come together, from one matrix product, so the points are read once per
+block and not once per label.
 """
 
 from collections.abc import Iterator
@@ -122,8 +122,8 @@ class KernelRows:
 class FeatureRows:
     """Points that follow a linear model: nothing is kept but the features and the factor they are up to date with.
 
-    With ``R`` the factor of the precision before a block, the rows are ``(M^-1 W' R^-1) X'``, ``2 J`` operations per point
-    and label.
+    With ``R`` the factor of the precision before a block, the rows are ``(M^-1 W' R^-1) X'``, ``2 J`` operations per
+    point and label.
 
     Args:
         state: The posterior to follow.
@@ -151,6 +151,7 @@ class FeatureRows:
     def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
         """Nothing is kept."""
         del indices
+        return None
 
     def keep(self, rows: "np.typing.NDArray[np.bool_]") -> None:
         """Follow some of the points only."""

@@ -1,10 +1,10 @@
 r"""A pool of two classes scored by uncertainty, of which only the few points that can win are looked at.
 
-The predictive is even where :math:`u = |\mu| / \sqrt{1 + \pi s / 8}` is 0, and its entropy falls with ``u``: the next pick
-is the smallest ``u``. The posterior moves a little with every label, so all ``u`` move; but no faster than this. Write
-``H`` for the precision of the weights when the pool was last looked at (the *anchor*), ``w`` for the weights then, and
-``'`` for the present. With :math:`d = |w' - w|_H` and :math:`H' \succeq H / c`, a point of logit :math:`\mu` and variance
-``s`` at the anchor has now
+The predictive is even where :math:`u = |\mu| / \sqrt{1 + \pi s / 8}` is 0, and its entropy falls with ``u``: the next
+pick is the smallest ``u``. The posterior moves a little with every label, so all ``u`` move; but no faster than this.
+Write ``H`` for the precision of the weights when the pool was last looked at (the *anchor*), ``w`` for the weights
+then, and ``'`` for the present. With :math:`d = |w' - w|_H` and :math:`H' \succeq H / c`, a point of logit :math:`\mu`
+and variance ``s`` at the anchor has now
 
 .. math:: |\mu'| \ge |\mu| - d \sqrt s, \qquad s' \le c\,s, \qquad
           u' \ge (u - d \sqrt c\, q) / \sqrt c, \qquad q = \sqrt{s / (1 + \pi s / 8)}.

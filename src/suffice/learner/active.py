@@ -25,9 +25,9 @@ from suffice.trace import Relearned, Trace
 class ActiveLearner:
     """A pool, a model and a stopping rule, driven by whoever has the labels.
 
-    The first ``initial`` items are asked for at random; from then on the model chooses, and each answer is judged by the
-    rule. Labels told together are one step. Everything follows from pool, seed and the sequence of calls, so the same
-    calls give the same picks and verdicts.
+    The first ``initial`` items are asked for at random; from then on the model chooses, and each answer is judged by
+    the rule. Labels told together are one step. Everything follows from pool, seed and the sequence of calls, so the
+    same calls give the same picks and verdicts.
 
     Args:
         model: One of :mod:`suffice.models`, or a pipeline that ends in one: its transformers are fitted on the pool. It
@@ -41,6 +41,7 @@ class ActiveLearner:
 
     Attributes:
         verdict: What the rule says now.
+        verdicts: What it says of each step so far, with the hyper-parameters of now.
         labelled: Items in the order in which their labels came.
         skipped: Items that are not asked for again.
 
@@ -92,6 +93,7 @@ class ActiveLearner:
         self._relearned: list[Relearned] = []
         self._begun = 0
         self.verdict = self._undecided()
+        self.verdicts: list[Verdict] = []
 
     @property
     def labelled(self) -> list[int]:
@@ -160,10 +162,14 @@ class ActiveLearner:
         items = checked_indices(indices, len(self._X), "indices")
         given = np.atleast_1d(np.asarray(labels))
         if given.shape != items.shape:
-            raise InvalidValueError(f"{len(items)} items came with labels of shape {given.shape}; one label for each is needed")
+            raise InvalidValueError(
+                f"{len(items)} items came with labels of shape {given.shape}; one label for each is needed"
+            )
         known = items[self._status[items] == 1]
         if len(known):
-            raise InvalidValueError(f"item {known[0]} has a label already; to change it, call correct({known[0]}, label)")
+            raise InvalidValueError(
+                f"item {known[0]} has a label already; to change it, call correct({known[0]}, label)"
+            )
         with one_thread():
             return self._tell(items, given)
 
@@ -263,19 +269,21 @@ class ActiveLearner:
             self._replaced(self._course.relearn())
         else:
             steps = self._steps(outcome.kl_new_old[-1:], outcome.kl_old_new[-1:])
-            self.verdict = self._exhausted(self._rule.observe(steps[0]))
+            self.verdicts.append(self._rule.observe(steps[0]))
+            self.verdict = self._exhausted(self.verdicts[-1])
 
     def _replaced(self, history: Outcome) -> None:
         """Take the whole past as it is now, and have the rule judge it anew."""
         self._rule.reset()
+        self.verdicts = []
         if not len(history.kl_new_old):
             self.verdict = self._exhausted(self._undecided())
             return
         last = len(history.kl_new_old) - 1
         self._new_old[last], self._old_new[last] = float(history.kl_new_old[last]), float(history.kl_old_new[last])
         self._relearned.append(Relearned(last, history.kl_new_old, history.kl_old_new))
-        verdicts = self._rule.observe_all(self._steps(history.kl_new_old, history.kl_old_new))
-        self.verdict = self._exhausted(verdicts[-1])
+        self.verdicts = self._rule.observe_all(self._steps(history.kl_new_old, history.kl_old_new))
+        self.verdict = self._exhausted(self.verdicts[-1])
 
     def _steps(self, new_old: Floats, old_new: Floats) -> list[Step]:
         """The last steps of the run, with their divergences."""

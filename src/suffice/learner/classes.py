@@ -39,6 +39,7 @@ class ClassCourse:
         self._taken: list[int] = []
         self._classes = np.zeros(0)
         self._alpha = 1.0
+        self._codes: dict[Any, int] = {}
         self._learned_at = 0
         self._stale = False
 
@@ -67,16 +68,18 @@ class ClassCourse:
 
     def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
         """Learn labels under the prior at hand."""
-        self.check(y)
+        codes = [self._codes.get(label) for label in np.asarray(y).tolist()]
+        fresh = None in codes
+        if fresh:
+            self.check(y)
         self._add(indices, y, together=together)
-        if not np.isin(np.asarray(y), self._classes).all():
+        if fresh:
             # Nothing can be said of these steps before the past is replayed, which is due now.
             self._stale = True
             missing = np.full(1 if together else len(indices), np.nan)
             return Outcome(missing, missing, missing if self._test is not None else np.zeros(0))
         groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
-        codes = np.searchsorted(self._classes, y)
-        return Outcome.joined([self._extend(indices[group], codes[group]) for group in groups])
+        return Outcome.joined([self._extend(indices[group], np.array(codes[group])) for group in groups])
 
     def until_relearning(self) -> int | None:
         """Labels until they have doubled since the prior was learned; 0 when a new class was met."""
@@ -115,6 +118,7 @@ class ClassCourse:
     def _start(self, n: int | None = None) -> Outcome:
         """Learn the prior from the first ``n`` labels, all if left out, and replay the past."""
         self._classes = self._model.known_classes(self._labels)
+        self._codes = {label: code for code, label in enumerate(self._classes.tolist())}
         self._stale = False
         self._learned_at = len(self._labels) if n is None else n
         if self._model.alpha is None:
@@ -167,7 +171,9 @@ class ClassCourse:
         features: Floats = self._model.features(X)
         known = np.isin(np.asarray(y), self._classes)
         if not known.any():
-            raise InvalidValueError("no class of y_test has been labelled yet; give the model its classes, classes=[...]")
+            raise InvalidValueError(
+                "no class of y_test has been labelled yet; give the model its classes, classes=[...]"
+            )
         # The loss of a class that the model has never met is infinite, so it is measured on the others.
         codes = np.searchsorted(self._classes, np.asarray(y)[known])
         kind = BinaryCrossEntropy if len(self._classes) <= 2 else SoftmaxCrossEntropy

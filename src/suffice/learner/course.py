@@ -29,11 +29,13 @@ class Outcome:
     def joined(parts: "list[Outcome]") -> "Outcome":
         """Several outcomes, one after the other."""
         empty = np.zeros(0)
-        columns = (
+        new_old, old_new, error = (
             np.concatenate([empty, *(getattr(part, name) for part in parts)])
             for name in ("kl_new_old", "kl_old_new", "error")
         )
-        return Outcome(*columns, estimated=next((part.estimated for part in parts if part.estimated), ""))
+        return Outcome(
+            new_old, old_new, error, estimated=next((part.estimated for part in parts if part.estimated), "")
+        )
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class GaussianCourse:
         return self._start()
 
     def correct(self, index: int, y: Any) -> Outcome:
-        """Change a label and replay; hyper-parameters that were learned from it are learned again from the same labels."""
+        """Change a label and replay; hyper-parameters learned from it are learned again, from the same items."""
         self._y[index] = targets([y])[0]
         if self._model.learns and index in self._history.indices[: self._learned_at]:
             self._learn_prior(self._learned_at)

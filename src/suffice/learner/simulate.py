@@ -1,6 +1,7 @@
 """Runs with every label known: what would have happened, and when it would have been enough."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     A label leaves ``y_pool`` only when it is bought: neither model nor record sees another.
 
     Args:
-        model: One of :mod:`suffice.models`, or a pipeline that ends in one. Transformers are fitted on the pool's inputs.
+        model: One of :mod:`suffice.models`, or a pipeline that ends in one: its transformers are fitted on the pool.
         X_pool: Inputs, ``m x D``.
         y_pool: Their labels, ``m``.
         initial: Items labelled at the start: how many at random, or which.
@@ -174,19 +175,19 @@ def _record(course: Course, labels: Any, first: Any, plan: _Plan) -> Trace:
 
 def _ending(outcome: Outcome, history: Outcome) -> Outcome:
     """The outcome with its last step as the hyper-parameters learned after it see it."""
-    return Outcome(
-        *(
-            np.append(getattr(outcome, name)[:-1], getattr(history, name)[-1:])
-            for name in ("kl_new_old", "kl_old_new", "error")
-        ),
-        estimated=outcome.estimated,
-    )
+    parts: dict[str, Any] = {
+        name: np.append(getattr(outcome, name)[:-1], getattr(history, name)[-1:])
+        for name in ("kl_new_old", "kl_old_new", "error")
+    }
+    return replace(outcome, **parts)
 
 
 def _labels(y: Any, rows: int, name: str, beside: str) -> Any:
     labels = np.asarray(y)
     if labels.ndim != 1 or len(labels) != rows:
-        raise InvalidValueError(f"{name} must hold one label for each of the {rows} rows of {beside}; its shape is {labels.shape}")
+        raise InvalidValueError(
+            f"{name} must hold one label for each of the {rows} rows of {beside}; its shape is {labels.shape}"
+        )
     return labels
 
 

@@ -82,7 +82,9 @@ def first_items(initial: Any, size: int, rng: np.random.Generator) -> Indices:
     """
     if isinstance(initial, int | np.integer) and not isinstance(initial, bool):
         if not 1 <= initial <= size:
-            raise InvalidValueError(f"initial is {initial} labels, but the pool has {size} rows; it must be from 1 to {size}")
+            raise InvalidValueError(
+                f"initial is {initial} labels, but the pool has {size} rows; it must be from 1 to {size}"
+            )
         return np.asarray(rng.permutation(size)[: int(initial)])
     return checked_indices(initial, size, "initial")
 
@@ -100,7 +102,7 @@ def checked_indices(indices: Any, size: int, name: str) -> Indices:
     return array.astype(np.intp)
 
 
-def number_type(dtype: Any) -> "np.dtype[Any]":
+def number_type(dtype: Any) -> Any:
     """Return the number type that a pool is kept in, or say which there are."""
     try:
         found = np.dtype(dtype)

@@ -1,4 +1,4 @@
-"""Hyper-parameters from the labels at hand: marginal likelihood for Gaussian processes, evidence for ridge regression."""
+"""Hyper-parameters from the labels at hand: by marginal likelihood for processes, by evidence for ridge regression."""
 
 from typing import Final, NamedTuple
 
@@ -30,10 +30,10 @@ def log_marginal(X: Floats, y: Floats, length_scale: Floats, noise: float) -> Lo
 
     .. math:: \log p(y) = -\frac12 y' C^{-1} y - \frac12 \log|C| - \frac n2 \log 2\pi, \quad C = K + \sigma^2 I,
 
-    .. math:: \partial_\theta \log p(y) = \frac12 \mathrm{tr}\{(a a' - C^{-1})\, \partial_\theta C\}, \quad a = C^{-1} y.
+    .. math:: \partial_\theta \log p(y) = \frac12 \mathrm{tr}\{(a a' - C^{-1})\, \partial_\theta C\}, \; a = C^{-1} y.
 
-    For a length scale :math:`\partial C_{ij} / \partial \log l_d = K_{ij} (x_{id} - x_{jd})^2 / l_d^2`; the sum over pairs
-    is two matrix products, whatever the number of features.
+    For a length scale :math:`\partial C_{ij} / \partial \log l_d = K_{ij} (x_{id} - x_{jd})^2 / l_d^2`; the sum over
+    pairs is two matrix products, whatever the number of features.
 
     Args:
         X: Inputs, ``n x D``.
@@ -51,7 +51,7 @@ def log_marginal(X: Floats, y: Floats, length_scale: Floats, noise: float) -> Lo
     n, scaled = len(y), X / length_scale
     K = GaussianKernel((1.0,))(scaled, scaled)
     try:
-        lower = np.linalg.cholesky(K + noise * np.eye(n))
+        lower = np.asarray(np.linalg.cholesky(K + noise * np.eye(n)), dtype=np.float64)
     except np.linalg.LinAlgError:
         return LogMarginal(-np.inf, np.zeros(len(length_scale) + 1))
     white = solve_lower(lower, y)

@@ -50,7 +50,9 @@ def targets(y: Any) -> Floats:
     """
     values = np.asarray(y)
     if values.dtype.kind not in "biufO":
-        raise InvalidValueError(f"y must hold numbers for a regression, but holds {values.dtype}; say which class model")
+        raise InvalidValueError(
+            f"y must hold numbers for a regression, but holds {values.dtype}; say which class model"
+        )
     numbers = cast(Floats, check_array(values, ensure_2d=False, dtype=np.float64, ensure_all_finite=False))
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):

@@ -70,9 +70,8 @@ class Laplace(GrowingPosterior):
         np.multiply(rows, root, out=weighted)
         return weighted @ weighted.T
 
-    def _roots(self, logits: Floats) -> tuple[Floats, Floats]:
-        root = np.maximum(_deviation(logits[0]), 1e-150)
-        return (self._columns[:, : self.n] * root).T, self._residual(logits, 0)[0] / root
+    def _roots(self, logits: Floats) -> Floats:
+        return (self._columns[:, : self.n] * _deviation(logits[0])).T
 
     def _loss(self, logits: Floats) -> float:
         return float(np.logaddexp(0.0, -logits).sum())
@@ -102,7 +101,7 @@ def divergences(old: Snapshot, new: Snapshot) -> KLPair:
     """
     if min(old.pivot, new.pivot) < LEAST_PIVOT:
         first, second = old.gaussian(), new.gaussian()
-        return KLPair(np.float64(kl(second, first)), np.float64(kl(first, second)))
+        return KLPair(np.asarray(kl(second, first)), np.asarray(kl(first, second)))
     change, shift = new.information - old.information, new.weights - old.weights
     E: Floats = old.inverse_factor @ change @ old.inverse_factor.T
     gaps = _series_gaps(E) if np.vdot(E, E) <= _SERIES_NORM**2 else _cholesky_gaps(E)
@@ -191,5 +190,3 @@ def _deviation(logits: Floats) -> Floats:
     """``sqrt(p (1 - p))``, right however small."""
     half = np.exp(-0.5 * np.abs(logits))
     return half / (1.0 + half * half)
-
-

@@ -1,9 +1,9 @@
 r"""Posteriors under Gaussian noise that grow by labels: the truth from which pools and test sets are kept up to date.
 
-Two of them, one for functions (:class:`KernelState`) and one for weights (:class:`WeightState`), with the same few calls.
-Write :math:`s` for the latent covariance of some new points before their labels, :math:`\sigma^2` for the noise and
-:math:`M M' = s + \sigma^2 I`. Then everything that the labels change follows from ``M`` and the *whitened* points ``W``:
-the Kalman-like step is the same for both, and costs no inverse.
+Two of them, one for functions (:class:`KernelState`) and one for weights (:class:`WeightState`), with the same calls.
+Write ``S`` for the latent covariance of some new points before their labels, :math:`\sigma^2` for the noise and
+:math:`M M' = S + \sigma^2 I`. Then all that the labels change follows from ``M`` and the *whitened* points ``W``, by
+triangular solves alone.
 """
 
 from dataclasses import dataclass
@@ -123,7 +123,7 @@ def block_of(state: GaussianState, features: Floats) -> Block:
 
 
 def noisy_cholesky(covariance: Floats, noise: float) -> Floats:
-    """Lower factor of ``covariance + noise I``; rounding that takes it below 0 is made up for, a larger lack refused."""
+    """Lower factor of ``covariance + noise I``; rounding below 0 is made up for, a larger lack is refused."""
     noisy = covariance + noise * np.eye(len(covariance))
     try:
         return np.asarray(np.linalg.cholesky(noisy))
@@ -192,7 +192,7 @@ class KernelState:
 
     def variance(self, features: Floats, whitened: Floats) -> Floats:
         """Its diagonal, at least 0."""
-        return np.maximum(self.kernel.diagonal(features) - np.einsum("ij,ij->j", whitened, whitened), 0.0)
+        return np.asarray(np.maximum(self.kernel.diagonal(features) - np.einsum("ij,ij->j", whitened, whitened), 0.0))
 
     def mean(self, features: Floats, whitened: Floats) -> Floats:  # noqa: ARG002 - weights need the features
         """``W' L^-1 y``, ``k``."""
@@ -240,8 +240,9 @@ class KernelState:
 class WeightState:
     """The posterior over the weights of a linear model, by the Cholesky factor of its precision.
 
-    With ``R R' = alpha I + Phi' Phi / noise``: ``W = R^-1 F'``, and the mean of the weights is ``R'^-1 R^-1 Phi' y / noise``.
-    The precision is a plain sum over the labels, so rounding does not build up however long the history is.
+    With ``R R' = alpha I + Phi' Phi / noise``: ``W = R^-1 F'``, and the mean of the weights is
+    ``R'^-1 R^-1 Phi' y / noise``. The precision is a plain sum over the labels, so rounding does not build up however
+    long the history is.
 
     Args:
         alpha: Prior precision of the weights.
@@ -253,6 +254,7 @@ class WeightState:
     def __init__(self, alpha: float, noise: float, n_features: int, capacity: int = 64) -> None:
         self.alpha, self.noise, self.n = alpha, noise, 0
         self._features = np.empty((capacity, n_features))
+        self._gain: tuple[int, int, Floats] | None = None
         self._set(alpha * np.eye(n_features), np.zeros(n_features))
 
     @property
@@ -294,7 +296,7 @@ class WeightState:
         self._set(self._precision + features.T @ features / self.noise, self._moment + features.T @ y / self.noise)
 
     def gain(self, n: int, factor: Floats) -> Floats:
-        """``M^-1 W' R^-1`` of the labels after the first ``n``, ``k x J``: times other points' features, it is their rows.
+        """``M^-1 W' R^-1`` of the labels after the first ``n``, ``k x J``: times features of points, it is their rows.
 
         Args:
             n: Labels that the other points know of.
@@ -322,12 +324,12 @@ class WeightState:
 
     def _set(self, precision: Floats, moment: Floats) -> None:
         self._precision, self._moment = precision, moment
-        self._gain: tuple[int, int, Floats] | None = None
+        self._gain = None
         factor, failed = dpotrf(precision, lower=1, clean=1)
         if failed:
             raise NotPositiveDefiniteError(
-                f"the precision of the weights is singular in double precision: prior precision alpha {self.alpha:.3g}, "
-                f"noise variance {self.noise:.3g}. Scale the features, or give a larger alpha"
+                f"the precision of the weights is singular in double precision: alpha is {self.alpha:.3g}, the noise "
+                f"variance {self.noise:.3g}. Scale the features, or give a larger alpha"
             )
         self.factor = np.asarray(factor)
         self.weights = np.asarray(dpotrs(factor, moment, lower=1)[0])

@@ -19,7 +19,7 @@ from suffice.special import Floats
 class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Logistic regression with ``w ~ N(0, I/alpha)`` and Laplace's approximation of the posterior.
 
-    .. math:: p(w | S) \approx N(w_{MAP}, H^{-1}), \qquad H = \Phi' R \Phi + \alpha I, \quad R = \mathrm{diag}\{p(1 - p)\},
+    .. math:: p(w | S) \approx N(w_{MAP}, H^{-1}), \quad H = \Phi' R \Phi + \alpha I, \quad R = \mathrm{diag}\, p(1 - p),
 
     and the same with a softmax for more than two classes. Probabilities are averaged over the posterior by MacKay's
     formula, :math:`\sigma(\mu / \sqrt{1 + \pi s / 8})` for a logit of mean :math:`\mu` and variance ``s``.
@@ -43,11 +43,18 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Examples:
         >>> model = BayesianLogistic(alpha=1.0).fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
         >>> model.predict_proba([[0.5], [2.5]]).round(2)
-        array([[0.64, 0.36],
-               [0.28, 0.72]])
+        array([[0.65, 0.35],
+               [0.3 , 0.7 ]])
         >>> model.observe([[1.4]], ["yes"]).posterior
         Gaussian(2 parameters, by precision)
     """
+
+    X_: Floats
+    y_: Any
+    classes_: Any
+    alpha_: float
+    state_: Any
+    learned_at_: int
 
     def __init__(self, alpha: float | None = None, *, fit_intercept: bool = True, classes: Any = None) -> None:
         self.alpha = alpha
@@ -100,7 +107,9 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if due or not known:
             alpha = None if due else self.alpha_
             learned_at = len(everything) if due else self.learned_at_
-            return self._set(np.vstack([self.X_, inputs]), everything, self.known_classes(everything), alpha, learned_at)
+            return self._set(
+                np.vstack([self.X_, inputs]), everything, self.known_classes(everything), alpha, learned_at
+            )
         self.state_.extend(self.features(inputs), np.searchsorted(self.classes_, labels))
         self.X_, self.y_ = np.vstack([self.X_, inputs]), everything
         return self
@@ -199,13 +208,15 @@ def class_labels(y: Any, classes: Any = None) -> Any:
     """
     labels = np.asarray(y)
     if labels.dtype.kind == "O":
-        missing = [row for row, label in enumerate(labels) if label is None or label != label]
+        missing = [row for row, label in enumerate(labels) if label is None or label != label]  # noqa: PLR0124 - NaN
         if missing:
             raise InvalidValueError(f"y contains {labels[missing[0]]} at row {missing[0]}; every item needs a class")
         labels = np.asarray(labels.tolist())
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise InvalidValueError(f"y contains {'NaN' if np.isnan(labels[row]) else 'inf'} at row {row}; every item needs a class")
+        raise InvalidValueError(
+            f"y contains {'NaN' if np.isnan(labels[row]) else 'inf'} at row {row}; every item needs a class"
+        )
     check_classification_targets(labels)
     if classes is not None and not np.isin(labels, np.asarray(classes)).all():
         stranger = labels[~np.isin(labels, np.asarray(classes))][0]

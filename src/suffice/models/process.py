@@ -23,7 +23,7 @@ class ProcessPrior:
 
     kernel: GaussianKernel
     noise: float
-    scaling: Scaling = Scaling()
+    scaling: Scaling
 
     def start(self, n_features: int, capacity: int) -> KernelState:
         """The posterior before any label."""
@@ -98,11 +98,17 @@ class GaussianProcess(GaussianRegressor):
     def _start(self, features: Floats, previous: ProcessPrior | None) -> ProcessScales:
         n_features = features.shape[1]
         if self.length_scale is not None:
-            length = np.atleast_1d(np.array([real(v, "length_scale", "above 0", lambda x: x > 0.0) for v in
-                                             np.ravel(np.asarray(self.length_scale, dtype=object))]))
+            length = np.atleast_1d(
+                np.array(
+                    [
+                        real(v, "length_scale", "above 0", lambda x: x > 0.0)
+                        for v in np.ravel(np.asarray(self.length_scale, dtype=object))
+                    ]
+                )
+            )
             if len(length) not in (1, n_features):
                 raise InvalidValueError(
-                    f"length_scale has {len(length)} entries and X has {n_features} features; give one, or one per feature"
+                    f"length_scale has {len(length)} entries and X {n_features} features; give one, or one per feature"
                 )
         elif previous is not None:
             length = np.array(previous.kernel.length_scale)

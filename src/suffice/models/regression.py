@@ -28,6 +28,12 @@ class RegressionPrior(Protocol):
 class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Base of regressors with Gaussian noise. A model says its :meth:`features` and how it learns its :meth:`prior`."""
 
+    X_: Floats
+    y_: Floats
+    prior_: Any
+    state_: Any
+    learned_at_: int
+
     @property
     def learns(self) -> bool:
         """Whether a hyper-parameter is left to be learned from the labels."""

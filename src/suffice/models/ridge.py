@@ -20,7 +20,7 @@ class RidgePrior:
 
     alpha: float
     beta: float
-    scaling: Scaling = Scaling()
+    scaling: Scaling
 
     def start(self, n_features: int, capacity: int) -> WeightState:
         """The posterior before any label."""

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri, dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from suffice.errors import InvalidValueError
 from suffice.posteriors import Gaussian
@@ -18,11 +18,16 @@ from suffice.special import Floats
 
 #: A pivot that keeps less than this share of its diagonal entry: the sum over labels has rounded the prior away.
 LEAST_PIVOT: Final = 1e-7
+_EPS: Final = float(np.finfo(np.float64).eps)
 _TINY: Final = float(np.finfo(np.float64).tiny)
 # Distance to the minimum in posterior standard deviations at which Newton's next step reaches rounding.
 _NEAR: Final = 1e-9
 # A step with an old Hessian must leave at most this share of the distance; else a new Hessian is the cheaper way.
 _CONTRACTION: Final = 0.25
+# Largest change of a logit for which the Hessian is as good as constant.
+_SLIGHT: Final = 0.01
+# So many Hessians without a lower objective or half the distance: the rest is rounding.
+_STALLS: Final = 3
 _MOST_HESSIANS: Final = 300
 # Norm of the gradient after the last step, tenfold below what is promised.
 _GRADIENT: Final = 1e-9
@@ -83,6 +88,7 @@ class GrowingPosterior(ABC):
             raise InvalidValueError(f"alpha is the precision of the prior and must be above 0, not {alpha!r}")
         self.n_features, self.n_classes, self.alpha, self.n = n_features, n_classes, float(alpha), 0
         self._outputs, self._longest = outputs, 0.0
+        self._unreached: Floats | None = None
         # One column a label: a product with the first n columns needs no copy, and long rows are fast to go through.
         self._columns, self._scratch = np.empty((2, n_features, 16))
         self._codes = np.empty(16, dtype=np.intp)
@@ -163,9 +169,7 @@ class GrowingPosterior(ABC):
         logits = self._logits(here.weights, start)
         gradient = here.gradient + self._pull(logits, start)
         whole = np.concatenate([here.logits, logits], axis=1)
-        self._settle(
-            _Point(here.weights, whole, gradient), self._state.information + self._curvature(logits, start)
-        )
+        self._settle(_Point(here.weights, whole, gradient), self._state.information + self._curvature(logits, start))
         return self
 
     def reweigh(self, alpha: float) -> Self:
@@ -183,8 +187,11 @@ class GrowingPosterior(ABC):
         It is ``-loss - alpha w'w / 2 + P/2 log alpha - log det(L)`` at the minimum.
         """
         w = self._state.weights
-        loss = self._loss(self._logits(w, 0)) + 0.5 * self.alpha * float(w @ w)
-        return 0.5 * w.size * float(np.log(self.alpha)) - loss - float(np.log(self._state.factor.diagonal()).sum())
+        spread = 0.5 * len(w) * float(np.log(self.alpha)) - float(np.log(self._state.factor.diagonal()).sum())
+        return spread - self._objective(w, self._logits(w, 0))
+
+    def _objective(self, weights: Floats, logits: Floats) -> float:
+        return self._loss(logits) + 0.5 * self.alpha * float(weights @ weights)
 
     def _append(self, features: Floats, labels: Any) -> int:
         """Keep the rows; return how many there were before."""
@@ -199,7 +206,7 @@ class GrowingPosterior(ABC):
         self._columns[:, start:end] = features.T
         self._codes[start:end] = labels
         self._longest = max(self._longest, float(np.sqrt((features * features).sum(axis=1).max())))
-        self.n = end
+        self.n, self._unreached = end, None
         return start
 
     def _settle(self, here: _Point, information: Floats) -> None:
@@ -207,15 +214,23 @@ class GrowingPosterior(ABC):
         if self._state.pivot >= LEAST_PIVOT:
             factor, failed = dpotrf(information, lower=1)
             here = here if failed else self._approach(here, factor, _NEAR)
-        least = np.inf
+        lowest, nearest, stalled = np.inf, np.inf, 0
         for _ in range(_MOST_HESSIANS):
             state, step, distance = self._newton(here)
-            # Newton's step leaves a gradient of at most the present one times the change of a logit.
-            left = self._longest * float(np.linalg.norm(step)) * float(np.linalg.norm(here.gradient))
-            if distance <= _NEAR and (left <= _GRADIENT or distance > 0.5 * least):
-                state.weights = here.weights - step
+            change, size = self._longest * float(np.linalg.norm(step)), float(np.linalg.norm(here.gradient))
+            # Where Newton's step hardly changes a logit, it leaves no more of the gradient than that share.
+            last = change <= _SLIGHT
+            if distance <= _NEAR and size * (change if last else 1.0) <= _GRADIENT:
+                state.weights = here.weights - step if last else here.weights
                 break
-            least = min(least, distance)
+            value = self._objective(here.weights, here.logits)
+            stalled += 1
+            if value < lowest * (1.0 - 4.0 * _EPS):
+                lowest, stalled = value, 0
+            if distance < 0.5 * nearest:
+                nearest, stalled = distance, 0
+            if stalled == _STALLS:
+                break
             nearer = here if state.pivot < LEAST_PIVOT else self._approach(here, state.factor, 0.0)
             here = self._search(here, step) if nearer is here else nearer
         self._point, self._state = here, state
@@ -235,10 +250,9 @@ class GrowingPosterior(ABC):
 
     def _search(self, here: _Point, step: Floats) -> _Point:
         """The minimum along Newton's step, or its end if the objective still falls there."""
-        there = self._at(here.weights - step)
-        if there.gradient @ step >= 0.0:
+        there, along = self._at(here.weights - step), -self._logits(step, 0)
+        if there.gradient @ step >= 0.0 or np.abs(along).max() <= _SLIGHT:
             return there
-        along = -self._logits(step, 0)
         slope, bend = self.alpha * float(here.weights @ step), self.alpha * float(step @ step)
 
         def falls(share: float) -> bool:
@@ -276,29 +290,48 @@ class GrowingPosterior(ABC):
         lower, failed = dpotrf(information, lower=1)
         pivot = 0.0 if failed else float((lower.diagonal() ** 2 / diagonal).min())
         if pivot < LEAST_PIVOT:
-            lower, step, distance = self._least_squares(here)
+            lower = self._orthogonalised(here.logits)
+            step, distance = self._reached_step(here, lower)
         else:
             step = _solve(lower, here.gradient)
             distance = float(np.sqrt(abs(here.gradient @ step)))
         return Snapshot(here.weights, information, lower, pivot), step, distance
 
-    def _least_squares(self, here: _Point) -> tuple[Floats, Floats, float]:
-        """Factor, Newton's step and distance from the rows themselves: only the root of the condition of ``H`` counts.
+    def _reached_step(self, here: _Point, factor: Floats) -> tuple[Floats, float]:
+        """Newton's step and distance, without what rounding put where the rows do not reach."""
+        stray = here.weights - self._reached(here.weights)
+        gradient = self._reached(here.gradient)
+        step = self._reached(_solve(factor, gradient))
+        return step + stray, float(np.sqrt(abs(gradient @ step) + self.alpha * (stray @ stray)))
 
-        ``H = A'A`` and the gradient is ``A'b`` for the rows ``A`` and values ``b`` of :meth:`_roots` and the prior's
-        ``sqrt(alpha) (I, w)``. One orthogonal reduction of ``(A, b)`` gives the triangle and the right-hand side, and
-        with large rows first, each row is rounded relative to its own size.
+    def _orthogonalised(self, logits: Floats) -> Floats:
+        """The factor from the rows themselves, never from ``H``: only the root of its condition counts.
+
+        Large rows come first, for then each row is rounded relative to its own size.
         """
-        rows, values = self._roots(here.logits)
-        order = np.argsort(-np.abs(rows).max(axis=1), kind="stable")
-        prior = np.sqrt(self.alpha)
-        A = np.concatenate([rows[order], prior * np.eye(len(here.weights))])
-        b = np.concatenate([values[order], prior * here.weights])
-        triangle = np.linalg.qr(np.column_stack([A, b]), mode="r")[: A.shape[1]]
-        triangle *= np.sign(triangle.diagonal())[:, None]
-        upper, right = triangle[:, :-1], triangle[:, -1]
-        step: Floats = dtrtrs(upper, right)[0]
-        return np.asfortranarray(upper.T), step, float(np.linalg.norm(right))
+        rows = self._roots(logits)
+        rows = rows[np.argsort(-np.abs(rows).max(axis=1), kind="stable")]
+        stacked = np.concatenate([rows, np.sqrt(self.alpha) * np.eye(rows.shape[1])])
+        triangle = np.linalg.qr(stacked, mode="r")
+        return np.asfortranarray((triangle * np.sign(triangle.diagonal())[:, None]).T)
+
+    def _reached(self, vector: Floats) -> Floats:
+        """Weights, a gradient or a step without what rounding put where it has no part.
+
+        That is, directions that no row has a share in, for the minimum is a combination of rows; and what all classes
+        have in common, for the residuals of a row sum to 0. There the prior alone holds against rounding, and a
+        weak one does not.
+        """
+        if self._unreached is None:
+            rows = self._columns[:, : self.n].T
+            scale = np.abs(rows).max(axis=0) + _TINY
+            _, sizes, basis = np.linalg.svd(rows / scale, full_matrices=True)
+            rank = int((sizes > sizes[0] * max(rows.shape) * _EPS).sum())
+            # In rows of scaled features, w * scale takes the place of w.
+            self._unreached = np.linalg.qr(basis[rank:].T / scale[:, None])[0]
+        parts = vector.reshape(self._outputs, -1)
+        parts = parts - parts @ self._unreached @ self._unreached.T
+        return (parts - parts.mean(axis=0) if self._outputs > 1 else parts).ravel()
 
     @abstractmethod
     def _residual(self, logits: Floats, start: int) -> Floats:
@@ -309,8 +342,8 @@ class GrowingPosterior(ABC):
         """Hessian of the loss of the rows from ``start`` on by the weights, a new ``P x P`` matrix."""
 
     @abstractmethod
-    def _roots(self, logits: Floats) -> tuple[Floats, Floats]:
-        """Rows ``A`` and values ``b`` with ``A'A`` the Hessian of the loss of all labels and ``A'b`` its gradient."""
+    def _roots(self, logits: Floats) -> Floats:
+        """Rows ``A`` with ``A'A`` the Hessian of the loss of all labels."""
 
     @abstractmethod
     def _loss(self, logits: Floats) -> float:
@@ -376,13 +409,12 @@ class SoftmaxLaplace(GrowingPosterior):
                 blocks[other, :, other] += product
         return blocks.reshape(self.n_classes * J, self.n_classes * J)
 
-    def _roots(self, logits: Floats) -> tuple[Floats, Floats]:
-        # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), for I - u u' is a projection; and
-        # B (e/u) = e for residuals e, which sum to 0.
-        u = np.sqrt(np.maximum(_probabilities(logits), _TINY))
-        halves = u * (np.eye(self.n_classes)[:, :, None] - u[:, None] * u).transpose(1, 0, 2)
+    def _roots(self, logits: Floats) -> Floats:
+        # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), for I - u u' is a projection.
+        u = np.sqrt(_probabilities(logits))
+        halves = u * (np.eye(self.n_classes)[:, :, None] - u[:, None] * u)
         rows = np.einsum("cki,ji->cikj", halves, self._columns[:, : self.n])
-        return rows.reshape(-1, self.n_classes * self.n_features), (self._residual(logits, 0) / u).ravel()
+        return np.asarray(rows.reshape(-1, self.n_classes * self.n_features))
 
     def _loss(self, logits: Floats) -> float:
         own = logits[self._codes[: self.n], np.arange(self.n)]

@@ -157,15 +157,19 @@ def _draw_value(axis: Any, curves: RunCurves) -> None:
     if curves.threshold == 0.0:
         return
     axis.axhline(curves.threshold, color=_STOP, ls="--", lw=1.0)
+    # On the left, unless the line of the stop would go through it.
+    early = curves.stop is not None and curves.n_labelled[curves.stop] < 0.25 * curves.n_labelled[-1]
     axis.annotate(
         f"threshold {curves.threshold:g}",
-        (0.0, curves.threshold),
+        (float(early), curves.threshold),
         xycoords=("axes fraction", "data"),
-        xytext=(6, -4),
+        xytext=(-6 if early else 6, -4),
         textcoords="offset points",
+        ha="right" if early else "left",
         va="top",
         color=_STOP,
         fontsize=9,
+        bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.0} if early else None,
     )
 
 
