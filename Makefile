@@ -29,6 +29,8 @@ benchmarks: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/bounds.py --write
 	$(BIN)/python benchmarks/tightness.py --write
 	$(BIN)/python benchmarks/forecast_coverage.py --write
+	$(BIN)/python benchmarks/learners.py --write
+	$(BIN)/python benchmarks/growth.py --write
 
 clean:
 	rm -rf $(VENV) docs/_build

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 def gaussian_kernel(A: Floats, B: Floats, length: float) -> Floats:
     a, b = A / length, B / length
     squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * a @ b.T
-    return np.exp(-0.5 * np.maximum(squared, 0.0))
+    return np.asarray(np.exp(-0.5 * np.maximum(squared, 0.0)))
 
 
 def plain_process(pool: Any, initial: Any, steps: int, length: float, noise: float) -> list[int]:
@@ -59,17 +59,17 @@ def plain_ridge_step(pool: Any, labelled: Any, alpha: float, beta: float) -> int
     return int(np.argmax(variance))
 
 
-def sklearn_logistic_step(pool: Any, labelled: Any, y: Any, y_test: Any, basis: Any) -> int:
+def sklearn_logistic_step(pool: Any, labelled: Any, basis: Any) -> int:
     """One step by scikit-learn: fit, Laplace's precision, entropy of the pool, cross entropy of the test set."""
     from scipy.special import entr
     from sklearn.linear_model import LogisticRegression
 
     phi = basis.transform(pool.X[labelled])
-    model = LogisticRegression(C=1.0, fit_intercept=False, max_iter=1000).fit(phi, y[labelled])
+    model = LogisticRegression(C=1.0, fit_intercept=False, max_iter=1000).fit(phi, pool.y[labelled])
     p = model.predict_proba(phi)[:, 1]
     np.linalg.cholesky((phi * (p * (1.0 - p))[:, None]).T @ phi + np.eye(phi.shape[1]))
     score = entr(model.predict_proba(basis.transform(pool.X))).sum(axis=1)
-    chosen = model.predict_proba(basis.transform(pool.X_test))[np.arange(len(y_test)), y_test]
+    chosen = model.predict_proba(basis.transform(pool.X_test))[np.arange(len(pool.y_test)), pool.y_test]
     float(-np.mean(np.log(np.maximum(chosen, 1e-300))))
     score[labelled] = -1.0
     return int(np.argmax(score))

@@ -1,7 +1,7 @@
-"""How fast the learners are: against refitting at every step, against the plain incremental loop, and how time grows.
+"""How fast the learners are: against refitting at every step and against the plain loop; and what the rule adds.
 
-One thread; every ratio is measured in one run. References that would take hours are timed at a few steps and integrated.
-With SUFFICE_DATA set the paper's data sets are used, else random numbers of the same shape.
+One thread; every ratio is measured in one run. References that would take hours are timed at a few steps, integrated.
+With SUFFICE_DATA set the paper's data sets are used, else random numbers of the same shape. Parts: gp, ridge, logistic.
 """
 
 import os
@@ -11,77 +11,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from statistics import median
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import suffice as sf
-from learner_references import (
-    plain_process,
-    plain_ridge_step,
-    process_step,
-    sklearn_logistic_step,
-)
+from learner_data import Pool, grid, loaded, power, protein, skin
+from learner_references import plain_process, plain_ridge_step, process_step, sklearn_logistic_step
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess, RadialBasis
 from tables import publish, table
 
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Standardised inputs and labels, pool and test."""
-
-    X: Floats
-    y: Floats
-    X_test: Floats
-    y_test: Floats
-
-
-def loaded(name: str, shape: tuple[int, int], test: int, read: Callable[[Path], Floats]) -> Pool:
-    """The paper's set, or random numbers of its shape; the target is the last column."""
-    rng, folder = np.random.default_rng(0), os.environ.get("SUFFICE_DATA")
-    if folder is None:
-        values = rng.normal(size=(shape[0] + test, shape[1] + 1))
-        values[:, -1] += np.sin(values[:, 0]) + values[:, 1]
-        print(f"{name}: random numbers, for SUFFICE_DATA is not set", file=sys.stderr)
-    else:
-        values = read(Path(folder) / "uci")
-        values = values[rng.permutation(len(values))][: shape[0] + test]
-    X = (values[:, :-1] - values[:, :-1].mean(axis=0)) / values[:, :-1].std(axis=0)
-    y = values[:, -1]
-    return Pool(X[test:], y[test:], X[:test], y[:test])
-
-
-def power(folder: Path) -> Floats:
-    values = np.genfromtxt(folder / "power_plant.txt")
-    values[:, -1] = (values[:, -1] - values[:, -1].mean()) / values[:, -1].std()
-    return values
-
-
-def protein(folder: Path) -> Floats:
-    values = np.roll(np.genfromtxt(folder / "protein.txt"), -1, axis=1)
-    values[:, -1] = (values[:, -1] - values[:, -1].mean()) / values[:, -1].std()
-    return values
-
-
-def grid(folder: Path, *, classes: bool = False) -> Floats:
-    lines = (folder / "grid_stability.csv").read_text().splitlines()[1:]
-    cells = np.array([[float(c) for c in line.replace('"', "").split(",")] for line in lines])
-    inputs = np.delete(cells[:, :12], 4, axis=1)
-    target = cells[:, 13 if classes else 12]
-    if not classes:
-        target = (target - target.mean()) / target.std()
-    return np.column_stack([inputs, target])
-
-
-def skin(folder: Path) -> Floats:
-    values = np.genfromtxt(folder / "skin.txt")
-    values[:, -1] = values[:, -1] == 1
-    return values
+HEADER = ["work, with the error on a test set", "suffice", "reference", "takes", "ratio", "wanted"]
 
 
 def seconds(work: Callable[[], object], times: int = 3) -> float:
@@ -95,103 +37,133 @@ def seconds(work: Callable[[], object], times: int = 3) -> float:
 
 def integrated(step: Callable[[int], object], counts: list[int]) -> float:
     """Time of all steps from the first count to the last, from the time of a few."""
-    at = [seconds(lambda n=n: step(n)) for n in counts]  # type: ignore[misc]
-    return float(np.trapezoid(at, counts))
+    return float(np.trapezoid([seconds(partial(step, n)) for n in counts], counts))
+
+
+def row(work: str, ours: float, reference: str, theirs: float, wanted: float) -> list[str]:
+    return [work, f"{ours:.2f} s", reference, f"{theirs:.1f} s", f"**{theirs / ours:.1f}x**", f"{wanted:g}x"]
+
+
+def rule_row(work: str, run: Callable[[], sf.Trace]) -> list[str]:
+    """What divergences and verdicts add to a run, by the clock around them within the run."""
+    from suffice.learner import classes
+    from suffice.models.latent import Extension
+
+    places: list[tuple[Any, str]] = [(Extension, "one_by_one"), (classes, "divergences")]
+
+    spent = [0.0]
+
+    def clocked(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            start = time.perf_counter()
+            result = function(*given)
+            spent[0] += time.perf_counter() - start
+            return result
+
+        return call
+
+    kept = [getattr(*place) for place in places]
+    for place, function in zip(places, kept, strict=True):
+        setattr(*place, clocked(function))
+    shares, loops = [], []
+    for _ in range(3):
+        spent[0] = 0.0
+        start = time.perf_counter()
+        trace = run()
+        whole = time.perf_counter() - start
+        start = time.perf_counter()
+        trace.replay(sf.ErrorStability(0.001))
+        rule = spent[0] + time.perf_counter() - start
+        loops.append(whole - spent[0])
+        shares.append(rule / loops[-1])
+    for place, function in zip(places, kept, strict=True):
+        setattr(*place, function)
+    share = median(shares)
+    extra = f"{1e6 * share * median(loops) / len(trace):.0f} us a step"
+    return [
+        f"{work}: both divergences and a verdict at every step",
+        extra,
+        "the loop without a rule",
+        f"{median(loops):.2f} s",
+        f"**+{100 * share:.1f} %**",
+        "+5 %",
+    ]
 
 
 def process_rows() -> list[list[str]]:
-    small = loaded("power plant", (5000, 4), 2000, power)
-    large = loaded("protein", (43_730, 9), 2000, protein)
+    sets = (
+        ("5000 x 4", loaded("power plant", (5000, 4), 2000, power), 4.3, 0.065, 2.5),
+        ("43,730 x 9", loaded("protein", (43_730, 9), 2000, protein), 2.0, 0.3, 5.0),
+    )
     rows = []
-    for name, pool, length, noise in (("5000 x 4", small, 4.3, 0.065), ("43,730 x 9", large, 2.0, 0.3)):
-        model = GaussianProcess(length_scale=length, noise=noise)
-        initial = np.arange(10)
-        ours = seconds(
-            lambda m=model, p=pool: sf.simulate(  # type: ignore[misc]
-                m, p.X, p.y, initial=np.arange(10), steps=1000, X_test=p.X_test, y_test=p.y_test
-            )
-        )
-        picks: list[int] = []
-        plain = seconds(
-            lambda p=pool, q=picks: q.extend(plain_process(p, np.arange(10), 1000, length, noise)),  # type: ignore[misc]
-            1,
-        )
-        trace = sf.simulate(model, pool.X, pool.y, initial=initial, steps=1000)
-        assert trace.indices.tolist() == picks[:1000], "the plain loop picks differently"
-        if pool is small:
-            order = np.concatenate([initial, trace.indices])
-            refit = integrated(
-                lambda n, o=order, p=pool: process_step(p, o[:n], length, noise),  # type: ignore[misc]
-                [10, 100, 250, 500, 750, 1010],
-            )
-            rows.append(_row(f"GP, 1000 picks from {name}", ours, "scikit-learn refitted at every step", refit, 250))
-        rows.append(_row(f"GP, 1000 picks from {name}", ours, "plain incremental", plain, 2.5 if pool is small else 5))
+    for shape, pool, length, noise, wanted in sets:
+        name, initial = f"GP, 1000 picks from {shape}", np.arange(10)
+        run = partial(_simulated, GaussianProcess(length, noise), pool, initial, 1000)
+        ours = seconds(run)
+        start = time.perf_counter()
+        picks = plain_process(pool, initial, 1000, length, noise)
+        plain = time.perf_counter() - start
+        trace = run()
+        assert trace.indices.tolist() == picks, "the plain loop picks otherwise"
+        if wanted < 5.0:
+            step = partial(_process_step, pool, np.concatenate([initial, trace.indices]), length, noise)
+            refit = integrated(step, [10, 100, 250, 500, 750, 1010])
+            rows.append(row(name, ours, "scikit-learn refitted at every step", refit, 250))
+        rows.append(row(name, ours, "plain incremental", plain, wanted))
+        rows.append(rule_row(name, run))
     return rows
 
 
 def ridge_rows() -> list[list[str]]:
     pool = loaded("grid", (8000, 11), 2000, grid)
     basis = RadialBasis(10).fit(pool.X)
-    phi, phi_test = basis.transform(pool.X), basis.transform(pool.X_test)
-    model = BayesianRidge(alpha=1.0, beta=20.0)
-    ours = seconds(
-        lambda: sf.simulate(model, phi, pool.y, initial=np.arange(10), steps=7990, X_test=phi_test, y_test=pool.y_test)
-    )
+    features = Pool(basis.transform(pool.X), pool.y, basis.transform(pool.X_test), pool.y_test)
+    run = partial(_simulated, BayesianRidge(1.0, 20.0), features, np.arange(10), 7990)
     order = np.random.default_rng(0).permutation(8000)
-    features = Pool(phi, pool.y, phi_test, pool.y_test)
-    whole = integrated(lambda n: plain_ridge_step(features, order[:n], 1.0, 20.0), [10, 500, 2000, 4000, 6000, 8000])
+    ours = seconds(run)
+    whole = integrated(
+        lambda n: plain_ridge_step(features, order[:n], 1.0, 20.0), [10, 500, 1000, 2000, 4000, 6000, 8000]
+    )
     name = "ridge, 7990 picks from 8000 x 110"
-    return [_row(name, ours, "posterior and pool recomputed at every step", whole, 200)]
+    return [row(name, ours, "posterior and pool recomputed at every step", whole, 200), rule_row(name, run)]
 
 
 def logistic_rows() -> list[list[str]]:
-    rows = []
-    for name, pool, least in (
+    sets = (
         ("240,057 x 15", loaded("skin", (240_057, 3), 5000, skin), 60),
-        ("5000 x 55", loaded("grid, classes", (5000, 11), 5000, lambda f: grid(f, classes=True)), 40),
-    ):
-        y, y_test = (
-            (labels > np.median(labels)).astype(int) if len(np.unique(labels)) > 2 else labels.astype(int)
-            for labels in (pool.y, pool.y_test)
-        )
+        ("5000 x 55", loaded("grid, classes", (5000, 11), 5000, partial(grid, classes=True)), 40),
+    )
+    rows = []
+    for shape, pool, wanted in sets:
         basis = RadialBasis(5).fit(pool.X)
-        phi, phi_test = basis.transform(pool.X), basis.transform(pool.X_test)
-        model = BayesianLogistic(alpha=1.0, fit_intercept=False)
-
-        def ours(phi: Floats = phi, y: Floats = y, phi_test: Floats = phi_test, y_test: Floats = y_test) -> sf.Trace:
-            return sf.simulate(model, phi, y, initial=np.arange(100), steps=3000, X_test=phi_test, y_test=y_test)
-
-        taken = seconds(ours)
-        trace = ours()
-        order = np.concatenate([trace.initial, trace.indices])
-        refit = integrated(
-            lambda n, o=order, p=pool, t=y, b=basis, tt=y_test: sklearn_logistic_step(p, o[:n], t, tt, b),  # type: ignore[misc]
-            [100, 500, 1000, 2000, 3100],
-        )
-        rows.append(
-            _row(
-                f"logistic, 3000 picks from {name}",
-                taken,
-                "scikit-learn refitted, basis and pool recomputed",
-                refit,
-                least,
-            )
-        )
+        features = Pool(basis.transform(pool.X), pool.y, basis.transform(pool.X_test), pool.y_test)
+        run = partial(_simulated, BayesianLogistic(alpha=1.0, fit_intercept=False), features, np.arange(100), 3000)
+        ours = seconds(run)
+        trace = run()
+        step = partial(_logistic_step, pool, np.concatenate([trace.initial, trace.indices]), basis)
+        refit = integrated(step, [100, 300, 1000, 2000, 3100])
+        name = f"logistic, 3000 picks from {shape}"
+        rows.append(row(name, ours, "scikit-learn refitted, basis and pool recomputed at every step", refit, wanted))
+        rows.append(rule_row(name, run))
     return rows
 
 
-def _row(work: str, ours: float, reference: str, theirs: float, least: float) -> list[str]:
-    return [work, f"{ours:.2f} s", reference, f"{theirs:.1f} s", f"**{theirs / ours:.1f}x**", f"{least:g}x"]
+def _simulated(model: Any, pool: Pool, initial: Any, steps: int) -> sf.Trace:
+    return sf.simulate(model, pool.X, pool.y, initial=initial, steps=steps, X_test=pool.X_test, y_test=pool.y_test)
+
+
+def _process_step(pool: Pool, order: Any, length: float, noise: float, n: int) -> object:
+    return process_step(pool, order[:n], length, noise)
+
+
+def _logistic_step(pool: Pool, order: Any, basis: Any, n: int) -> object:
+    return sklearn_logistic_step(pool, order[:n], basis)
 
 
 def main() -> None:
     parts = {"gp": process_rows, "ridge": ridge_rows, "logistic": logistic_rows}
     chosen = [name for name in parts if name in sys.argv] or list(parts)
-    rows = [row for name in chosen for row in parts[name]()]
-    publish(
-        "learners",
-        table(["work, with the error on a test set", "suffice", "reference", "takes", "ratio", "wanted"], rows),
-    )
+    publish("learners", table(HEADER, [entry for name in chosen for entry in parts[name]()]))
 
 
 if __name__ == "__main__":

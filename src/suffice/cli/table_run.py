@@ -163,8 +163,8 @@ def _conduct(order: Order, label: Callable[[Job], Trace]) -> None:
     if order.as_json:
         typer.echo(json.dumps(as_json(finding, None if problem else path, saved)))
     # Asked for by name, a file that could not be written is a failure; but only now, with the result shown.
-    if unsaved or (problem and order.figure is not None):
-        raise SufficeError(unsaved or problem)
+    if failures := [failure for failure in (problem if order.figure else "", unsaved) if failure]:
+        raise SufficeError("; ".join(failures))
 
 
 def chosen_model(kind: Kind, order: Order, y: Any) -> tuple[ModelName, str, Any]:

@@ -1,16 +1,17 @@
 """Laplace posteriors that grow label by label: what those of two and of many classes share, and many classes.
 
-The posterior of ``w ~ N(0, I/alpha)`` after labels is taken as ``N(w_MAP, H^-1)`` with ``H`` the Hessian of the negative
-log posterior at its minimum. Adding a label moves the minimum a little, so the old factor of ``H`` serves for the few
-steps there, and one new Hessian is formed at the end.
+Under ``w ~ N(0, I/alpha)`` the posterior is taken as ``N(w_MAP, H^-1)``, ``H`` being the Hessian of its negative log
+at the minimum. A label moves that a little: the old ``H`` serves for the steps there, and one new one at the end.
 """
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from math import sqrt
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
+from scipy.special import softmax
 
 from suffice.errors import InvalidValueError
 from suffice.posteriors import Gaussian
@@ -40,8 +41,7 @@ class Snapshot:
         weights: ``P`` numbers, the minimum.
         information: ``H``, ``P x P``.
         factor: Lower ``L`` with ``H = L L'``.
-        pivot: Smallest share of a diagonal entry of ``H`` that is left in ``L``; near 0 the factor knows more than
-            ``H``, whose entries have rounded the prior away.
+        pivot: Smallest share of a diagonal entry of ``H`` that is left in ``L``; see :data:`LEAST_PIVOT`.
     """
 
     def __init__(self, weights: Floats, information: Floats, factor: Floats, pivot: float) -> None:
@@ -50,8 +50,7 @@ class Snapshot:
     @cached_property
     def inverse_factor(self) -> Floats:
         """``L^-1``, lower triangular."""
-        inverse: Floats = dtrtri(self.factor, lower=1)[0]
-        return inverse
+        return np.asarray(dtrtri(self.factor, lower=1)[0])
 
     def gaussian(self) -> Gaussian:
         """The posterior as a value that :func:`suffice.kl` knows."""
@@ -136,23 +135,17 @@ class GrowingPosterior(ABC):
         return np.ascontiguousarray(self._columns[:, : self.n].T), self._codes[: self.n].copy()
 
     def extend(self, features: Floats, labels: Any) -> Self:
-        """Add labels and move to the new minimum.
+        """Add labels, move to the new minimum, and return itself.
 
-        Steps with the old Hessian, brought up to date by the new rows, are taken while each leaves at most a quarter of
-        the distance; then a Hessian is formed where they ended, and Newton's step with it is the last. Where that does
-        not converge, Newton's step is shortened to the minimum along it (found from the slope, which does not cancel
-        as differences of the objective do), so the objective falls with every Hessian, from anywhere.
-
-        The gradient at the end is at most 1e-8, or at its rounding error, for labels ``i`` and feature ``j``
-        ``eps * sum_i |x_ij| (q_i + r_i sum_k |x_ik w_k|)`` with ``q_i`` the probability of the other classes and
-        ``r_i`` its variance; that is larger for features of scale 1e8.
+        Steps with the old Hessian and the new rows are taken while each leaves at most a quarter of the distance; then
+        a Hessian is formed where they ended, and a step with it is the last. Where that does not converge, Newton's
+        step is cut to the minimum along it, so that the objective falls with every Hessian, from anywhere. The gradient
+        at the end is at most 1e-8, or else its rounding error: ``eps sum_i |x_ij| q_i (1 + sum_k |x_ik w_k|)`` for
+        feature ``j``, with ``q_i`` the probability of what label ``i`` is not. Features of scale 1e8 come to that.
 
         Args:
             features: ``k x J``.
             labels: ``k`` class codes.
-
-        Returns:
-            Itself.
 
         Raises:
             InvalidValueError: Shapes that do not fit, or a code that is no class.
@@ -181,17 +174,10 @@ class GrowingPosterior(ABC):
         self._settle(here._replace(gradient=here.gradient + change * here.weights), moved)
         return self
 
-    def log_evidence(self) -> float:
-        """Laplace's approximation of ``log p(labels | alpha)``.
-
-        It is ``-loss - alpha w'w / 2 + P/2 log alpha - log det(L)`` at the minimum.
-        """
-        w = self._state.weights
-        spread = 0.5 * len(w) * float(np.log(self.alpha)) - float(np.log(self._state.factor.diagonal()).sum())
-        return spread - self._objective(w, self._logits(w, 0))
-
-    def _objective(self, weights: Floats, logits: Floats) -> float:
-        return self._loss(logits) + 0.5 * self.alpha * float(weights @ weights)
+    def objective(self, here: _Point | None = None) -> float:
+        """Negative log posterior up to a constant, loss and ``alpha w'w / 2``; at the minimum if no point is given."""
+        at = here or self._point
+        return self._loss(at.logits) + 0.5 * self.alpha * float(at.weights @ at.weights)
 
     def _append(self, features: Floats, labels: Any) -> int:
         """Keep the rows; return how many there were before."""
@@ -205,7 +191,7 @@ class GrowingPosterior(ABC):
             self._codes = np.concatenate([self._codes[:start], np.empty(room - start, dtype=np.intp)])
         self._columns[:, start:end] = features.T
         self._codes[start:end] = labels
-        self._longest = max(self._longest, float(np.sqrt((features * features).sum(axis=1).max())))
+        self._longest = max(self._longest, sqrt((features * features).sum(axis=1).max()))
         self.n, self._unreached = end, None
         return start
 
@@ -217,22 +203,20 @@ class GrowingPosterior(ABC):
         lowest, nearest, stalled = np.inf, np.inf, 0
         for _ in range(_MOST_HESSIANS):
             state, step, distance = self._newton(here)
-            change, size = self._longest * float(np.linalg.norm(step)), float(np.linalg.norm(here.gradient))
+            change, size = self._longest * sqrt(step @ step), sqrt(here.gradient @ here.gradient)
             # Where Newton's step hardly changes a logit, it leaves no more of the gradient than that share.
             last = change <= _SLIGHT
             if distance <= _NEAR and size * (change if last else 1.0) <= _GRADIENT:
                 state.weights = here.weights - step if last else here.weights
                 break
-            value = self._objective(here.weights, here.logits)
-            stalled += 1
-            if value < lowest * (1.0 - 4.0 * _EPS):
-                lowest, stalled = value, 0
-            if distance < 0.5 * nearest:
-                nearest, stalled = distance, 0
+            value = self.objective(here)
+            lower, nearer = value < lowest * (1.0 - 4.0 * _EPS), distance < 0.5 * nearest
+            stalled = 0 if lower or nearer else stalled + 1
+            lowest, nearest = value if lower else lowest, distance if nearer else nearest
             if stalled == _STALLS:
                 break
-            nearer = here if state.pivot < LEAST_PIVOT else self._approach(here, state.factor, 0.0)
-            here = self._search(here, step) if nearer is here else nearer
+            there = here if state.pivot < LEAST_PIVOT else self._approach(here, state.factor, 0.0)
+            here = self._search(here, step) if there is here else there
         self._point, self._state = here, state
 
     def _approach(self, here: _Point, factor: Floats, near: float) -> _Point:
@@ -270,13 +254,11 @@ class GrowingPosterior(ABC):
 
     def _logits(self, weights: Floats, start: int) -> Floats:
         """Logits of the labelled rows from ``start`` on, ``C x (n - start)``."""
-        logits: Floats = weights.reshape(self._outputs, -1) @ self._columns[:, start : self.n]
-        return logits
+        return np.asarray(weights.reshape(self._outputs, -1) @ self._columns[:, start : self.n])
 
     def _pull(self, logits: Floats, start: int) -> Floats:
         """Gradient of the loss of the rows from ``start`` on, ``P``."""
-        gradient: Floats = (self._residual(logits, start) @ self._columns[:, start : self.n].T).ravel()
-        return gradient
+        return np.asarray((self._residual(logits, start) @ self._columns[:, start : self.n].T).ravel())
 
     def _at(self, weights: Floats) -> _Point:
         logits = self._logits(weights, 0)
@@ -289,45 +271,40 @@ class GrowingPosterior(ABC):
         np.fill_diagonal(information, diagonal)
         lower, failed = dpotrf(information, lower=1)
         pivot = 0.0 if failed else float((lower.diagonal() ** 2 / diagonal).min())
-        if pivot < LEAST_PIVOT:
-            lower = self._orthogonalised(here.logits)
-            step, distance = self._reached_step(here, lower)
-        else:
+        if pivot >= LEAST_PIVOT:
             step = _solve(lower, here.gradient)
-            distance = float(np.sqrt(abs(here.gradient @ step)))
-        return Snapshot(here.weights, information, lower, pivot), step, distance
+            return Snapshot(here.weights, information, lower, pivot), step, sqrt(abs(here.gradient @ step))
+        lower = self._orthogonalised(here.logits)
+        return Snapshot(here.weights, information, lower, pivot), *self._reached_step(here, lower)
 
     def _reached_step(self, here: _Point, factor: Floats) -> tuple[Floats, float]:
         """Newton's step and distance, without what rounding put where the rows do not reach."""
         stray = here.weights - self._reached(here.weights)
         gradient = self._reached(here.gradient)
         step = self._reached(_solve(factor, gradient))
-        return step + stray, float(np.sqrt(abs(gradient @ step) + self.alpha * (stray @ stray)))
+        return step + stray, sqrt(abs(gradient @ step) + self.alpha * (stray @ stray))
 
     def _orthogonalised(self, logits: Floats) -> Floats:
-        """The factor from the rows themselves, never from ``H``: only the root of its condition counts.
-
-        Large rows come first, for then each row is rounded relative to its own size.
-        """
+        """The factor from the rows themselves, never from ``H``: only the root of its condition counts."""
         rows = self._roots(logits)
+        # Large rows come first, for then each row is rounded relative to its own size.
         rows = rows[np.argsort(-np.abs(rows).max(axis=1), kind="stable")]
         stacked = np.concatenate([rows, np.sqrt(self.alpha) * np.eye(rows.shape[1])])
-        triangle = np.linalg.qr(stacked, mode="r")
+        triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
         return np.asfortranarray((triangle * np.sign(triangle.diagonal())[:, None]).T)
 
     def _reached(self, vector: Floats) -> Floats:
-        """Weights, a gradient or a step without what rounding put where it has no part.
+        """Weights, a gradient or a step without what rounding put where a weak prior does not hold against it.
 
         That is, directions that no row has a share in, for the minimum is a combination of rows; and what all classes
-        have in common, for the residuals of a row sum to 0. There the prior alone holds against rounding, and a
-        weak one does not.
+        have in common, for the residuals of a row sum to 0.
         """
         if self._unreached is None:
             rows = self._columns[:, : self.n].T
             scale = np.abs(rows).max(axis=0) + _TINY
-            _, sizes, basis = np.linalg.svd(rows / scale, full_matrices=True)
+            _, sizes, basis = np.linalg.svd(np.linalg.qr(rows / scale, mode="r"))
             rank = int((sizes > sizes[0] * max(rows.shape) * _EPS).sum())
-            # In rows of scaled features, w * scale takes the place of w.
+            # For rows of scaled features the weights are w * scale.
             self._unreached = np.linalg.qr(basis[rank:].T / scale[:, None])[0]
         parts = vector.reshape(self._outputs, -1)
         parts = parts - parts @ self._unreached @ self._unreached.T
@@ -353,8 +330,8 @@ class GrowingPosterior(ABC):
 class SoftmaxLaplace(GrowingPosterior):
     r"""Logistic regression for ``K`` classes, ``p_k = exp(w_k'x) / sum_l exp(w_l'x)``.
 
-    All ``K J`` weights are under the prior, none is set to 0. With ``P`` the ``n x K`` probabilities and ``Y`` the
-    labels as 0 and 1, the gradient by ``w_k`` is ``X'(p_k - y_k) + alpha w_k``, and the blocks of the Hessian are
+    All ``K J`` weights are under the prior, none is set to 0. The gradient by ``w_k`` is ``X'(p_k - y_k) + alpha w_k``
+    with labels ``y_k`` as 0 and 1, and the blocks of the Hessian are
 
     .. math:: H_{kl} = -X' \mathrm{diag}(p_k p_l) X \;(k \ne l), \qquad H_{kk} = \alpha I - \sum_{l \ne k} H_{kl},
 
@@ -370,10 +347,8 @@ class SoftmaxLaplace(GrowingPosterior):
     Examples:
         >>> import numpy as np
         >>> model = SoftmaxLaplace(1, 3, alpha=1.0).extend(np.array([[-1.0], [0.0], [1.0]]), np.array([0, 1, 2]))
-        >>> model.weights.round(4) + 0.0
-        array([[-0.5],
-               [ 0. ],
-               [ 0.5]])
+        >>> model.weights.ravel().round(4) + 0.0
+        array([-0.6143,  0.    ,  0.6143])
     """
 
     def __init__(self, n_features: int, n_classes: int, alpha: float = 1.0) -> None:
@@ -392,18 +367,17 @@ class SoftmaxLaplace(GrowingPosterior):
         mine = odds[own]
         # 1 - p of the label's class is the sum of the others, and no difference of nearly equal numbers.
         odds[own] = 0.0
-        others = odds.sum(axis=0)
-        odds[own] = -others
-        return odds / (mine + others)
+        odds[own] = -(others := odds.sum(axis=0))
+        return np.asarray(odds / (mine + others))
 
     def _curvature(self, logits: Floats, start: int) -> Floats:
         rows, scratch = self._columns[:, start : self.n], self._scratch[:, start : self.n]
-        p, J = _probabilities(logits), self.n_features
+        p, J = softmax(logits, axis=0), self.n_features
         blocks = np.zeros((self.n_classes, J, self.n_classes, J))
         for k in range(self.n_classes):
             for other in range(k):
-                product: Floats = rows @ np.multiply(rows, p[k] * p[other], out=scratch).T
-                product = 0.5 * (product + product.T)
+                product = rows @ np.multiply(rows, 0.5 * p[k] * p[other], out=scratch).T
+                product = product + product.T
                 blocks[k, :, other] = blocks[other, :, k] = -product
                 blocks[k, :, k] += product
                 blocks[other, :, other] += product
@@ -411,7 +385,7 @@ class SoftmaxLaplace(GrowingPosterior):
 
     def _roots(self, logits: Floats) -> Floats:
         # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), for I - u u' is a projection.
-        u = np.sqrt(_probabilities(logits))
+        u = np.sqrt(softmax(logits, axis=0))
         halves = u * (np.eye(self.n_classes)[:, :, None] - u[:, None] * u)
         rows = np.einsum("cki,ji->cikj", halves, self._columns[:, : self.n])
         return np.asarray(rows.reshape(-1, self.n_classes * self.n_features))
@@ -421,11 +395,5 @@ class SoftmaxLaplace(GrowingPosterior):
         return float((np.logaddexp.reduce(logits, axis=0) - own).sum())
 
 
-def _probabilities(logits: Floats) -> Floats:
-    odds = np.exp(logits - logits.max(axis=0))
-    return np.asarray(odds / odds.sum(axis=0))
-
-
 def _solve(factor: Floats, right: Floats) -> Floats:
-    solution: Floats = dpotrs(factor, right, lower=1)[0]
-    return solution
+    return np.asarray(dpotrs(factor, right, lower=1)[0])
