@@ -156,7 +156,7 @@ class ErrorStability(Criterion):
         """Take in several steps: the bounds of all of them are computed at once."""
         if any(step.kl_new_old is None or step.kl_old_new is None for step in steps):
             return super().observe_all(steps)
-        new_old, old_new = (np.array([getattr(step, name) for step in steps]) for name in ("kl_new_old", "kl_old_new"))
+        new_old, old_new = np.array([(step.kl_new_old, step.kl_old_new) for step in steps]).reshape(-1, 2).T
         changes = total_variation(new_old, old_new) if self.bound == "tight" else risk_gap(new_old) + risk_gap(old_new)
         return [self._judged(step, change) for step, change in zip(steps, np.atleast_1d(changes).tolist(), strict=True)]
 
@@ -204,16 +204,21 @@ class ErrorStability(Criterion):
         stop = value <= self.threshold
         name = "error ratio" if self.relative else "certified change of error"
         comparison = "at most" if stop else "above"
-        return self.verdict(
-            step,
+        # A replay makes thousands of these, and the constructor of a frozen dataclass is slow.
+        verdict = object.__new__(Verdict)
+        verdict.__dict__.update(
             stop=stop,
             value=value,
             threshold=self.threshold,
+            ready=True,
             reason=f"the {name} {value:.3g} is {comparison} the threshold {self.threshold:.3g}",
+            rule=type(self).__name__,
+            n_labelled=step.n_labelled,
             certificate=certificate,
             # Whether it will say stop again, for a rule that waits for others, is not foreseen.
             outlook=None if stop else Curve(self.n_labelled, self.values, len(self.values), self.threshold),
         )
+        return verdict
 
     def _certificate(self, change: float, step: Step) -> Certificate:
         bounded = f"changed the expected error by at most {change:.3g} of the loss range."

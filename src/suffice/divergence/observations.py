@@ -59,11 +59,19 @@ def one_observation(latent_variance: ArrayLike, residual: ArrayLike, noise: Arra
     if (s < -ROUNDING * variance).any():
         raise InvalidValueError(f"latent_variance is a variance, at least 0; the smallest is {float(s.min())!r}")
     with np.errstate(over="ignore", invalid="ignore"):
-        return _pair(np.maximum(s, 0.0) / variance, e / variance * e)
+        return in_units_of_noise(np.maximum(s, 0.0) / variance, e / variance * e)
 
 
-def _pair(u: Floats, squared: Floats) -> KLPair:
-    """Both divergences from the latent variance and the squared residual, in units of the noise."""
+def in_units_of_noise(u: Floats, squared: Floats) -> KLPair:
+    """Both divergences from the latent variance and the squared residual, in units of the noise variance.
+
+    Args:
+        u: Latent variances over the noise variance, none below 0.
+        squared: Squared residuals over the noise variance.
+
+    Returns:
+        As :func:`one_observation`, of which this is the formula without the checks.
+    """
     shrink = u / (1.0 + u)
     # log(1+u) - u/(1+u) = x - log(1+x) with x = -u/(1+u): where u is small nothing may be subtracted.
     small = log1p_gap(-np.minimum(shrink, 0.5))

@@ -14,15 +14,14 @@ from scipy.special import logsumexp, ndtr
 from suffice.linalg import solve_upper
 from suffice.special import Floats
 
-# Up to each variance, so many nodes are right to 5e-8; below the first the series is, above the last Gauss-Laguerre.
-_SERIES: Final = 0.15
-_HERMITE: Final = ((0.3, 6), (0.5, 8), (1.0, 12), (2.0, 24))
+# Up to each variance, so many nodes of Gauss-Hermite are right to 1e-6 (0: the series is); above, Gauss-Laguerre is.
+_HERMITE: Final = ((0.15, 0), (0.5, 6), (1.0, 8), (2.0, 16))
 _LAGUERRE: Final = 40
 _DRAWS: Final = 32
 
 
 def expected_softplus(mean: Floats, variance: Floats) -> Floats:
-    r"""Return :math:`E[\log(1 + e^f)]` for :math:`f \sim N(\mu, s)`, elementwise, to about 5e-8.
+    r"""Return :math:`E[\log(1 + e^f)]` for :math:`f \sim N(\mu, s)`, elementwise, to about 1e-6.
 
     Small variances: :math:`\sum_k \frac{s^k}{2^k k!} g^{(2k)}(\mu)`, whose derivatives are polynomials in
     :math:`v = p(1 - p)`. Middle ones: Gauss-Hermite. Large ones: :math:`E[\max(f, 0)]` is known in closed form, and
@@ -37,20 +36,19 @@ def expected_softplus(mean: Floats, variance: Floats) -> Floats:
         ``m`` numbers.
 
     Examples:
-        >>> expected_softplus(np.zeros(2), np.array([0.0, 1.0])).round(6)
-        array([0.693147, 0.806059])
+        >>> expected_softplus(np.zeros(2), np.array([0.0, 1.0])).round(5)
+        array([0.69315, 0.80606])
     """
-    result = _by_series(mean, variance)
-    wide = np.flatnonzero(variance > _SERIES)
-    for limit, nodes in (*_HERMITE, (np.inf, 0)):
-        if not len(wide):
-            break
-        here = variance[wide] <= limit
-        part = wide[here]
-        if len(part):
-            pair = mean[part], variance[part]
-            result[part] = _by_hermite(*pair, nodes) if nodes else _by_laguerre(*pair)
-        wide = wide[~here]
+    # Where one rule serves all, nothing is taken apart: most points of a test set are alike.
+    for limit, nodes in _HERMITE:
+        if variance.max(initial=0.0) <= limit:
+            return _by_hermite(mean, variance, nodes) if nodes else _by_series(mean, variance)
+    result = np.empty_like(mean)
+    wide = variance > 1.0
+    result[~wide] = _by_hermite(mean[~wide], variance[~wide], 8)
+    middle, large = wide & (variance <= _HERMITE[-1][0]), variance > _HERMITE[-1][0]
+    result[middle] = _by_hermite(mean[middle], variance[middle], _HERMITE[-1][1])
+    result[large] = _by_laguerre(mean[large], variance[large])
     return result
 
 
@@ -58,14 +56,14 @@ def _by_series(mean: Floats, variance: Floats) -> Floats:
     tail = np.exp(-np.abs(mean))
     v = tail / (1.0 + tail) ** 2
     total = np.zeros_like(mean)
-    # Where the variance is too large for the series, its value is replaced; here it must not overflow.
-    variance = np.minimum(variance, 1.0)
+    half = 0.5 * variance
     for k, coefficients in reversed(list(enumerate(_derivatives(), start=1))):
-        inner = np.full_like(v, coefficients[-1])
-        for c in coefficients[-2::-1]:
-            inner *= v
+        inner = v * coefficients[-1]
+        for c in coefficients[-2:0:-1]:
             inner += c
-        total = (total + inner) * variance / (2.0 * k)
+            inner *= v
+        total += inner
+        total *= half if k == 1 else half / k
     # The logarithm itself is several times faster than log1p, and off by a rounding of 1.
     return np.maximum(mean, 0.0) + np.log(1.0 + tail) + total
 
@@ -87,7 +85,7 @@ def _derivatives() -> tuple[tuple[float, ...], ...]:
 
 
 def _by_hermite(mean: Floats, variance: Floats, n: int) -> Floats:
-    nodes, weights = hermite(n)
+    nodes, weights = (part.astype(mean.dtype) for part in hermite(n))
     f = mean + np.sqrt(variance) * nodes[:, None]
     return np.asarray(weights @ (np.maximum(f, 0.0) + np.log(1.0 + np.exp(-np.abs(f)))))
 
@@ -127,17 +125,17 @@ class BinaryCrossEntropy:
     """
 
     def __init__(self, features: Floats, codes: Any) -> None:
-        self._columns = np.ascontiguousarray(features.T)
-        # The variances enter the error by a small share: single precision leaves it right to 1e-7.
-        self._single = self._columns.astype(np.float32)
+        # Single precision leaves a mean over the test set right to 1e-6, and takes half the time.
+        self._columns = np.ascontiguousarray(features.T, dtype=np.float32)
         self._ones = np.asarray(codes) == 1
 
     def error(self, posterior: Any) -> float:
         """The expected error under a posterior of the weights."""
-        mean = posterior.weights @ self._columns
-        white = posterior.snapshot().inverse_factor.astype(np.float32) @ self._single
-        variance = np.einsum("ij,ij->j", white, white).astype(np.float64)
-        return float((expected_softplus(mean, variance).sum() - mean[self._ones].sum()) / len(mean))
+        mean = posterior.weights.astype(np.float32) @ self._columns
+        white = posterior.snapshot().inverse_factor.astype(np.float32) @ self._columns
+        variance = np.einsum("ij,ij->j", white, white)
+        total = expected_softplus(mean, variance).sum(dtype=np.float64) - mean[self._ones].sum(dtype=np.float64)
+        return float(total / len(mean))
 
 
 class SoftmaxCrossEntropy:

@@ -7,9 +7,9 @@ from scipy.special import entr, expit, softmax
 
 from suffice.engines.cross_entropy import hermite, weight_draws
 from suffice.engines.pool import Indices
+from suffice.models.predictive import moderated_logits, probabilities
 from suffice.special import Floats
 
-_PROBIT: Final = np.pi / 8.0
 _ROWS: Final = 4096
 _NODES: Final = 20
 _DRAWS: Final = 32
@@ -54,11 +54,11 @@ def class_scores(posterior: Any, features: Floats, name: str) -> Floats:
         features: ``m x J``.
         name: Acquisition.
     """
-    mean, variance = posterior.latent(features)
     if name == "bald":
-        return _binary_bald(mean, variance) if mean.ndim == 1 else _draws_bald(posterior, features)
-    shrunk = mean if name == "map-entropy" else mean / np.sqrt(1.0 + _PROBIT * variance)
-    p = np.column_stack([expit(-shrunk), expit(shrunk)]) if mean.ndim == 1 else softmax(shrunk, axis=1)
+        two = posterior.weights.ndim == 1
+        return _binary_bald(*posterior.latent(features)) if two else _draws_bald(posterior, features)
+    plain = name == "map-entropy"
+    p = probabilities(features @ posterior.weights.T if plain else moderated_logits(posterior, features))
     if name == "margin":
         top = np.partition(p, -2, axis=1)[:, -2:]
         return np.asarray(1.0 - (top[:, 1] - top[:, 0]))

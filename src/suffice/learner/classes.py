@@ -11,7 +11,7 @@ from suffice.engines.uncertain import UncertainPool
 from suffice.errors import InvalidValueError
 from suffice.learner.course import History, Outcome, Setting
 from suffice.models.laplace import divergences, laplace, learn_alpha
-from suffice.models.classification import BayesianLogistic, class_labels
+from suffice.models.logistic import BayesianLogistic, class_labels
 from suffice.special import Floats
 
 # Acquisitions that rank two classes alike: by how far the predictive is from even.

@@ -16,7 +16,7 @@ from suffice.learner.classes import ClassCourse
 from suffice.learner.course import Course, Setting
 from suffice.learner.gaussian import GaussianCourse
 from suffice.models.inputs import column_names, require_finite
-from suffice.models.classification import BayesianLogistic
+from suffice.models.logistic import BayesianLogistic
 from suffice.models.regression import GaussianRegressor
 from suffice.special import Floats
 

@@ -2,7 +2,7 @@
 
 from suffice.models.basis import RadialBasis
 from suffice.models.kernels import GaussianKernel
-from suffice.models.classification import BayesianLogistic
+from suffice.models.logistic import BayesianLogistic
 from suffice.models.process import GaussianProcess
 from suffice.models.ridge import BayesianRidge
 

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from suffice.divergence import KLPair, batch, one_observation
+from suffice.divergence import KLPair, batch
+from suffice.divergence.observations import in_units_of_noise
 from suffice.errors import NotPositiveDefiniteError
 from suffice.linalg import solve_lower, solve_upper
 from suffice.models.kernels import GaussianKernel
@@ -65,7 +66,8 @@ class Extension:
 
     def one_by_one(self) -> KLPair:
         """Both divergences of each label, taken in order."""
-        return one_observation(self.block.latent, self.white * np.diag(self.block.lower), self.noise)
+        residual = self.white * np.diag(self.block.lower)
+        return in_units_of_noise(self.block.latent / self.noise, residual * residual / self.noise)
 
     def together(self) -> KLPair:
         """Both divergences of all labels as one step."""

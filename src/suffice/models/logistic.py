@@ -1,198 +1,228 @@
-"""Bayesian logistic regression as a scikit-learn classifier that learns one label at a time."""
+"""Bayesian logistic regression by Laplace's approximation, for two classes or many, one label at a time."""
 
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.arguments import real
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import prediction_inputs, training_inputs
-from suffice.models.laplace import GrowingPosterior, Snapshot, laplace, settle_alpha
+from suffice.models.laplace import laplace, learn_alpha
+from suffice.models.predictive import moderated_logits, probabilities
 from suffice.posteriors import Gaussian
 from suffice.special import Floats
 
 
-class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Logistic regression with ``w ~ N(0, I/alpha)`` and Laplace's approximation of the posterior.
 
-    For two classes ``p(second class) = sigmoid(w'x)``; for ``K`` more, each has its own weights and
-    :math:`p_k = e^{w_k'x} / \sum_l e^{w_l'x}`. Predictions take the posterior's spread into account by MacKay's
-    approximation: a logit of mean ``m`` and variance ``s`` counts as ``m / sqrt(1 + pi s / 8)``. For many classes ``s``
-    is the variance of the logit less the mean of all, for what they share cancels in the probabilities.
+    .. math:: p(w | S) \approx N(w_{MAP}, H^{-1}), \quad H = \Phi' R \Phi + \alpha I, \quad R_{ii} = p_i (1 - p_i),
+
+    and the same with a softmax for more than two classes. Probabilities are averaged over the posterior by MacKay's
+    formula, :math:`\sigma(\mu / \sqrt{1 + \pi s / 8})` for a logit of mean :math:`\mu` and variance ``s`` (of many
+    classes, see :func:`~suffice.models.predictive.moderated_logits`).
 
     Args:
-        alpha: Prior precision. None: that of the largest evidence, learned when fitted and again whenever the labels
-            have doubled.
-        fit_intercept: Whether a constant feature stands in front, under the same prior and inside the posterior.
-        classes: All classes there are, if known beforehand; else those seen so far.
+        alpha: Prior precision of the weights. Left out, it is learned from the labels by Laplace's evidence: when
+            fitted, and again whenever the labels have doubled.
+        fit_intercept: Whether a constant feature is added, in front. Its weight has the same prior and is part of the
+            posterior, as the guarantee of the stopping rule needs.
+        classes: All classes there are, if known beforehand; else those seen so far count.
 
     Attributes:
-        classes_: Sorted classes.
+        classes_: The classes, sorted.
+        coef_, intercept_: Most probable weights: ``1 x D`` and 1 for two classes, ``K x D`` and ``K`` for many.
         alpha_: Prior precision in use.
-        n_labels_: Number of labels learned from.
-        learned_at_: Number of labels that ``alpha_`` was learned from; 0 if it was given.
-        coef_: Weights of the features, ``1 x D``, or ``K x D`` for many classes.
-        intercept_: Weights of the constant, 1 or ``K`` numbers; 0 without one.
+        learned_at_: Number of labels that it was learned from.
+        n_labels_: Labels learned from.
 
     Reference: [IshibashiHino2021] section 5.2, model 2 (where the covariance is the inverse of the paper's ``H``).
 
     Examples:
-        >>> model = BayesianLogistic(alpha=1.0).fit([[0.0], [1.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
-        >>> model.observe([[2.5]], ["yes"]).n_labels_
-        5
-        >>> model.predict([[0.5], [4.0]]).tolist()
-        ['no', 'yes']
-        >>> model.posterior
+        >>> model = BayesianLogistic(alpha=1.0).fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
+        >>> model.predict_proba([[0.5], [2.5]]).round(2)
+        array([[0.53, 0.47],
+               [0.3 , 0.7 ]])
+        >>> model.observe([[1.4]], ["yes"]).posterior
         Gaussian(2 parameters, by precision)
     """
 
-    def __init__(self, alpha: float | None = None, *, fit_intercept: bool = True, classes: ArrayLike | None = None):
+    X_: Floats
+    y_: Any
+    classes_: Any
+    alpha_: float
+    state_: Any
+    learned_at_: int
+
+    def __init__(self, alpha: float | None = None, *, fit_intercept: bool = True, classes: Any = None) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.classes = classes
 
+    @property
+    def learns(self) -> bool:
+        """Whether the prior precision is left to be learned."""
+        return self.alpha is None
+
+    def features(self, X: Floats) -> Floats:
+        """The inputs, with a column of ones in front if there is an intercept."""
+        return np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else X
+
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from labels alone; what was learned before is forgotten.
+        """Learn from labels, forgetting earlier ones.
 
         Args:
             X: Inputs, ``n x D``.
-            y: Classes, ``n``; a single class will do.
+            y: Classes, ``n``.
 
-        Raises:
-            InvalidValueError: A NaN in ``X`` (row and column are named), or a class that is not in ``classes``.
+        Returns:
+            The model.
         """
-        features, labels = self._checked(X, y, reset=True)
-        return self._start(features, labels, np.unique(labels if self.classes is None else np.asarray(self.classes)))
+        inputs, given = training_inputs(self, X, y)
+        labels = class_labels(given, self.classes)
+        return self._set(inputs, labels, self.known_classes(labels), None, len(labels))
 
     def observe(self, X: Any, y: Any) -> Self:
-        """Learn from more labels: the result is that of :meth:`fit` with all of them and the same ``alpha``.
+        """Learn from more labels: the same posterior as :meth:`fit` on all of them, without starting over.
 
-        A class not seen before starts over with the larger set of classes.
+        A class that is new starts over with the larger set of classes; a prior precision that is learned is learned
+        again when the labels have doubled since the last time.
 
         Args:
-            X: Inputs, ``k x D``.
-            y: Classes, ``k``.
+            X: Inputs of the new labels, ``k x D``.
+            y: The new labels, ``k``.
+
+        Returns:
+            The model.
         """
-        if not hasattr(self, "classes_"):
+        if not hasattr(self, "state_"):
             return self.fit(X, y)
-        features, labels = self._checked(X, y, reset=False)
-        known = np.union1d(self.classes_, labels)
-        if self.classes is None and len(known) > len(self.classes_):
-            before, codes = self._model.labelled()
-            return self._start(
-                np.concatenate([before, features]), np.concatenate([self.classes_[codes], labels]), known
+        inputs, given = training_inputs(self, X, y, reset=False)
+        labels = class_labels(given, self.classes)
+        everything = np.concatenate([self.y_, labels])
+        known = np.isin(labels, self.classes_).all()
+        due = self.learns and len(everything) >= 2 * self.learned_at_
+        if due or not known:
+            alpha = None if due else self.alpha_
+            learned_at = len(everything) if due else self.learned_at_
+            return self._set(
+                np.vstack([self.X_, inputs]), everything, self.known_classes(everything), alpha, learned_at
             )
-        self._model.extend(features, self._codes(labels))
-        if self.alpha is None and self.n_labels_ >= 2 * self.learned_at_:
-            self._learn_alpha()
+        self.state_.extend(self.features(inputs), np.searchsorted(self.classes_, labels))
+        self.X_, self.y_ = np.vstack([self.X_, inputs]), everything
         return self
 
-    @property
-    def posterior(self) -> Gaussian:
-        """Posterior over all weights, the intercept's first; for many classes one class after the other."""
-        return self._fitted.posterior()
+    def at(self, X: Floats, y: Any, alpha: float, learned_at: int) -> Self:
+        """A model of the same parameters that has learned these labels under a prior that is known already."""
+        model: Self = clone(self)
+        model.n_features_in_ = X.shape[1]
+        return model._set(X, y, model.known_classes(y), alpha, learned_at)
 
-    def snapshot(self) -> Snapshot:
-        """The posterior as :func:`suffice.models.laplace.divergences` takes it, at no cost."""
-        return self._fitted.snapshot()
-
-    @property
-    def alpha_(self) -> float:
-        """Prior precision in use."""
-        return self._fitted.alpha
+    def known_classes(self, y: Any) -> Any:
+        """The classes, sorted: those given, or else those among the labels."""
+        return np.unique(np.asarray(y) if self.classes is None else np.asarray(self.classes))
 
     @property
     def n_labels_(self) -> int:
-        """Number of labels learned from."""
-        return self._fitted.n
+        """Labels learned from."""
+        return len(self.y_)
+
+    @property
+    def posterior(self) -> Gaussian:
+        """The posterior over the weights; for many classes those of the first class come first."""
+        check_is_fitted(self, "state_")
+        posterior: Gaussian = self.state_.posterior()
+        return posterior
 
     @property
     def coef_(self) -> Floats:
-        """Weights of the features, ``1 x D`` or ``K x D``."""
-        return np.atleast_2d(self._fitted.weights)[:, int(self.fit_intercept) :]
+        """Most probable weights of the inputs: ``1 x D``, or ``K x D`` for many classes."""
+        check_is_fitted(self, "state_")
+        return np.atleast_2d(self.state_.weights)[:, int(self.fit_intercept) :]
 
     @property
     def intercept_(self) -> Floats:
-        """Weights of the constant, 1 or ``K`` numbers."""
-        weights = np.atleast_2d(self._fitted.weights)
-        return weights[:, 0] if self.fit_intercept else np.zeros(len(weights))
+        """Most probable weight of the constant: 1 number, or ``K`` for many classes."""
+        check_is_fitted(self, "state_")
+        weights = np.atleast_2d(self.state_.weights)
+        return np.asarray(weights[:, 0] if self.fit_intercept else np.zeros(len(weights)))
 
     def decision_function(self, X: Any) -> Floats:
-        """Logits of the predicted probabilities: of the second of two classes, ``m``; or of all ``K``, ``m x K``.
+        """Logits of :meth:`predict_proba`: ``m``, or ``m x K`` for many classes.
 
-        Those at the posterior's mean are ``X @ coef_.T + intercept_``; here, uncertain rows come closer to 0.
+        Those at the most probable weights are ``X @ coef_.T + intercept_``; here, uncertain rows come closer to even.
         """
-        return self._latent(X)[0]
+        check_is_fitted(self, "state_")
+        return moderated_logits(self.state_, self.features(prediction_inputs(self, X)))
+
+    def latent(self, X: Any) -> tuple[Floats, Floats]:
+        """Mean and variance of the logits: ``m`` each, or ``m x K`` for many classes."""
+        check_is_fitted(self, "state_")
+        mean, variance = self.state_.latent(self.features(prediction_inputs(self, X)))
+        return mean, variance
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class, averaged over the posterior, ``m x K``."""
+        logits = self.decision_function(X)
+        return np.ones((len(logits), 1)) if len(self.classes_) == 1 else probabilities(logits)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Return the likeliest class of each row.
+        """Predict classes.
 
         Args:
             X: Inputs, ``m x D``.
-            return_std: Whether to return the standard deviations of the logits too, ``m`` or ``m x K``.
+            return_std: Whether to return the standard deviation of the logits too.
+
+        Returns:
+            Classes, ``m``; with ``return_std`` a pair of classes and standard deviations.
         """
-        logits, variance = self._latent(X)
-        codes = (logits > 0.0).astype(int) if logits.ndim == 1 else logits.argmax(axis=1)
-        # With a single class so far, the other one has no name.
-        labels = self.classes_[np.minimum(codes, len(self.classes_) - 1)]
-        return (labels, np.sqrt(variance)) if return_std else labels
+        check_is_fitted(self, "state_")
+        predicted = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return (predicted, np.sqrt(self.latent(X)[1])) if return_std else predicted
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes, ``m x K``; of a single class so far, 1."""
-        logits = self.decision_function(X)
-        if len(self.classes_) == 1:
-            return np.ones((len(logits), 1))
-        if logits.ndim == 1:
-            return np.column_stack([expit(-logits), expit(logits)])
-        return np.asarray(softmax(logits, axis=1))
-
-    @property
-    def _fitted(self) -> GrowingPosterior:
-        check_is_fitted(self)
-        return self._model
-
-    def _latent(self, X: Any) -> tuple[Floats, Floats]:
-        """Logits shrunk by their uncertainty, and their variances."""
-        model = self._fitted
-        features = self._design(prediction_inputs(self, X))
-        mean, variance = model.latent(features)
-        own = variance
-        if mean.ndim == 2:
-            # The weights' mean over the classes is N(0, I/(K alpha)), whatever the labels, and independent of the rest.
-            shared = np.einsum("ij,ij->i", features, features) / (model.n_classes * model.alpha)
-            own = np.maximum(variance - shared[:, None], 0.0)
-        return mean / np.sqrt(1.0 + np.pi / 8.0 * own), variance
-
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Floats, Any]:
-        inputs, labels = training_inputs(self, X, y, reset=reset)
-        check_classification_targets(labels)
-        return self._design(inputs), labels
-
-    def _design(self, inputs: Floats) -> Floats:
-        return np.column_stack([np.ones(len(inputs)), inputs]) if self.fit_intercept else inputs
-
-    def _codes(self, labels: Any) -> Any:
-        unknown = np.setdiff1d(labels, self.classes_)
-        if len(unknown):
-            raise InvalidValueError(
-                f"y holds {unknown[0]!r}, which is not in classes={self.classes_.tolist()}; name every class there is"
-            )
-        return np.searchsorted(self.classes_, labels)
-
-    def _start(self, features: Floats, labels: Any, known: Any) -> Self:
-        alpha = 1.0 if self.alpha is None else real(self.alpha, "alpha", "above 0, or None", lambda a: a > 0.0)
-        self.classes_ = known
-        self._model = laplace(features, self._codes(labels), max(2, len(known)), alpha)
-        self.learned_at_ = 0
-        if self.alpha is None:
-            self._learn_alpha()
+    def _set(self, X: Floats, y: Any, classes: Any, alpha: float | None, learned_at: int) -> Self:
+        features, codes, size = self.features(X), np.searchsorted(classes, y), max(2, len(classes))
+        if self.alpha is not None:
+            alpha = real(self.alpha, "alpha", "above 0, or None", lambda x: x > 0.0)
+        elif alpha is None:
+            alpha = learn_alpha(features, codes, size, getattr(self, "alpha_", 1.0))
+        self.X_, self.y_, self.classes_, self.alpha_, self.learned_at_ = X, y, classes, alpha, learned_at
+        self.state_ = laplace(features, codes, size, alpha)
         return self
 
-    def _learn_alpha(self) -> None:
-        settle_alpha(self._model)
-        self.learned_at_ = self._model.n
+
+def class_labels(y: Any, classes: Any = None) -> Any:
+    """Return labels as an array of classes, or say which cannot be one.
+
+    Args:
+        y: Labels.
+        classes: All classes there are, if known.
+
+    Raises:
+        InvalidValueError: A missing label, or one that is none of the classes.
+
+    Examples:
+        >>> class_labels(["ham", "spam"]).tolist()
+        ['ham', 'spam']
+    """
+    labels = np.asarray(y)
+    if labels.dtype.kind == "O":
+        missing = [row for row, label in enumerate(labels) if label is None or label != label]  # noqa: PLR0124 - NaN
+        if missing:
+            raise InvalidValueError(f"y contains {labels[missing[0]]} at row {missing[0]}; every item needs a class")
+        labels = np.asarray(labels.tolist())
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise InvalidValueError(
+            f"y contains {'NaN' if np.isnan(labels[row]) else 'inf'} at row {row}; every item needs a class"
+        )
+    check_classification_targets(labels)
+    if classes is not None and not np.isin(labels, np.asarray(classes)).all():
+        stranger = labels[~np.isin(labels, np.asarray(classes))][0]
+        raise InvalidValueError(
+            f"y holds {stranger!r}, which is not in classes={list(classes)!r}; name every class there is"
+        )
+    return labels

@@ -1,0 +1,41 @@
+"""Class probabilities averaged over a Laplace posterior."""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from suffice.special import Floats
+
+
+def moderated_logits(posterior: Any, features: Floats) -> Floats:
+    r"""Logits of the averaged probabilities by MacKay's formula: :math:`\mu / \sqrt{1 + \pi s / 8}`.
+
+    For many classes ``s`` is the variance of a logit less what all classes share, for that cancels in the
+    probabilities: the mean of the weights over the classes is :math:`N(0, I / K\alpha)` whatever the labels, and
+    independent of the rest.
+
+    Args:
+        posterior: :class:`~suffice.models.laplace.Laplace` or :class:`~suffice.models.softmax.SoftmaxLaplace`.
+        features: ``m x J``.
+
+    Returns:
+        ``m`` numbers, or ``m x K`` for many classes.
+    """
+    mean, variance = posterior.latent(features)
+    if mean.ndim == 2:
+        shared = np.einsum("ij,ij->i", features, features) / (posterior.n_classes * posterior.alpha)
+        variance = np.maximum(variance - shared[:, None], 0.0)
+    return np.asarray(mean / np.sqrt(1.0 + np.pi / 8.0 * variance))
+
+
+def probabilities(logits: Floats) -> Floats:
+    """Class probabilities, ``m x K``, from logits of two classes (``m``) or many (``m x K``).
+
+    Examples:
+        >>> probabilities(np.zeros(1))
+        array([[0.5, 0.5]])
+    """
+    if logits.ndim == 1:
+        return np.column_stack([expit(-logits), expit(logits)])
+    return np.asarray(softmax(logits, axis=1))
