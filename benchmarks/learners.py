@@ -46,10 +46,14 @@ def row(work: str, ours: float, reference: str, theirs: float, wanted: float) ->
 
 def rule_row(work: str, run: Callable[[], sf.Trace]) -> list[str]:
     """What divergences and verdicts add to a run, by the clock around them within the run."""
-    from suffice.learner import classes
+    from suffice.learner import classes, course
     from suffice.models.latent import Extension
 
-    places: list[tuple[Any, str]] = [(Extension, "one_by_one"), (classes, "divergences")]
+    places: list[tuple[Any, str]] = [
+        (Extension, "terms"),
+        (course, "in_units_of_noise"),
+        (classes, "divergences"),
+    ]
 
     spent = [0.0]
 

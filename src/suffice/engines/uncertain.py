@@ -27,8 +27,8 @@ _TIE: Final = 1e-11
 _PROBIT: Final = np.pi / 8.0
 _ROWS: Final = 2048
 # A layer keeps one point in so many for the layer inside it, and has none inside it when it is this small.
-_THINNED: Final = 12
-_SMALLEST: Final = 1500
+_THINNED: Final = 6
+_SMALLEST: Final = 120
 
 
 class WeightPosterior(Protocol):

@@ -232,7 +232,7 @@ class ActiveLearner:
             outcome = self._course.learn(items, given, together=True)
             self._note(items, given)
             self._sizes.append(len(items))
-            self._judge(outcome)
+            self._judge(Outcome.joined([outcome]))
         else:
             self._note(items, given)
             try:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from suffice.acquisition import Indices, label_free_chooser, require_known
+from suffice.divergence import KLPair
 from suffice.engines.cross_entropy import BinaryCrossEntropy, SoftmaxCrossEntropy
 from suffice.engines.scored import ScoredPool
 from suffice.engines.uncertain import UncertainPool
@@ -77,7 +78,7 @@ class ClassCourse:
             # Nothing can be said of these steps before the past is replayed, which is due now.
             self._stale = True
             missing = np.full(1 if together else len(indices), np.nan)
-            return Outcome(missing, missing, missing if self._test is not None else np.zeros(0))
+            return Outcome(KLPair(missing, missing), missing if self._test is not None else np.zeros(0))
         groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
         return Outcome.joined([self._extend(indices[group], np.array(codes[group])) for group in groups])
 
@@ -153,7 +154,7 @@ class ClassCourse:
         self._before = self._state.snapshot()
         pair = divergences(old, self._before)
         error = np.zeros(0) if self._test is None else np.array([self._test.error(self._state)])
-        return Outcome(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new), error)
+        return Outcome(KLPair(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new)), error)
 
     def _new_pool(self) -> UncertainPool | ScoredPool:
         pool: UncertainPool | ScoredPool

@@ -1,11 +1,15 @@
 """The course of a run for one family of models: which item next, what a label did, what the past looks like anew."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
 
 from suffice.acquisition import Indices
+from suffice.divergence import KLPair
+from suffice.divergence.observations import in_units_of_noise
 from suffice.special import Floats
 
 
@@ -14,28 +18,62 @@ class Outcome:
     """What some steps did, one entry a step.
 
     Attributes:
-        kl_new_old: ``KL[new||old]``.
-        kl_old_new: ``KL[old||new]``.
+        pair: Both divergences, ``KL[new||old]`` and ``KL[old||new]``.
         error: Expected error on the test set after each step; empty where there is none.
         estimated: How the divergences were estimated, if they are neither exact nor bounds.
     """
 
-    kl_new_old: Floats
-    kl_old_new: Floats
+    pair: KLPair
     error: Floats
     estimated: str = ""
 
+    @property
+    def kl_new_old(self) -> Floats:
+        """``KL[new||old]``."""
+        return self.pair.new_old
+
+    @property
+    def kl_old_new(self) -> Floats:
+        """``KL[old||new]``."""
+        return self.pair.old_new
+
     @staticmethod
-    def joined(parts: "list[Outcome]") -> "Outcome":
+    def joined(parts: "Sequence[Outcome | Labels]") -> "Outcome":
         """Several outcomes, one after the other."""
+        outcomes: list[Outcome] = []
+        # Labels in a row are turned into divergences together: for a few, the calls would cost more than the numbers.
+        for plain, group in groupby(parts, key=lambda part: isinstance(part, Labels)):
+            members: list[Any] = list(group)
+            outcomes.extend([_divergences(members)] if plain else members)
         empty = np.zeros(0)
         new_old, old_new, error = (
-            np.concatenate([empty, *(getattr(part, name) for part in parts)])
+            np.concatenate([empty, *(getattr(outcome, name) for outcome in outcomes)])
             for name in ("kl_new_old", "kl_old_new", "error")
         )
-        return Outcome(
-            new_old, old_new, error, estimated=next((part.estimated for part in parts if part.estimated), "")
-        )
+        estimated = next((outcome.estimated for outcome in outcomes if outcome.estimated), "")
+        return Outcome(KLPair(new_old, old_new), error, estimated)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What single labels under Gaussian noise did: all that their divergences follow from.
+
+    Attributes:
+        latent: Latent variance before each label, in units of the noise variance.
+        squared: Squared residual of each, in the same units.
+        error: Expected error on the test set after each; empty where there is none.
+    """
+
+    latent: Floats
+    squared: Floats
+    error: Floats
+
+
+def _divergences(parts: "list[Labels]") -> Outcome:
+    latent, squared, error = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("latent", "squared", "error")
+    )
+    return Outcome(in_units_of_noise(latent, squared), error)
 
 
 @dataclass(frozen=True)
@@ -77,7 +115,7 @@ class Course(Protocol):
     def begin(self, indices: Indices, y: Any) -> None:
         """Learn the initial labels."""
 
-    def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> "Outcome | Labels":
         """Learn labels, each a step of its own or all as one step."""
 
     def until_relearning(self) -> int | None:

@@ -10,7 +10,7 @@ from suffice.engines.pool import MemoryPool
 from suffice.engines.rows import FeatureRows, KernelRows
 from suffice.engines.test_set import FollowedError
 from suffice.engines.variance import LargestVariance
-from suffice.learner.course import History, Outcome, Setting
+from suffice.learner.course import History, Labels, Outcome, Setting
 from suffice.models.inputs import targets
 from suffice.models.latent import KernelState, WeightState, block_of
 from suffice.models.regression import GaussianRegressor, RegressionPrior
@@ -63,7 +63,7 @@ class GaussianCourse:
         self._history.add(indices, together=True)
         self._start()
 
-    def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome | Labels:
         """Learn labels under the prior at hand."""
         self._y[indices] = targets(y)
         self._history.add(indices, together=together)
@@ -119,16 +119,14 @@ class GaussianCourse:
         self._chooser.take(np.append(indices, self._skipped).astype(np.intp))
         return Outcome.joined(outcomes)
 
-    def _extend(self, indices: Indices, planned: Any, *, together: bool) -> Outcome:
+    def _extend(self, indices: Indices, planned: Any, *, together: bool) -> Outcome | Labels:
         assert self._prior is not None
         block = block_of(self._state, self._features[indices]) if planned is None else planned
         extension = self._state.extend(block, self._prior.scaling.apply(self._y[indices]))
-        pair = extension.together() if together else extension.one_by_one()
         error = np.zeros(0)
         if self._test is not None:
             error = self._test.follow(extension.white) * self._prior.scaling.scale**2
-            error = error[-1:] if together else error
-        return Outcome(pair.new_old, pair.old_new, error)
+        return Outcome(extension.together(), error[-1:]) if together else Labels(*extension.terms(), error)
 
     def _label_free_chooser(self) -> Chooser | None:
         return label_free_chooser(self._name, self._features, self._setting.rng)

@@ -1,14 +1,14 @@
 """Runs with every label known: what would have happened, and when it would have been enough."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from suffice.arguments import whole
+from suffice.divergence import KLPair
 from suffice.errors import InvalidValueError
-from suffice.learner.course import Course, Outcome, Setting
+from suffice.learner.course import Course, Labels, Outcome, Setting
 from suffice.learner.start import default_acquisition, first_items, new_course, number_type, one_thread, prepare
 from suffice.trace import Relearned, Trace
 
@@ -141,7 +141,7 @@ class _Plan(NamedTuple):
 def _record(course: Course, labels: Any, first: Any, plan: _Plan) -> Trace:
     steps, size = plan.steps, plan.size
     picks: list[Any] = []
-    outcomes: list[Outcome] = []
+    outcomes: list[Outcome | Labels] = []
     relearned: list[Relearned] = []
     done = 0
     while done < steps:
@@ -154,7 +154,7 @@ def _record(course: Course, labels: Any, first: Any, plan: _Plan) -> Trace:
         if course.until_relearning() == 0:
             history = course.relearn()
             relearned.append(Relearned(done - 1, history.kl_new_old, history.kl_old_new))
-            outcome = _ending(outcome, history)
+            outcome = _ending(Outcome.joined([outcome]), history)
         outcomes.append(outcome)
         if plan.progress is not None:
             plan.progress(done, steps)
@@ -175,11 +175,11 @@ def _record(course: Course, labels: Any, first: Any, plan: _Plan) -> Trace:
 
 def _ending(outcome: Outcome, history: Outcome) -> Outcome:
     """The outcome with its last step as the hyper-parameters learned after it see it."""
-    parts: dict[str, Any] = {
-        name: np.append(getattr(outcome, name)[:-1], getattr(history, name)[-1:])
+    new_old, old_new, error = (
+        np.append(getattr(outcome, name)[:-1], getattr(history, name)[-1:])
         for name in ("kl_new_old", "kl_old_new", "error")
-    }
-    return replace(outcome, **parts)
+    )
+    return Outcome(KLPair(new_old, old_new), error, outcome.estimated)
 
 
 def _labels(y: Any, rows: int, name: str, beside: str) -> Any:

@@ -64,10 +64,14 @@ class Extension:
     white: Floats
     noise: float
 
+    def terms(self) -> tuple[Floats, Floats]:
+        """Latent variance and squared residual of each label, taken in order, in units of the noise variance."""
+        residual = self.white * np.diag(self.block.lower)
+        return self.block.latent / self.noise, residual * residual / self.noise
+
     def one_by_one(self) -> KLPair:
         """Both divergences of each label, taken in order."""
-        residual = self.white * np.diag(self.block.lower)
-        return in_units_of_noise(self.block.latent / self.noise, residual * residual / self.noise)
+        return in_units_of_noise(*self.terms())
 
     def together(self) -> KLPair:
         """Both divergences of all labels as one step."""

@@ -122,7 +122,8 @@ class GrowingPosterior(ABC):
         variance = np.empty_like(mean)
         for k, first in enumerate(range(0, len(inverse), width)):
             # Rows above the block are 0 in a lower triangle.
-            spread = features @ inverse[first:, first : first + width].T
+            block = inverse[first:, first : first + width]
+            spread = features @ (block if len(block) == width else np.asarray(np.linalg.qr(block, mode="r"))).T
             variance[:, k] = np.einsum("ij,ij->i", spread, spread)
         return (mean[:, 0], variance[:, 0]) if self._outputs == 1 else (mean, variance)
 
