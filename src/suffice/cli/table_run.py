@@ -196,8 +196,9 @@ def chosen_model(kind: Kind, order: Order, y: Any) -> tuple[ModelName, str, Any]
     if name is ModelName.ridge:
         model, words = models.BayesianRidge(fit_intercept=not basis), f"Bayesian ridge regression{bumps}"
     else:
-        # All classes are known from the start, as they would be to whoever labels.
-        model = models.BayesianLogistic(classes=np.unique(y).tolist())
+        # All classes are known from the start, as they would be to whoever labels. Inputs are standardised, so weights
+        # of order 1 are a fair prior; labels bought where the model is unsure would mislead the evidence.
+        model = models.BayesianLogistic(alpha=1.0, classes=np.unique(y).tolist())
         words = f"Bayesian logistic regression{bumps}"
     return name, words, make_pipeline(models.RadialBasis(basis), model) if basis else model
 

@@ -1,33 +1,20 @@
-"""Conformance suites: what every posterior and every stopping rule must do, for authors to run on theirs.
+"""What every stopping rule must do."""
 
-With pytest::
-
-    @pytest.mark.parametrize("check", suffice.testing.CRITERION_CHECKS, ids=lambda check: check.__name__)
-    def test_my_rule(check):
-        check(lambda: MyRule(threshold=0.1), suffice.testing.example_steps())
-
-or all at once with :func:`check_criterion` and :func:`check_posterior`. A check that fails raises ``AssertionError``
-with a sentence.
-"""
-
-import copy
 import dataclasses
 import json
 import math
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from suffice.criteria import Criterion, Step, Verdict, criterion_from_dict
-from suffice.divergence import Divergence, kl
 from suffice.errors import MissingInputError, SufficeError
 from suffice.forecast import Forecast
+from suffice.testing.requiring import require
 
 MakeRule = Callable[[], Criterion]
 CriterionCheck = Callable[[MakeRule, Sequence[Step]], None]
-PosteriorCheck = Callable[[Any, Any], None]
 
 
 def example_steps(n: int = 60, *, seed: int = 0) -> list[Step]:
@@ -61,25 +48,9 @@ def check_criterion(make: MakeRule, steps: Sequence[Step] | None = None) -> None
         >>> check_criterion(lambda: ErrorStability(0.1, calibration=3))
     """
     run = example_steps() if steps is None else steps
-    _require(len(run) > 1, "give check_criterion a run of at least 2 steps")
+    require(len(run) > 1, "give check_criterion a run of at least 2 steps")
     for check in CRITERION_CHECKS:
         check(make, run)
-
-
-def check_posterior(p: object, q: object) -> None:
-    """Run every check of :data:`POSTERIOR_CHECKS` on two different posteriors of a type.
-
-    Where they have ``sample(n, rng)`` and ``log_density(theta)``, the divergence is compared with a Monte-Carlo one.
-
-    Raises:
-        AssertionError: A check failed.
-
-    Examples:
-        >>> from suffice.posteriors import Gaussian
-        >>> check_posterior(Gaussian([0.0, 1.0], diagonal=[1.0, 2.0]), Gaussian([0.5, 1.0], diagonal=[1.5, 1.0]))
-    """
-    for check in POSTERIOR_CHECKS:
-        check(p, q)
 
 
 def verdicts_are_well_formed(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -87,16 +58,16 @@ def verdicts_are_well_formed(make: MakeRule, steps: Sequence[Step]) -> None:
     rule = make()
     for number, step in enumerate(steps):
         verdict = _observed(rule, step)
-        _require(isinstance(verdict, Verdict), f"step {number}: observe returned {type(verdict).__name__}, no Verdict")
-        _require(isinstance(verdict.stop, bool), f"step {number}: stop is {verdict.stop!r}, neither True nor False")
-        _require(bool(verdict.reason.strip()), f"step {number}: the verdict gives no reason")
-        _require(verdict.ready or not verdict.stop, f"step {number}: the rule says stop while it is not ready")
+        require(isinstance(verdict, Verdict), f"step {number}: observe returned {type(verdict).__name__}, no Verdict")
+        require(isinstance(verdict.stop, bool), f"step {number}: stop is {verdict.stop!r}, neither True nor False")
+        require(bool(verdict.reason.strip()), f"step {number}: the verdict gives no reason")
+        require(verdict.ready or not verdict.stop, f"step {number}: the rule says stop while it is not ready")
         for name in ("value", "threshold"):
             number_or_none = getattr(verdict, name)
             good = number_or_none is None or math.isfinite(number_or_none)
-            _require(good, f"step {number}: {name} is {number_or_none}; where there is no number it must be None")
-        _require(verdict.n_labelled == step.n_labelled, f"step {number}: n_labelled of the verdict is not the step's")
-        _require(bool(str(verdict)), f"step {number}: the verdict prints as nothing")
+            require(good, f"step {number}: {name} is {number_or_none}; where there is no number it must be None")
+        require(verdict.n_labelled == step.n_labelled, f"step {number}: n_labelled of the verdict is not the step's")
+        require(bool(str(verdict)), f"step {number}: the verdict prints as nothing")
 
 
 def same_steps_give_same_verdicts(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -104,7 +75,7 @@ def same_steps_give_same_verdicts(make: MakeRule, steps: Sequence[Step]) -> None
     first, second = make(), make()
     # One step at a time in turn, so that state shared between the two would show.
     pairs = [(first.observe(step), second.observe(step)) for step in steps]
-    _require(all(a == b for a, b in pairs), "two rules made alike answered the same steps differently")
+    require(all(a == b for a, b in pairs), "two rules made alike answered the same steps differently")
 
 
 def no_look_ahead(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -113,7 +84,7 @@ def no_look_ahead(make: MakeRule, steps: Sequence[Step]) -> None:
     for cut in _cuts(len(steps)):
         other_end = [dataclasses.replace(step, n_labelled=step.n_labelled + 7) for step in steps[cut:]]
         again = _answers(make(), [*steps[:cut], *other_end])
-        _require(again[:cut] == whole[:cut], f"step {cut} changed earlier verdicts")
+        require(again[:cut] == whole[:cut], f"step {cut} changed earlier verdicts")
 
 
 def verdicts_stay_as_given(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -124,7 +95,7 @@ def verdicts_stay_as_given(make: MakeRule, steps: Sequence[Step]) -> None:
         given.append((verdict, str(verdict), verdict.forecast))
     for number, (verdict, text, forecast) in enumerate(given):
         again = dataclasses.replace(verdict)
-        _require((str(again), again.forecast) == (text, forecast), f"the verdict at step {number} changed afterwards")
+        require((str(again), again.forecast) == (text, forecast), f"the verdict at step {number} changed afterwards")
 
 
 def state_is_json_and_resumes(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -138,8 +109,8 @@ def state_is_json_and_resumes(make: MakeRule, steps: Sequence[Step]) -> None:
         except (TypeError, ValueError) as error:
             raise AssertionError(f"state_dict after {cut} steps is not JSON: {error}") from error
         revived = criterion_from_dict(json.loads(saved))
-        _require(json.dumps(revived.state_dict()) == saved, f"the state after {cut} steps does not survive JSON")
-        _require(
+        require(json.dumps(revived.state_dict()) == saved, f"the state after {cut} steps does not survive JSON")
+        require(
             _answers(revived, steps[cut:]) == whole[cut:], f"resumed after {cut} steps, the rule goes on differently"
         )
 
@@ -151,8 +122,8 @@ def saving_changes_nothing(make: MakeRule, steps: Sequence[Step]) -> None:
     saved, twin = rule.state_dict(), rule.copy()
     before = json.dumps(saved)
     rest = _replay(rule, steps[len(steps) // 2 :])
-    _require(json.dumps(saved) == before, "a saved state changed when the rule went on")
-    _require(_replay(twin, steps[len(steps) // 2 :]) == rest, "a copy shares state with the rule it was copied from")
+    require(json.dumps(saved) == before, "a saved state changed when the rule went on")
+    require(_replay(twin, steps[len(steps) // 2 :]) == rest, "a copy shares state with the rule it was copied from")
 
 
 def reset_forgets_everything(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -160,8 +131,8 @@ def reset_forgets_everything(make: MakeRule, steps: Sequence[Step]) -> None:
     rule = make()
     first = _replay(rule, steps)
     rule.reset()
-    _require(rule.state_dict() == make().state_dict(), "reset leaves something in the state")
-    _require(_replay(rule, steps) == first, "after reset the rule answers differently")
+    require(rule.state_dict() == make().state_dict(), "reset leaves something in the state")
+    require(_replay(rule, steps) == first, "after reset the rule answers differently")
 
 
 def only_what_is_required_is_read(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -173,14 +144,14 @@ def only_what_is_required_is_read(make: MakeRule, steps: Sequence[Step]) -> None
         alike = _replay(make(), bare) == _replay(make(), steps)
     except AssertionError as error:
         raise AssertionError(f"without {', '.join(optional)}, which it does not require: {error}") from error
-    _require(alike, f"the rule reads one of {', '.join(optional)} without requiring it")
+    require(alike, f"the rule reads one of {', '.join(optional)} without requiring it")
 
 
 def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
     """Without a field that the rule requires, the first step fails and names it."""
     known = {spec.name for spec in dataclasses.fields(steps[0])}
     for name in make().needs():
-        _require(
+        require(
             name in known,
             f"the rule requires {name!r}, which a {type(steps[0]).__name__} does not have; it has {sorted(known)}",
         )
@@ -188,7 +159,7 @@ def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
         try:
             make().observe(bare)
         except MissingInputError as error:
-            _require(name in str(error), f"the error on a missing {name} does not name it: {error}")
+            require(name in str(error), f"the error on a missing {name} does not name it: {error}")
         else:
             raise AssertionError(f"the rule requires {name} and did not fail without it")
 
@@ -207,7 +178,7 @@ def degenerate_inputs_do_not_break(make: MakeRule, steps: Sequence[Step]) -> Non
             except Exception as error:
                 raise AssertionError(f"with every divergence {value} the rule raised {error!r} at step {t}") from error
             good = verdict.value is None or math.isfinite(verdict.value)
-            _require(good, f"with every divergence {value} the value at step {t} is {verdict.value}")
+            require(good, f"with every divergence {value} the value at step {t} is {verdict.value}")
 
 
 def composition_keeps_the_rule(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -220,57 +191,8 @@ def composition_keeps_the_rule(make: MakeRule, steps: Sequence[Step]) -> None:
         ("rule & rule", rule & rule),
         ("rule | rule", rule | rule),
     ):
-        _require([v.stop for v in _replay(composed, steps)] == stops, f"{name} stops elsewhere than the rule alone")
-    _require(rule.state_dict() == make().state_dict(), "a rule changed when rules composed of it were used")
-
-
-def divergence_is_finite_and_nonnegative(p: object, q: object) -> None:
-    """Both directions are finite numbers of at least 0, and above 0 for two different posteriors."""
-    for first, second in ((p, q), (q, p)):
-        value = _kl(first, second)
-        _require(math.isfinite(value) and value >= 0.0, f"kl({first!r}, {second!r}) is {float(value)}")
-        _require(value > 0.0, "kl is 0 for two posteriors that were said to differ")
-
-
-def divergence_to_itself_is_zero(p: object, q: object) -> None:
-    """A posterior does not diverge from itself, nor from a copy of itself."""
-    for posterior in (p, q):
-        for twin in (posterior, copy.deepcopy(posterior)):
-            value = _kl(posterior, twin)
-            _require(value <= 1e-12, f"kl of {posterior!r} with itself is {float(value)}, not 0")
-
-
-def divergence_is_repeatable(p: object, q: object) -> None:
-    """Asking twice, or after pickling, gives the same number: a posterior is a value that asking does not change."""
-    value = _kl(p, q)
-    _require(_kl(p, q) == value, "asked twice, kl gives two numbers")
-    try:
-        p_again, q_again = pickle.loads(pickle.dumps((p, q)))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise AssertionError(f"{type(p).__name__} cannot be pickled: {error}") from error
-    _require(_kl(p_again, q_again) == value, "kl changes when the posteriors are pickled")
-
-
-def divergence_feeds_a_step(p: object, q: object) -> None:
-    """``Step.between(old, new)`` holds both directions, the right way round."""
-    step = Step.between(p, q, n_labelled=2)
-    _require(step.kl_old_new == _kl(p, q), "kl_old_new is not kl(old, new)")
-    _require(step.kl_new_old == _kl(q, p), "kl_new_old is not kl(new, old)")
-
-
-def divergence_is_not_below_monte_carlo(p: Any, q: Any) -> None:
-    """Where there is a density, the divergence is not below its Monte-Carlo estimate, and equals it if said exact."""
-    if not all(hasattr(side, name) for side in (p, q) for name in ("sample", "log_density")):
-        return
-    value = _kl(p, q)
-    theta = p.sample(20_000, np.random.default_rng(0))
-    ratio = np.asarray(p.log_density(theta)) - np.asarray(q.log_density(theta))
-    estimate, error = float(ratio.mean()), float(ratio.std() / np.sqrt(len(ratio)))
-    margin = 6.0 * error + 1e-9
-    if value.kind != "estimate":
-        _require(value >= estimate - margin, f"kl is {float(value)}, below the Monte-Carlo {estimate} +- {error}")
-    if value.kind == "exact":
-        _require(value <= estimate + margin, f"kl is {float(value)}, but Monte Carlo gives {estimate} +- {error}")
+        require([v.stop for v in _replay(composed, steps)] == stops, f"{name} stops elsewhere than the rule alone")
+    require(rule.state_dict() == make().state_dict(), "a rule changed when rules composed of it were used")
 
 
 #: Every check for stopping rules: functions of (a maker of the rule, a run of steps).
@@ -288,20 +210,6 @@ CRITERION_CHECKS: Final[tuple[CriterionCheck, ...]] = (
     composition_keeps_the_rule,
 )
 
-#: Every check for posteriors: functions of two different posteriors.
-POSTERIOR_CHECKS: Final[tuple[PosteriorCheck, ...]] = (
-    divergence_is_finite_and_nonnegative,
-    divergence_to_itself_is_zero,
-    divergence_is_repeatable,
-    divergence_feeds_a_step,
-    divergence_is_not_below_monte_carlo,
-)
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise AssertionError(message)
-
 
 def _changed(step: Step, fields: Mapping[str, Any]) -> Step:
     return dataclasses.replace(step, **fields)
@@ -316,13 +224,6 @@ def _observed(rule: Criterion, step: Step) -> Verdict:
         return rule.observe(step)
     except Exception as error:
         raise AssertionError(f"the rule raised {error!r} at {step.n_labelled} labels") from error
-
-
-def _kl(p: object, q: object) -> Divergence:
-    try:
-        return kl(p, q)
-    except Exception as error:
-        raise AssertionError(f"kl raised {error!r}") from error
 
 
 def _answers(rule: Criterion, steps: Sequence[Step]) -> list[tuple[Verdict, Forecast | None]]:
