@@ -43,7 +43,7 @@ class Table:
     """
 
     X: Floats
-    y: Floats | NDArray[np.str_]
+    y: Any
     kind: Kind
     columns: tuple[str, ...]
     notes: tuple[str, ...]
@@ -156,7 +156,7 @@ def _first_line_notes(file: Columns) -> list[str]:
 
 def _labels(
     label: Column, name: str, task: Kind | None, place: Callable[[int], str]
-) -> tuple[Floats | NDArray[np.str_], Kind, list[str]]:
+) -> tuple[Any, Kind, list[str]]:
     """Return the target as numbers or as names of classes, which of the two, and notes."""
     values = np.arange(len(label.levels)) if isinstance(label, Texts) else np.unique(label)
     if len(values) < 2:

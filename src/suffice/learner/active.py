@@ -42,8 +42,6 @@ class ActiveLearner:
     Attributes:
         verdict: What the rule says now.
         verdicts: What it says of each step so far, with the hyper-parameters of now.
-        labelled: Items in the order in which their labels came.
-        skipped: Items that are not asked for again.
 
     Examples:
         >>> import numpy as np
