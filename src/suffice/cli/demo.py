@@ -2,9 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +11,9 @@ import typer
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
+from suffice.cli.choices import BoundName, TaskName
 from suffice.cli.live import LiveView
+from suffice.cli.problems import problem
 from suffice.criteria import ErrorStability, Verdict
 from suffice.errors import SufficeError
 from suffice.experiments.demo import label_pool
@@ -25,16 +25,6 @@ _DEFAULT_FIGURE = Path("suffice-demo.png")
 _SECONDS_A_LABEL = 0.03
 
 _ERROR_NAME = {"regression": "test error (root mean square)", "classification": "test error (cross entropy)"}
-
-
-class _Kind(StrEnum):
-    regression = "regression"
-    classification = "classification"
-
-
-class _Bound(StrEnum):
-    paper = "paper"
-    tight = "tight"
 
 
 @dataclass(frozen=True)
@@ -53,10 +43,12 @@ class _Run:
 
 
 def demo_command(
-    task: Annotated[_Kind, typer.Option(help="What to predict: a number, or one of two classes.")] = _Kind.regression,
+    task: Annotated[
+        TaskName, typer.Option(help="What to predict: a number, or one of two classes.")
+    ] = TaskName.regression,
     threshold: Annotated[float, typer.Option(help="Error ratio at which to stop, from 0 to 1.")] = 0.1,
-    bound: Annotated[_Bound, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")] = (
-        _Bound.paper
+    bound: Annotated[BoundName, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")] = (
+        BoundName.paper
     ),
     seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.", min=0)] = 0,
     figure: Annotated[
@@ -70,7 +62,7 @@ def demo_command(
     """
     rule = ErrorStability(threshold, bound=bound.value)
     path = figure or _DEFAULT_FIGURE
-    problem = _problem(lambda: require_writable_figure(path), raised=figure is not None)
+    failure = problem(lambda: require_writable_figure(path), raised=figure is not None)
     # Off a terminal nobody wants lines broken at a width that is not there.
     console = Console(quiet=as_json, highlight=False)
     console.soft_wrap = not console.is_terminal
@@ -84,24 +76,13 @@ def demo_command(
         console.print("\nInterrupted. Nothing was written; run [bold]suffice demo[/] to start again.")
         raise typer.Exit(1) from None
     _summarise(console, run)
-    problem = problem or _problem(lambda: draw_run(_curves(run, threshold), path), raised=False)
-    console.print(f"No figure: {problem}" if problem else f"Figure: {path}", markup=False)
+    failure = failure or problem(lambda: draw_run(_curves(run, threshold), path), raised=False)
+    console.print(f"No figure: {failure}" if failure else f"Figure: {path}", markup=False)
     if as_json:
-        typer.echo(json.dumps(_result(run, threshold, None if problem else path)))
+        typer.echo(json.dumps(_result(run, threshold, None if failure else path)))
     # Asked for by name, a figure that could not be written is a failure; but only now, with the result shown.
-    if problem and figure is not None:
-        raise SufficeError(problem)
-
-
-def _problem(action: Callable[[], None], *, raised: bool) -> str:
-    """Why an action failed, in words; or nothing. With ``raised`` the error goes on."""
-    try:
-        action()
-    except SufficeError as error:
-        if raised:
-            raise
-        return str(error)
-    return ""
+    if failure and figure is not None:
+        raise SufficeError(failure)
 
 
 def _label(task: Task, rule: ErrorStability, rng: np.random.Generator, view: LiveView) -> _Run:

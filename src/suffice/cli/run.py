@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
+from suffice.cli.choices import BoundName
 from suffice.cli.table_run import (
     AsJson,
     Basis,
     Batch,
     Bound,
-    BoundName,
     Data,
     Ignore,
     Initial,
@@ -32,7 +32,7 @@ def run_command(
     task: Task = None,
     model: Model = None,
     basis: Basis = None,
-    threshold: Threshold = 0.05,
+    threshold: Threshold = None,
     bound: Bound = BoundName.paper,
     acquisition: Annotated[
         str | None, typer.Option(help="Which row next: variance, entropy, margin, bald, random, k-centre, order, ...")

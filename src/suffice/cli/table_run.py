@@ -5,9 +5,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 import typer
@@ -17,6 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from threadpoolctl import threadpool_limits
 
 from suffice.arguments import real, whole
+from suffice.cli.choices import BoundName, ModelName, TaskName
+from suffice.cli.problems import problem
 from suffice.cli.table_summary import Finding, as_json, curves, introduce, summarise
 from suffice.criteria import ErrorStability
 from suffice.data import read_table
@@ -24,29 +25,6 @@ from suffice.data.table import Kind
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.report.run_figure import draw_run, require_writable_figure
 from suffice.trace import Trace
-
-
-class TaskName(StrEnum):
-    """What is predicted."""
-
-    regression = "regression"
-    classification = "classification"
-
-
-class ModelName(StrEnum):
-    """Which model learns."""
-
-    gp = "gp"
-    ridge = "ridge"
-    logistic = "logistic"
-
-
-class BoundName(StrEnum):
-    """Which bound on the change of error the rule takes."""
-
-    paper = "paper"
-    tight = "tight"
-
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file whose first line names the columns.")]
 Target = Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False)]
@@ -60,7 +38,14 @@ Model = Annotated[
 Basis = Annotated[
     int | None, typer.Option(help="Bumps that each feature becomes before the model, 0 for none; 10 for ridge, else 0.")
 ]
-Threshold = Annotated[float, typer.Option(help="Error ratio at which to stop, from 0 to 1.")]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        help="Error ratio at which to stop, from 0 to 1.", show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic"
+    ),
+]
+#: Within what the paper takes for each model.
+_THRESHOLDS: Final = {ModelName.gp: 0.05, ModelName.ridge: 0.02, ModelName.logistic: 0.1}
 Bound = Annotated[BoundName, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")]
 Initial = Annotated[int, typer.Option(help="Labels before the first step.")]
 Batch = Annotated[int, typer.Option(help="Labels that come at each step.")]
@@ -89,7 +74,7 @@ class Order:
     task: TaskName | None
     model: ModelName | None
     basis: int | None
-    threshold: float
+    threshold: float | None
     bound: BoundName
     initial: int
     batch: int
@@ -139,10 +124,11 @@ def conduct(order: Order, label: Callable[[Job], Trace]) -> None:
 
 
 def _conduct(order: Order, label: Callable[[Job], Trace]) -> None:
-    rule = ErrorStability(order.threshold, bound=order.bound.value)
+    if order.threshold is not None:
+        ErrorStability(order.threshold)  # refuses a bad one before anything is read
     _require_counts(order)
     path = order.figure or Path(f"suffice-{order.command}.png")
-    problem = _problem(lambda: require_writable_figure(path), raised=order.figure is not None)
+    failure = problem(lambda: require_writable_figure(path), raised=order.figure is not None)
     if order.save is not None:
         _require_writable_run(order.save)
     # Off a terminal nobody wants lines broken at a width that is not there.
@@ -150,20 +136,20 @@ def _conduct(order: Order, label: Callable[[Job], Trace]) -> None:
     console.soft_wrap = not console.is_terminal
     # A second thread gets in the way of the first where fits are small.
     with threadpool_limits(limits=1):
-        finding = _find(order, rule, label, console)
+        finding = _find(order, label, console)
     summarise(console, finding)
-    problem = problem or _problem(lambda: _write(path, lambda at: draw_run(curves(finding), at)), raised=False)
-    console.print(f"No figure: {problem}" if problem else f"Figure: {path}", markup=False)
+    failure = failure or problem(lambda: _write(path, lambda at: draw_run(curves(finding), at)), raised=False)
+    console.print(f"No figure: {failure}" if failure else f"Figure: {path}", markup=False)
     unsaved = (
-        "" if order.save is None else _problem(lambda: _write(Path(order.save or ""), finding.trace.save), raised=False)
+        "" if order.save is None else problem(lambda: _write(Path(order.save or ""), finding.trace.save), raised=False)
     )
     saved = None if order.save is None or unsaved else order.save
     if saved:
         console.print(f"Run saved: {saved}", markup=False)
     if order.as_json:
-        typer.echo(json.dumps(as_json(finding, None if problem else path, saved)))
+        typer.echo(json.dumps(as_json(finding, None if failure else path, saved)))
     # Asked for by name, a file that could not be written is a failure; but only now, with the result shown.
-    if failures := [failure for failure in (problem if order.figure else "", unsaved) if failure]:
+    if failures := [each for each in (failure if order.figure else "", unsaved) if each]:
         raise SufficeError("; ".join(failures))
 
 
@@ -203,12 +189,14 @@ def chosen_model(kind: Kind, order: Order, y: Any) -> tuple[ModelName, str, Any]
     return name, words, make_pipeline(models.RadialBasis(basis), model) if basis else model
 
 
-def _find(order: Order, rule: ErrorStability, label: Callable[[Job], Trace], console: Console) -> Finding:
+def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Finding:
     task: Kind | None = None if order.task is None else order.task.value
     with _bar(console, "reading", BarColumn()):
         table = read_table(order.data, order.target, task=task, ignore=order.ignore)
     pool, test = _split(order, len(table.y))
     name, words, model = chosen_model(table.kind, order, table.y)
+    threshold = _THRESHOLDS[name] if order.threshold is None else order.threshold
+    rule = ErrorStability(threshold, bound=order.bound.value)
     introduce(console, order.data, order.target, table, f"{words}; {_about_rows(order, len(pool), len(test))}")
     held_back = (table.X[test], table.y[test]) if len(test) else (None, None)
     labels = min(order.most or len(pool), len(pool))
@@ -272,17 +260,6 @@ def _bar(console: Console, what: str, *columns: ProgressColumn) -> Iterator[Call
     with Progress(TextColumn("{task.description}"), *columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _problem(action: Callable[[], None], *, raised: bool) -> str:
-    """Why an action failed, in words; or nothing. With ``raised`` the error goes on."""
-    try:
-        action()
-    except SufficeError as error:
-        if raised:
-            raise
-        return str(error)
-    return ""
 
 
 def _require_writable_run(path: Path) -> None:

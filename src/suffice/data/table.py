@@ -154,9 +154,7 @@ def _first_line_notes(file: Columns) -> list[str]:
     return [f"the first line may be data: {_short(same[0])} {why}"] if same else []
 
 
-def _labels(
-    label: Column, name: str, task: Kind | None, place: Callable[[int], str]
-) -> tuple[Any, Kind, list[str]]:
+def _labels(label: Column, name: str, task: Kind | None, place: Callable[[int], str]) -> tuple[Any, Kind, list[str]]:
     """Return the target as numbers or as names of classes, which of the two, and notes."""
     values = np.arange(len(label.levels)) if isinstance(label, Texts) else np.unique(label)
     if len(values) < 2:

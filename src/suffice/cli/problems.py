@@ -1,0 +1,16 @@
+"""What went wrong on the side, to be told at the end: a result should not be lost for a figure."""
+
+from collections.abc import Callable
+
+from suffice.errors import SufficeError
+
+
+def problem(action: Callable[[], None], *, raised: bool) -> str:
+    """Why an action failed, in words; or nothing. With ``raised`` the error goes on."""
+    try:
+        action()
+    except SufficeError as error:
+        if raised:
+            raise
+        return str(error)
+    return ""
