@@ -26,9 +26,9 @@ from suffice.special import Floats
 _TIE: Final = 1e-11
 _PROBIT: Final = np.pi / 8.0
 _ROWS: Final = 2048
-# A layer keeps one point in so many for the layer inside it, and has none inside it when it is this small.
-_THINNED: Final = 6
-_SMALLEST: Final = 120
+# A layer of many points is thinned gently, for a look at all of it costs much; the last layer has so many.
+_MANY: Final = 10_000
+_SMALLEST: Final = 128
 
 
 class WeightPosterior(Protocol):
@@ -64,11 +64,17 @@ class _Layer:
     def __init__(self, features: Floats, indices: Indices, *, averaged: bool) -> None:
         self.features, self.indices, self._averaged = features, indices, averaged
         self._columns = np.ascontiguousarray(features.T)
-        self._width = len(indices) // _THINNED if len(indices) > _SMALLEST else 0
+        self._width = self._inner_width()
         self._drift = 0.5
         self._anchor: _Anchor | None = None
         self._inner: _Layer | None = None
         self.looks = 0
+
+    def _inner_width(self) -> int:
+        size = len(self.indices)
+        if size >= _MANY:
+            return size // 6
+        return max(_SMALLEST, size // 10) if size > 2 * _SMALLEST else 0
 
     def nearest(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
         """The ``n`` points of smallest ``u`` in this layer, smallest first, and their ``u``."""
@@ -86,15 +92,23 @@ class _Layer:
         if anchor is None:
             return None
         moved = (posterior.weights - anchor.weights) @ anchor.factor
-        shrunk = 1.0
-        if self._averaged:
-            change = anchor.inverse @ (posterior.information - anchor.information) @ anchor.inverse.T
-            # The eigenvalues of I + change are at least 1 less its norm: this is 1/c.
-            shrunk -= float(np.sqrt(np.vdot(change, change)))
-        if shrunk <= 0.2 or float(moved @ moved) > shrunk * anchor.drift**2:
+        least = max(0.2, float(moved @ moved) / anchor.drift**2)
+        shrunk = self._shrunk(anchor, posterior, least)
+        if shrunk < least:
             self._drift = min(1.3 * self._drift, 4.0)
             return None
         return float(anchor.rest * np.sqrt(shrunk))
+
+    def _shrunk(self, anchor: _Anchor, posterior: WeightPosterior, least: float) -> float:
+        """``1/c``: by a bound where that is at least ``least``, else by the smallest eigenvalue if that is worth it."""
+        if not self._averaged:
+            return 1.0
+        change = anchor.inverse @ (posterior.information - anchor.information) @ anchor.inverse.T
+        # The eigenvalues of I + change are at least 1 less its norm.
+        bound = 1.0 - float(np.sqrt(np.vdot(change, change)))
+        if bound >= least or least >= 1.0 or len(self.indices) < _MANY:
+            return bound
+        return 1.0 + float(np.linalg.eigvalsh(change)[0])
 
     def _look(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
         """Score all points of the layer, and choose the inner layer for the picks to come."""
