@@ -16,7 +16,6 @@ from suffice.cli.live import LiveView
 from suffice.cli.problems import problem
 from suffice.criteria import ErrorStability, Verdict
 from suffice.errors import SufficeError
-from suffice.experiments.demo import label_pool
 from suffice.experiments.tasks import Task, demo_task
 from suffice.report.run_figure import RunCurves, draw_run, require_writable_figure
 
@@ -87,6 +86,8 @@ def demo_command(
 
 def _label(task: Task, rule: ErrorStability, rng: np.random.Generator, view: LiveView) -> _Run:
     """Label to the end of the pool, showing it until the rule stops."""
+    from suffice.experiments.demo import label_pool  # brings scikit-learn, which `suffice --help` need not wait for
+
     n_labelled: list[int] = []
     errors: list[float] = []
     verdicts: list[Verdict] = []
