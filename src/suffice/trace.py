@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +126,7 @@ class Trace:
         text = {"format": _FORMAT, "estimated": self.estimated, "about": dict(self.about)}
         try:
             with Path(path).open("wb") as file:
-                np.savez_compressed(file, text=np.array(json.dumps(text)), **arrays)
+                np.savez_compressed(file, text=np.array(json.dumps(text, default=str)), **arrays)
         except OSError as error:
             raise SufficeError(f"{path} cannot be written: {error.strerror or error}") from None
 
@@ -145,7 +146,7 @@ class Trace:
                 pairs = [file[name] for name in file.files if name.startswith("relearned_")]
         except FileNotFoundError:
             raise InvalidValueError(f"{path}: no such file") from None
-        except (KeyError, ValueError, TypeError, OSError) as error:
+        except (KeyError, ValueError, TypeError, OSError, EOFError, BadZipFile) as error:
             raise InvalidValueError(f"{path} is not a run that suffice saved ({error})") from None
         relearned = tuple(Relearned(pair.shape[1] - 1, pair[0], pair[1]) for pair in pairs)
         return cls(**arrays, relearned=relearned, estimated=text["estimated"], about=text["about"])

@@ -20,7 +20,10 @@ class Chooser(Protocol):
         """Picks to be labelled together; fewer than ``size`` only where the pool ends."""
 
     def take(self, indices: Indices) -> None:
-        """Leave items out from now on: they are labelled, or were skipped."""
+        """Leave items out from now on: they are labelled."""
+
+    def skip(self, indices: Indices) -> None:
+        """Leave items out from now on: they will have no label."""
 
 
 class RandomOrder:
@@ -57,6 +60,10 @@ class RandomOrder:
         return np.asarray(ahead)
 
     def take(self, indices: Indices) -> None:
+        """Leave items out."""
+        self._free[indices] = False
+
+    def skip(self, indices: Indices) -> None:
         """Leave items out."""
         self._free[indices] = False
 
@@ -113,6 +120,10 @@ class KCentre:
         self._free[indices] = False
         for index in indices:
             np.minimum(self._distance, self._distances(int(index)), out=self._distance)
+
+    def skip(self, indices: Indices) -> None:
+        """Leave items out; they cover nothing."""
+        self._free[indices] = False
 
     def _distances(self, index: int) -> Floats:
         squared = self._squares + self._squares[index] - 2.0 * (self._points @ self._points[index])

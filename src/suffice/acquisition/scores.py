@@ -12,7 +12,7 @@ from suffice.special import Floats
 #: Names of acquisitions, by the kind of model that they serve.
 NAMES: Final = {
     "regression": ("variance", "entropy", "random", "k-centre", "order"),
-    "classification": ("entropy", "map-entropy", "margin", "bald", "variance", "random", "k-centre", "order"),
+    "classification": ("entropy", "map-entropy", "margin", "bald", "random", "k-centre", "order"),
 }
 
 

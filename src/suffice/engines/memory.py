@@ -40,8 +40,11 @@ def require_memory(needed: int, what: str, *, halved: bool = False) -> None:
     free = free_memory()
     if free is None or needed <= free:
         return
-    remedy = f"dtype='float32' needs {needed / 2e9:,.1f} GB; fewer steps" if halved else "fewer steps"
+    remedy = "dtype='float32', which takes about half, fewer steps" if halved else "fewer steps"
     raise NotEnoughMemoryError(
-        f"{what} needs {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free: {remedy} or a smaller pool "
-        "would help"
+        f"{what} needs {_figure(needed)} of memory, and {_figure(free)} are free: {remedy} or a smaller pool would help"
     )
+
+
+def _figure(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"

@@ -21,7 +21,7 @@ class Covariances(Protocol):
         """Latent posterior covariance of some points."""
 
 
-def plan(state: Covariances, candidates: Candidates, most: int, tie: float) -> tuple[Indices, Block]:
+def plan(state: Covariances, candidates: Candidates, most: int) -> tuple[Indices, Block]:
     r"""Pick the largest variance again and again among the candidates, as long as no other point can be larger.
 
     The variance of a Gaussian model does not depend on the labels, and never grows. So inside the candidates' own
@@ -33,7 +33,6 @@ def plan(state: Covariances, candidates: Candidates, most: int, tie: float) -> t
         state: The posterior.
         candidates: The points of largest variance.
         most: Picks at most.
-        tie: Variances closer than this are equal.
 
     Returns:
         The picks (at least one, if there is a candidate), in order, and these points as a block.
@@ -43,7 +42,7 @@ def plan(state: Covariances, candidates: Candidates, most: int, tie: float) -> t
     features = candidates.features
     whitened = state.whiten(features) if candidates.whitened is None else candidates.whitened
     covariance = state.covariance(features, whitened)
-    indices, noise = candidates.indices, state.noise
+    indices, noise, tie = candidates.indices, state.noise, candidates.tie
     size = len(indices)
     most = min(most, size)
     variance = np.diag(covariance).copy()
@@ -53,7 +52,7 @@ def plan(state: Covariances, candidates: Candidates, most: int, tie: float) -> t
     while len(chosen) < most:
         best = float(variance.max())
         j = int(np.argmax(variance >= best - tie))
-        if chosen and not _stands(best, int(indices[j]), candidates, tie):
+        if chosen and not _stands(best, int(indices[j]), candidates):
             break
         k = len(chosen)
         s = max(float(variance[j]), 0.0)
@@ -68,7 +67,7 @@ def plan(state: Covariances, candidates: Candidates, most: int, tie: float) -> t
     return indices[chosen], Block(features[chosen], whitened[:, chosen], lower, np.array(latent))
 
 
-def _stands(best: float, index: int, candidates: Candidates, tie: float) -> bool:
-    if best > candidates.rest + tie:
+def _stands(best: float, index: int, candidates: Candidates) -> bool:
+    if best > candidates.rest + candidates.tie:
         return True
-    return best >= candidates.rest - tie and index < candidates.rest_index
+    return best >= candidates.rest - candidates.tie and index < candidates.rest_index

@@ -1,5 +1,6 @@
 """Where a pool lives, seen from the loop: the best candidates out, picks in, one exchange per block of picks."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -11,7 +12,7 @@ from suffice.special import Floats
 
 Indices = NDArray[np.intp]
 
-#: Variances closer than this, relative to the largest prior variance, are equal up to rounding: a tie.
+# Variances closer than this, relative to what they were subtracted from, are equal up to rounding: a tie.
 TIE: Final = 2e-15
 # How far variances kept in single precision can be off, likewise.
 _SINGLE: Final = 1e-6
@@ -28,6 +29,7 @@ class Candidates:
         rest: Largest score among the others; minus infinity if there are none. A variance never grows, so it stays an
             upper bound while labels come.
         rest_index: Lowest index among the others of that score.
+        tie: Variances closer than this are equal up to rounding.
     """
 
     indices: Indices
@@ -35,12 +37,11 @@ class Candidates:
     whitened: Floats | None
     rest: float
     rest_index: int
+    tie: float
 
 
 class VariancePool(Protocol):
     """A pool scored by latent variance. Memory, a file, a graphics card or workers may hold it."""
-
-    tie: float
 
     def top(self, n: int) -> Candidates:
         """The ``n`` points of largest variance, ties to the lowest index."""
@@ -53,6 +54,9 @@ class VariancePool(Protocol):
 
     def take(self, indices: Indices) -> None:
         """Leave points out from now on: they are labelled, or were skipped."""
+
+    def jump(self) -> None:
+        """Be up to date with the posterior at once, where the model allows it."""
 
     def tidy(self) -> None:
         """A good moment to drop what is taken."""
@@ -75,26 +79,53 @@ class MemoryPool:
     def __init__(self, rows: KernelRows | FeatureRows, dtype: "np.typing.DTypeLike" = np.float64) -> None:
         self._rows, self._points = rows, rows.points
         self._variance = rows.prior_variance()
+        self._prior = self._variance.copy()
         # Where each row stands in the pool, and the other way round; rows that are taken are dropped now and then.
         self._index = np.arange(len(self._variance))
         self._place = self._index.copy()
         self._free = np.ones(len(self._variance), dtype=bool)
-        largest_prior = float(self._variance.max(initial=0.0))
-        self.tie = TIE * largest_prior
-        self._slack = _SINGLE * largest_prior if np.dtype(dtype) == np.float32 else 0.0
+        self._warned = False
+        self._single = np.dtype(dtype) == np.float32
 
     def top(self, n: int) -> Candidates:
         """The ``n`` points of largest variance, ties to the lowest index."""
         score = np.where(self._free, self._variance, -np.inf)
-        rows, rest, first = largest(score, n, self.tie)
+        tie, slack = self._rounding(score)
+        rows, rest, first = largest(score, n, tie)
         indices = self._index[rows]
         rest_index = int(self._index[first]) if first < len(self._index) else len(self._place)
-        return Candidates(indices, self._points[indices], self._rows.whitened(rows), rest + self._slack, rest_index)
+        return Candidates(indices, self._points[indices], self._rows.whitened(rows), rest + slack, rest_index, tie)
 
     def follow(self) -> None:
         """Catch up with the posterior: the pool is read once."""
         for tile, rows in self._rows.follow():
             self._variance[tile] -= np.einsum("ij,ij->j", rows, rows)
+        # Where little is left of what was subtracted from, a linear model computes it anew.
+        if isinstance(self._rows, FeatureRows):
+            left = self._variance < self._rows.resolution * self._prior
+            if (left & self._free).any():
+                self._variance = self._rows.variance()
+
+    def jump(self) -> None:
+        """Be up to date with the posterior of a linear model, by its factor alone."""
+        if isinstance(self._rows, FeatureRows):
+            self._rows.jump()
+            self._variance = self._rows.variance()
+
+    def _rounding(self, score: Floats) -> tuple[float, float]:
+        """How close two variances count as equal, and how far one can be off."""
+        best = float(score.max(initial=0.0))
+        if isinstance(self._rows, FeatureRows):
+            return TIE * best, _SINGLE * best if self._single else 0.0
+        prior = float(self._prior.max(initial=0.0))
+        if self._single and 0.0 < best < 100.0 * _SINGLE * prior and not self._warned:
+            self._warned = True
+            warnings.warn(
+                "the largest variance of the pool is below 1e-4 of the prior, near the resolution of dtype float32: "
+                "picks may differ from those of float64",
+                stacklevel=2,
+            )
+        return TIE * prior, _SINGLE * prior if self._single else 0.0
 
     def features(self, indices: Indices) -> Floats:
         """Features of some points."""
@@ -111,7 +142,8 @@ class MemoryPool:
             return
         keep = self._free
         self._rows.keep(keep)
-        self._variance, self._index, self._free = self._variance[keep], self._index[keep], keep[keep]
+        self._variance, self._prior = self._variance[keep], self._prior[keep]
+        self._index, self._free = self._index[keep], keep[keep]
         self._place[:] = -1
         self._place[self._index] = np.arange(len(self._index))
 

@@ -3,15 +3,18 @@
 from typing import Any, Final
 
 import numpy as np
-from scipy.special import entr, expit, softmax
+from scipy.special import entr, expit, ndtr, softmax
 
 from suffice.engines.cross_entropy import hermite, weight_draws
 from suffice.engines.pool import Indices
+from suffice.errors import InvalidValueError
 from suffice.models.predictive import moderated_logits, probabilities
 from suffice.special import Floats
 
 _ROWS: Final = 4096
 _NODES: Final = 20
+_LAGUERRE: Final = 40
+_WIDE: Final = 2.0
 _DRAWS: Final = 32
 
 
@@ -38,7 +41,8 @@ class ScoredPool:
             ]
         )
         # Scores equal up to rounding are ties.
-        order = np.argsort(-np.round(score, 11), kind="stable")
+        best = float(score.max(initial=0.0)) or 1.0
+        order = np.argsort(-np.round(score / best, 11), kind="stable")
         return rows[order[:n]]
 
     def take(self, indices: Indices) -> None:
@@ -54,6 +58,8 @@ def class_scores(posterior: Any, features: Floats, name: str) -> Floats:
         features: ``m x J``.
         name: Acquisition.
     """
+    if name not in ("bald", "entropy", "map-entropy", "margin"):
+        raise InvalidValueError(f"{name!r} is not a score of classes")
     if name == "bald":
         two = posterior.weights.ndim == 1
         return _binary_bald(*posterior.latent(features)) if two else _draws_bald(posterior, features)
@@ -66,11 +72,31 @@ def class_scores(posterior: Any, features: Floats, name: str) -> Floats:
 
 
 def _binary_bald(mean: Floats, variance: Floats) -> Floats:
-    """Entropy of the averaged label less the average of its entropy, by Gauss-Hermite."""
+    """Entropy of the averaged label less the average of its entropy.
+
+    By Gauss-Hermite; where the logit is wide, by Gauss-Laguerre: the entropy is a bump around even odds, and so is
+    what the label's probability lacks to a step.
+    """
     nodes, weights = hermite(_NODES)
     p = expit(mean + np.sqrt(variance) * nodes[:, None])
-    average = weights @ p
-    return np.asarray(_coin_entropy(average) - weights @ _coin_entropy(p))
+    average, inner = weights @ p, weights @ _coin_entropy(p)
+    wide = np.flatnonzero(variance > _WIDE)
+    if len(wide):
+        average[wide], inner[wide] = _wide_averages(mean[wide], np.sqrt(variance[wide]))
+    return np.asarray(_coin_entropy(average) - inner)
+
+
+def _wide_averages(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
+    """Average probability, and average entropy, of a label whose logit has a deviation well above 1."""
+    nodes, weights = np.polynomial.laguerre.laggauss(_LAGUERRE)
+    above, below = (
+        np.exp(-0.5 * ((sign * nodes[:, None] - mean) / deviation) ** 2) / (deviation * np.sqrt(2.0 * np.pi))
+        for sign in (1.0, -1.0)
+    )
+    # Weights e^x: the rule is for integrals against e^-x.
+    bump = weights * np.exp(nodes) * _coin_entropy(expit(-nodes))
+    tail = weights * np.exp(nodes) * expit(-nodes)
+    return ndtr(mean / deviation) + tail @ (below - above), bump @ (above + below)
 
 
 def _coin_entropy(p: Floats) -> Floats:

@@ -18,9 +18,18 @@ class FollowedError:
 
     def __init__(self, rows: KernelRows | FeatureRows, y: Floats) -> None:
         self._rows = rows
+        self._y = y
         self._residual = np.array(y, dtype=np.float64)
-        self._variance = float(rows.prior_variance().sum())
+        self._variance = self._prior = float(rows.prior_variance().sum())
         self._squared = float(self._residual @ self._residual)
+
+    def jump(self) -> None:
+        """Be up to date with the posterior of a linear model, by its factor and its weights alone."""
+        if isinstance(self._rows, FeatureRows):
+            self._rows.jump()
+            self._residual = self._y - self._rows.mean()
+            self._squared = float(self._residual @ self._residual)
+            self._variance = float(self._rows.variance().sum())
 
     def follow(self, white: Floats) -> Floats:
         """Catch up with the posterior.
@@ -42,7 +51,18 @@ class FollowedError:
         before = pulls - np.tril(products, -1) @ white
         norms = np.diag(products)
         squared = self._squared + np.cumsum(white * (white * norms - 2.0 * before))
-        variance = self._variance - np.cumsum(norms)
+        self._variance = self._left(float(norms.sum()))
+        # From the end backwards nothing is subtracted: before a label, the variances are larger by its row.
+        variance = self._variance + np.cumsum(norms[::-1])[::-1] - norms
+        if isinstance(self._rows, FeatureRows):
+            # The weights know better than a long sum.
+            self._residual = self._y - self._rows.mean()
         self._squared = float(self._residual @ self._residual)
-        self._variance = float(variance[-1])
-        return np.asarray((squared + np.maximum(variance, 0.0)) / len(self._residual))
+        return np.asarray((squared + variance) / len(self._residual))
+
+    def _left(self, fall: float) -> float:
+        """Sum of the variances after they fell; computed anew where little is left of what was subtracted from."""
+        left = max(self._variance - fall, 0.0)
+        if isinstance(self._rows, FeatureRows) and left < self._rows.resolution * self._prior:
+            return float(self._rows.variance().sum())
+        return left

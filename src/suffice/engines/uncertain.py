@@ -61,9 +61,8 @@ class _Anchor(NamedTuple):
 class _Layer:
     """Some points of the pool, and within them the layer of those that can win for now."""
 
-    def __init__(self, features: Floats, indices: Indices, *, averaged: bool) -> None:
-        self.features, self.indices, self._averaged = features, indices, averaged
-        self._columns = np.ascontiguousarray(features.T)
+    def __init__(self, columns: Floats, indices: Indices, *, averaged: bool) -> None:
+        self._columns, self.indices, self._averaged = np.ascontiguousarray(columns), indices, averaged
         self._width = self._inner_width()
         self._drift = 0.5
         self._anchor: _Anchor | None = None
@@ -127,7 +126,7 @@ class _Layer:
                 rank = u - self._drift * q
                 parted = np.argpartition(rank, width)
             inner = np.sort(parted[:width])
-            self._inner = _Layer(self.features[inner], self.indices[inner], averaged=self._averaged)
+            self._inner = _Layer(self._columns[:, inner], self.indices[inner], averaged=self._averaged)
             self._anchor = _Anchor(
                 posterior.weights.copy(),
                 posterior.factor.copy(),
@@ -161,7 +160,7 @@ class UncertainPool:
     """
 
     def __init__(self, features: Floats, *, averaged: bool) -> None:
-        self._whole = _Layer(features, np.arange(len(features)), averaged=averaged)
+        self._whole = _Layer(features.T, np.arange(len(features)), averaged=averaged)
         self._free = np.ones(len(features), dtype=bool)
 
     @property

@@ -23,12 +23,16 @@ class LargestVariance:
         self._queue: Indices = np.zeros(0, dtype=np.intp)
         self._block: Block | None = None
 
+    def jump(self) -> None:
+        """Be up to date with the posterior of a linear model, without the labels in between."""
+        self._pool.jump()
+
     def propose(self, most: int) -> Indices:
         """The next picks: what is left of the plan, or a new one."""
         if not len(self._queue):
             self._pool.follow()
             self._pool.tidy()
-            self._queue, self._block = plan(self._state, self._pool.top(self._width), self._width, self._pool.tie)
+            self._queue, self._block = plan(self._state, self._pool.top(self._width), self._width)
         return self._queue[:most]
 
     def batch(self, size: int) -> Indices:
@@ -43,7 +47,7 @@ class LargestVariance:
             candidates = self._pool.top(self._width)
             if not len(candidates.indices):
                 break
-            more, block = plan(self._state, candidates, size - len(picks), self._pool.tie)
+            more, block = plan(self._state, candidates, size - len(picks))
             self._state.extend(block, np.zeros(len(more)))
             self._pool.take(more)
             self._pool.follow()
@@ -64,6 +68,11 @@ class LargestVariance:
         if block is None or not np.array_equal(self._queue[:k], indices):
             return None
         return Block(block.features[:k], block.whitened[:, :k], block.lower[:k, :k], block.latent[:k])
+
+    def skip(self, indices: Indices) -> None:
+        """Leave points out that have no label: the plan, which counted on it, is made anew."""
+        self._pool.take(indices)
+        self._queue, self._block = self._queue[:0], None
 
     def take(self, indices: Indices) -> None:
         """Leave points out. The plan stands as long as its points are taken in order."""

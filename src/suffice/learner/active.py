@@ -7,17 +7,19 @@ import numpy as np
 from suffice.acquisition import Indices
 from suffice.arguments import whole
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
-from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.course import Outcome, Setting
 from suffice.learner.start import (
     checked_indices,
     default_acquisition,
     first_items,
+    generator,
     new_course,
     number_type,
     one_thread,
     prepare,
 )
+from suffice.models.inputs import as_labels
 from suffice.special import Floats
 from suffice.trace import Relearned, Trace
 
@@ -69,9 +71,15 @@ class ActiveLearner:
     ) -> None:
         if criterion is not None and not isinstance(criterion, Criterion):
             raise InvalidTypeError(f"criterion must be a stopping rule, not {type(criterion).__name__}")
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         self._rule = ErrorStability() if criterion is None else criterion.copy()
         self._rule.reset()
+        missing = sorted(self._rule.needs() - {"kl_new_old", "kl_old_new"})
+        if missing:
+            raise MissingInputError(
+                f"criterion requires {', '.join(missing)}, which this loop does not have; it gives n_labelled, "
+                "kl_new_old and kl_old_new"
+            )
         self._prepared = prepare(model, X_pool)
         self._X = self._prepared.inputs(X_pool, "X_pool")
         self._first = first_items(initial, len(self._X), rng)
@@ -158,7 +166,7 @@ class ActiveLearner:
             InvalidValueError: A label that cannot be used, or an item that has one: nothing is changed.
         """
         items = checked_indices(indices, len(self._X), "indices")
-        given = np.atleast_1d(np.asarray(labels))
+        given = np.atleast_1d(np.asarray(as_labels(labels)))
         if given.shape != items.shape:
             raise InvalidValueError(
                 f"{len(items)} items came with labels of shape {given.shape}; one label for each is needed"
@@ -198,9 +206,13 @@ class ActiveLearner:
         Raises:
             InvalidValueError: The item has no label, or the new one cannot be used: nothing is changed.
         """
-        item = int(checked_indices(index, len(self._X), "index")[0])
+        items, given = checked_indices(index, len(self._X), "index"), np.atleast_1d(np.asarray(as_labels(label)))
+        if len(items) != 1 or given.shape != (1,):
+            raise InvalidValueError("correct takes one item and its label at a time")
+        item, label = int(items[0]), given[0]
         if item not in self._labels:
             raise InvalidValueError(f"item {item} has no label to correct; tell({item}, label) gives it one")
+        self._course.check(given)
         if self._begun:
             with one_thread():
                 self._replaced(self._course.correct(item, label))
@@ -210,7 +222,8 @@ class ActiveLearner:
     def trace(self) -> Trace:
         """The run so far; where steps differ in size, ``indices`` holds all items in order."""
         items = np.array(list(self._labels), dtype=np.intp)
-        first, rest = items[: self._begun], items[self._begun :]
+        begun = self._begun or len(items)
+        first, rest = items[:begun], items[begun:]
         sizes = np.array(self._sizes, dtype=np.intp)
         square = len(set(self._sizes)) == 1 and self._sizes[0] > 1
         return Trace(
@@ -232,13 +245,14 @@ class ActiveLearner:
             self._sizes.append(len(items))
             self._judge(Outcome.joined([outcome]))
         else:
+            before = self._status[items].copy()
             self._note(items, given)
             try:
                 self._begin()
-            except SufficeError:
+            except Exception:
                 for item in items:
                     del self._labels[int(item)]
-                self._status[items] = 0
+                self._status[items] = before
                 raise
             self.verdict = self._exhausted(self._undecided())
         return self.verdict
@@ -250,10 +264,10 @@ class ActiveLearner:
     def _begin(self) -> None:
         """Start the model once enough labels are there."""
         if len(self._labels) < len(self._first) and self.left:
-            self._course.check(np.array(list(self._labels.values())))
+            self._course.check(np.asarray(as_labels(list(self._labels.values()))))
             return
         items = np.array(list(self._labels), dtype=np.intp)
-        self._course.begin(items, np.array(list(self._labels.values())))
+        self._course.begin(items, np.asarray(as_labels(list(self._labels.values()))))
         self._begun = len(items)
         skipped = np.flatnonzero(self._status == 2)
         if len(skipped):

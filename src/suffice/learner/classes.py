@@ -7,6 +7,7 @@ import numpy as np
 from suffice.acquisition import Indices, label_free_chooser, require_known
 from suffice.divergence import KLPair
 from suffice.engines.cross_entropy import BinaryCrossEntropy, SoftmaxCrossEntropy
+from suffice.engines.memory import require_memory
 from suffice.engines.scored import ScoredPool
 from suffice.engines.uncertain import UncertainPool
 from suffice.errors import InvalidValueError
@@ -34,6 +35,8 @@ class ClassCourse:
         self._model, self._setting = model, setting
         self._name = require_known(setting.acquisition, "classification")
         self._features = np.asarray(model.features(setting.X), dtype=np.float64)
+        model.check(self._features.shape[1])
+        require_memory(2 * self._features.nbytes, f"following {len(self._features)} pool items")
         self._history = History([], [])
         self._labels: list[Any] = []
         self._fixed = label_free_chooser(self._name, self._features, setting.rng)
@@ -55,7 +58,10 @@ class ClassCourse:
 
     def skip(self, indices: Indices) -> None:
         """Leave items out."""
-        self._take(indices)
+        self._taken.extend(int(i) for i in indices)
+        if self._fixed is not None:
+            self._fixed.skip(indices)
+        self._pool.take(indices)
 
     def check(self, y: Any) -> None:
         """Refuse a label that is missing, or that is none of the classes given."""
@@ -65,7 +71,11 @@ class ClassCourse:
         """Learn prior and posterior from the initial labels."""
         self.check(y)
         self._add(indices, y, together=True)
-        self._start()
+        try:
+            self._start()
+        except Exception:
+            self._history, self._labels = History([], []), []
+            raise
 
     def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
         """Learn labels under the prior at hand."""
@@ -90,15 +100,23 @@ class ClassCourse:
 
     def relearn(self) -> Outcome:
         """Learn the prior again, with the classes met so far, and replay the past."""
-        return self._start()
+        due = self._model.alpha is None and len(self._labels) >= 2 * self._learned_at
+        # A class met for the first time changes the posterior's shape, but not when the prior is learned.
+        return self._start() if due else self._start(self._learned_at, keep=True)
 
     def correct(self, index: int, y: Any) -> Outcome:
         """Change a label and replay; a prior that was learned from it is learned again from the same labels."""
         self.check([y])
         place = self._history.indices.index(index)
-        self._labels[place] = y
+        kept, self._labels[place] = self._labels[place], y
         # The classes may be others now, so pool and test set are made anew too.
-        return self._start(self._learned_at)
+        keep = place >= self._learned_at
+        try:
+            return self._start(self._learned_at, keep=keep)
+        except Exception:
+            self._labels[place] = kept
+            self._start(self._learned_at, keep=keep)
+            raise
 
     def fitted(self) -> Any:
         """The model as it stands, as an estimator of its own."""
@@ -116,17 +134,17 @@ class ClassCourse:
             if chooser is not None:
                 chooser.take(indices)
 
-    def _start(self, n: int | None = None) -> Outcome:
-        """Learn the prior from the first ``n`` labels, all if left out, and replay the past."""
+    def _start(self, n: int | None = None, *, keep: bool = False) -> Outcome:
+        """Learn the prior from the first ``n`` labels, all if left out, or keep it; and replay the past."""
         self._classes = self._model.known_classes(self._labels)
         self._codes = {label: code for code, label in enumerate(self._classes.tolist())}
         self._stale = False
         self._learned_at = len(self._labels) if n is None else n
-        if self._model.alpha is None:
+        if self._model.alpha is None and not keep:
             codes = np.searchsorted(self._classes, np.asarray(self._labels[: self._learned_at]))
             features = self._features[self._history.indices[: self._learned_at]]
             self._alpha = learn_alpha(features, codes, max(2, len(self._classes)), self._alpha)
-        else:
+        elif self._model.alpha is not None:
             self._alpha = float(self._model.alpha)
         self._pool = self._new_pool()
         self._test = self._new_test()

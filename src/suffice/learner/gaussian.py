@@ -13,6 +13,7 @@ from suffice.engines.variance import LargestVariance
 from suffice.learner.course import History, Labels, Outcome, Setting
 from suffice.models.inputs import targets
 from suffice.models.latent import KernelState, WeightState, block_of
+from suffice.models.process import GaussianProcess
 from suffice.models.regression import GaussianRegressor, RegressionPrior
 from suffice.special import Floats
 
@@ -32,10 +33,12 @@ class GaussianCourse:
         self._model, self._setting = model, setting
         self._name = require_known(setting.acquisition, "regression")
         self._features = np.asarray(model.features(setting.X), dtype=np.float64)
+        model.check(self._features.shape[1])
         self._y = np.zeros(len(setting.X))
         self._history = History([], [])
         self._skipped: list[int] = []
-        self._fixed = self._label_free_chooser()
+        self._fixed = label_free_chooser(self._name, self._features, setting.rng)
+        self._require_memory()
         self._test: FollowedError | None = None
         self._prior: RegressionPrior | None = None
         self._learned_at = 0
@@ -51,7 +54,7 @@ class GaussianCourse:
     def skip(self, indices: Indices) -> None:
         """Leave items out."""
         self._skipped.extend(int(i) for i in indices)
-        self._chooser.take(indices)
+        self._chooser.skip(indices)
 
     def check(self, y: Any) -> None:
         """Refuse a label that is no number."""
@@ -61,14 +64,23 @@ class GaussianCourse:
         """Learn hyper-parameters and posterior from the initial labels."""
         self._y[indices] = targets(y)
         self._history.add(indices, together=True)
-        self._start()
+        try:
+            self._start()
+        except Exception:
+            self._history = History([], [])
+            raise
 
     def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome | Labels:
         """Learn labels under the prior at hand."""
         self._y[indices] = targets(y)
-        self._history.add(indices, together=together)
         planned = self._chooser.block(indices) if isinstance(self._chooser, LargestVariance) else None
-        outcome = self._extend(indices, planned, together=together)
+        mark: Any = self._state.mark()
+        try:
+            outcome = self._extend(indices, planned, together=together)
+        except Exception:
+            self._state.rewind(mark)
+            raise
+        self._history.add(indices, together=together)
         self._chooser.take(indices)
         return outcome
 
@@ -82,8 +94,16 @@ class GaussianCourse:
 
     def correct(self, index: int, y: Any) -> Outcome:
         """Change a label and replay; hyper-parameters learned from it are learned again, from the same items."""
-        self._y[index] = targets([y])[0]
-        if self._model.learns and index in self._history.indices[: self._learned_at]:
+        kept, self._y[index] = self._y[index], targets([y])[0]
+        try:
+            return self._corrected(index)
+        except Exception:
+            self._y[index] = kept
+            self._corrected(index)
+            raise
+
+    def _corrected(self, index: int) -> Outcome:
+        if index in self._history.indices[: self._learned_at]:
             self._learn_prior(self._learned_at)
         return self._replay()
 
@@ -109,15 +129,30 @@ class GaussianCourse:
         indices = np.array(self._history.indices, dtype=np.intp)
         capacity = max(len(indices), self._setting.expected)
         self._state = self._prior.start(self._features.shape[1], capacity)
+        # What followed the old posterior goes before its successor comes: both would not fit where one just does.
+        self.__dict__.pop("_chooser", None)
+        self._test = None
         self._chooser = self._new_chooser(capacity)
         self._test = self._new_test(capacity)
-        first = indices[: self._history.sizes[0]]
+        self._learn_initial(indices[: self._history.sizes[0]])
         outcomes = []
-        self._extend(first, None, together=True)
         for span, together in self._history.spans(_LONGEST):
             outcomes.append(self._extend(indices[span], None, together=together))
-        self._chooser.take(np.append(indices, self._skipped).astype(np.intp))
+        self._chooser.take(indices)
+        self._chooser.skip(np.array(self._skipped, dtype=np.intp))
         return Outcome.joined(outcomes)
+
+    def _learn_initial(self, indices: Indices) -> None:
+        """Take in the first labels, of which no account is given."""
+        assert self._prior is not None
+        if isinstance(self._state, KernelState):
+            self._extend(indices, None, together=True)
+            return
+        self._state.learn(self._features[indices], self._prior.scaling.apply(self._y[indices]))
+        if self._test is not None:
+            self._test.jump()
+        if isinstance(self._chooser, LargestVariance):
+            self._chooser.jump()
 
     def _extend(self, indices: Indices, planned: Any, *, together: bool) -> Outcome | Labels:
         assert self._prior is not None
@@ -128,31 +163,35 @@ class GaussianCourse:
             error = self._test.follow(extension.white) * self._prior.scaling.scale**2
         return Outcome(extension.together(), error[-1:]) if together else Labels(*extension.terms(), error)
 
-    def _label_free_chooser(self) -> Chooser | None:
-        return label_free_chooser(self._name, self._features, self._setting.rng)
-
     def _new_chooser(self, capacity: int) -> Chooser:
         if self._fixed is not None:
             return self._fixed
-        rows = self._rows(self._features, capacity, "the pool")
+        rows = self._rows(self._features, capacity, self._setting.dtype)
         return LargestVariance(self._state, MemoryPool(rows, self._setting.dtype), len(self._features))
 
     def _new_test(self, capacity: int) -> FollowedError | None:
         if self._setting.test is None or self._prior is None:
             return None
         X, y = self._setting.test
-        rows = self._rows(self._model.features(X), capacity, "the test set")
+        rows = self._rows(self._model.features(X), capacity, np.float64)
         return FollowedError(rows, self._prior.scaling.apply(targets(y)))
 
-    def _rows(self, points: Floats, capacity: int, what: str) -> KernelRows | FeatureRows:
-        dtype = np.dtype(self._setting.dtype)
+    def _rows(self, points: Floats, capacity: int, dtype: Any) -> KernelRows | FeatureRows:
         if isinstance(self._state, WeightState):
-            require_memory(points.size * dtype.itemsize, f"following {what}, {len(points)} x {points.shape[1]}")
             return FeatureRows(self._state, points, dtype)
         assert isinstance(self._state, KernelState)
-        require_memory(
-            len(points) * capacity * dtype.itemsize,
-            f"following {what}, {len(points)} points over {capacity} labels,",
-            halved=dtype == np.float64,
-        )
         return KernelRows(self._state, points, capacity, dtype)
+
+    def _require_memory(self) -> None:
+        """Say before the first label if pool, test set and posterior will not fit."""
+        size, single = np.dtype(self._setting.dtype).itemsize, self._setting.dtype == np.float32
+        m, labels = len(self._features), self._setting.expected
+        tests = 0 if self._setting.test is None else len(self._setting.test[1])
+        follows = self._fixed is None
+        if isinstance(self._model, GaussianProcess):
+            needed = 8 * labels * labels + labels * (m * size * follows + 8 * tests)
+            what = f"following {m} pool items and {tests} test items over {labels} labels"
+        else:
+            needed = self._features.shape[1] * (m * size * follows + 8 * (tests + labels))
+            what = f"following {m} pool items and {tests} test items of {self._features.shape[1]} features"
+        require_memory(needed, what, halved=follows and not single)

@@ -9,7 +9,16 @@ from suffice.arguments import whole
 from suffice.divergence import KLPair
 from suffice.errors import InvalidValueError
 from suffice.learner.course import Course, Labels, Outcome, Setting
-from suffice.learner.start import default_acquisition, first_items, new_course, number_type, one_thread, prepare
+from suffice.learner.start import (
+    default_acquisition,
+    first_items,
+    generator,
+    new_course,
+    number_type,
+    one_thread,
+    prepare,
+)
+from suffice.models.inputs import as_labels
 from suffice.trace import Relearned, Trace
 
 
@@ -62,24 +71,25 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         >>> len(trace), trace.indices[:3].shape
         (50, (3,))
     """
-    rng, size = np.random.default_rng(seed), whole(batch, "batch", least=1)
-    labels = _labels(y_pool, len(X_pool), "y_pool", "X_pool")
-    first = first_items(initial, len(X_pool), rng)
-    room = (len(X_pool) - len(first)) // size
+    rng, size = generator(seed), whole(batch, "batch", least=1)
+    prepared = prepare(model, X_pool)
+    pool = prepared.inputs(X_pool, "X_pool")
+    labels = _labels(y_pool, len(pool), "y_pool", "X_pool")
+    first = first_items(initial, len(pool), rng)
+    room = (len(pool) - len(first)) // size
     wanted = room if steps is None else whole(steps, "steps", least=0)
     if wanted > room:
         raise InvalidValueError(
-            f"steps is {wanted}, but {len(X_pool)} rows less {len(first)} initial ones leave {room} steps of {size}"
+            f"steps is {wanted}, but {len(pool)} rows less {len(first)} initial ones leave {room} steps of {size}"
         )
-    prepared = prepare(model, X_pool)
     name = acquisition or default_acquisition(prepared.model)
     setting = Setting(
-        X=prepared.inputs(X_pool, "X_pool"),
+        X=pool,
         acquisition=name,
         rng=rng,
         dtype=number_type(dtype),
         expected=len(first) + wanted * size,
-        test=_test(prepared, X_test, y_test),
+        test=_test(prepared, X_test, y_test, pool.shape[1]),
     )
     about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed, "batch": size}
     with one_thread():
@@ -125,8 +135,9 @@ def audit(  # noqa: PLR0913 - as above
         (190,)
     """
     n = whole(initial, "initial", least=1)
-    if len(X) < n:
-        raise InvalidValueError(f"X has {len(X)} rows, fewer than the {n} initial labels")
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if rows < n:
+        raise InvalidValueError(f"X has {rows} rows, fewer than the {n} initial labels")
     options: dict[str, Any] = {"X_test": X_test, "y_test": y_test, "batch": batch, "progress": progress}
     return simulate(model, X, y, initial=np.arange(n), acquisition="order", **options)
 
@@ -183,7 +194,7 @@ def _ending(outcome: Outcome, history: Outcome) -> Outcome:
 
 
 def _labels(y: Any, rows: int, name: str, beside: str) -> Any:
-    labels = np.asarray(y)
+    labels = np.asarray(as_labels(y))
     if labels.ndim != 1 or len(labels) != rows:
         raise InvalidValueError(
             f"{name} must hold one label for each of the {rows} rows of {beside}; its shape is {labels.shape}"
@@ -191,10 +202,12 @@ def _labels(y: Any, rows: int, name: str, beside: str) -> Any:
     return labels
 
 
-def _test(prepared: Any, X_test: Any, y_test: Any) -> tuple[Any, Any] | None:
+def _test(prepared: Any, X_test: Any, y_test: Any, width: int) -> tuple[Any, Any] | None:
     if X_test is None and y_test is None:
         return None
     if X_test is None or y_test is None:
         raise InvalidValueError("X_test and y_test belong together: give both, or neither")
     inputs = prepared.inputs(X_test, "X_test")
+    if inputs.shape[1] != width:
+        raise InvalidValueError(f"X_test has {inputs.shape[1]} features and X_pool has {width}; they must match")
     return inputs, _labels(y_test, len(inputs), "y_test", "X_test")

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from threadpoolctl import ThreadpoolController
 
 from suffice.acquisition import Indices
+from suffice.arguments import whole
+from suffice.engines.memory import require_memory
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.learner.classes import ClassCourse
 from suffice.learner.course import Course, Setting
@@ -31,15 +35,24 @@ class Prepared(NamedTuple):
         """Inputs as the Bayesian model takes them, checked."""
         names = column_names(X)
         given = X if self.transform is None else self.transform.transform(X)
-        array = np.asarray(given, dtype=np.float64)
-        if array.ndim != 2 or not len(array):
+        if issparse(given):
+            require_memory(8 * given.shape[0] * given.shape[1], f"{name} with all its zeros")
+            given = given.toarray()
+        try:
+            # A copy: the caller may write to what is his.
+            array = np.array(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidValueError(
+                f"{name} must be a table of numbers; put what turns it into numbers before the model, in a Pipeline"
+            ) from None
+        if array.ndim != 2 or not array.size:
             raise InvalidValueError(f"{name} must be a table of at least one row, but its shape is {array.shape}")
-        require_finite(array, names if self.transform is None else None)
+        require_finite(array, names if self.transform is None else None, name)
         return array
 
     def joined(self, fitted: Any) -> Any:
         """The fitted model with its transformers in front again."""
-        return fitted if self.transform is None else Pipeline([*self.transform.steps, ("model", fitted)])
+        return fitted if self.transform is None else Pipeline([*deepcopy(self.transform.steps), ("model", fitted)])
 
 
 def prepare(model: Any, X_pool: Any) -> Prepared:
@@ -67,6 +80,13 @@ def _not_a_model(model: Any) -> InvalidTypeError:
         f"{type(model).__name__} is not a model that can be followed; use one of suffice.models, alone or last in a "
         "Pipeline. For any other model, feed its posteriors to the rule: suffice.Step.between(old, new, n_labelled=n)"
     )
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """The randomness that a seed stands for."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(whole(seed, "seed", least=0))
 
 
 def default_acquisition(model: Any) -> str:

@@ -48,7 +48,7 @@ def log_marginal(X: Floats, y: Floats, length_scale: Floats, noise: float) -> Lo
         >>> log_marginal(np.array([[0.0]]), np.array([0.0]), np.array([1.0]), 1.0).value  # -log(2)/2 - log(2 pi)/2
         -1.2655...
     """
-    n, scaled = len(y), X / length_scale
+    n, scaled = len(y), (X - X.mean(axis=0)) / length_scale
     K = GaussianKernel((1.0,))(scaled, scaled)
     try:
         lower = np.asarray(np.linalg.cholesky(K + noise * np.eye(n)), dtype=np.float64)
@@ -102,7 +102,9 @@ def learn_process(X: Floats, y: Floats, start: ProcessScales, *, fixed: tuple[bo
 def _climb(X: Floats, y: Floats, begin: Floats, free: "np.typing.NDArray[np.bool_]") -> tuple[float, Floats]:
     """Log marginal likelihood at the top of the peak that ``begin`` lies on, and where that is."""
     theta = begin.copy()
-    limits = np.log([*[_LENGTH] * (len(theta) - 1), _NOISE])[free]
+    # The kernel has variance 1; a target that is not standardised may have more noise than that.
+    noises = _NOISE[0], _NOISE[1] * max(1.0, float(y @ y) / len(y))
+    limits = np.log([*[_LENGTH] * (len(theta) - 1), noises])[free]
 
     def loss(part: Floats) -> tuple[float, Floats]:
         theta[free] = part
@@ -176,15 +178,21 @@ def learn_ridge(
     eigenvalues = np.maximum(eigenvalues, 0.0)
     moment = vectors.T @ (features.T @ y)
     total = float(y @ y)
+    # Bounds in units of the data: of the mean squares of features and target.
+    target, squares = total / n or 1.0, np.einsum("ij,ij->j", features, features) / n
+    squares = squares[squares > 0.0] if squares.any() else np.ones(1)
+    precisions = np.array(_PRECISION) * [squares.min(), squares.max()] / target
+    noises = np.array(_NOISE) * target
+    alpha = alpha if fixed[0] else float(np.clip(alpha, *precisions))
     for _ in range(iterations):
         weights = beta * moment / (beta * eigenvalues + alpha)
         tau = float(np.sum(beta * eigenvalues / (beta * eigenvalues + alpha)))
         residual = max(total - 2.0 * float(weights @ moment) + float(eigenvalues @ weights**2), 1e-12 * total, 1e-300)
         before = alpha, beta
         if not fixed[0]:
-            alpha = float(np.clip(tau / max(float(weights @ weights), 1e-300), *_PRECISION))
+            alpha = float(np.clip(tau / max(float(weights @ weights), 1e-300), *precisions))
         if not fixed[1]:
-            beta = float(np.clip(max(n - tau, 1e-3 * n) / residual, 1.0 / _NOISE[1], 1.0 / _NOISE[0]))
+            beta = float(np.clip(max(n - tau, 1e-3 * n) / residual, 1.0 / noises[1], 1.0 / noises[0]))
         if abs(alpha - before[0]) <= 1e-8 * alpha and abs(beta - before[1]) <= 1e-8 * beta:
             break
     return RidgeScales(alpha, beta)

@@ -49,7 +49,12 @@ def targets(y: Any) -> Floats:
         array([1. , 2.5])
     """
     values = np.asarray(y)
-    if values.dtype.kind not in "biufO":
+    if values.dtype.kind == "O":
+        missing = [row for row, label in enumerate(values) if is_missing(label)]
+        if missing:
+            raise InvalidValueError(f"y contains NaN at row {missing[0]}; every label must be a number")
+        values = np.asarray(values.tolist())
+    if values.dtype.kind not in "biuf":
         raise InvalidValueError(
             f"y must hold numbers for a regression, but holds {values.dtype}; say which class model"
         )
@@ -60,14 +65,38 @@ def targets(y: Any) -> Floats:
     return numbers
 
 
+def as_labels(y: Any) -> Any:
+    """Labels as an array that does not turn what is missing among words into a word.
+
+    Examples:
+        >>> as_labels(["ham", float("nan")])
+        array(['ham', nan], dtype=object)
+    """
+    if isinstance(y, list | tuple) and any(isinstance(label, str) for label in y):
+        labels = np.empty(len(y), dtype=object)
+        labels[:] = y
+        return labels if any(is_missing(label) for label in y) else np.asarray(y)
+    return y
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, or what pandas takes for missing."""
+    if label is None:
+        return True
+    try:
+        return bool(label != label)  # noqa: PLR0124 - only NaN is not itself
+    except TypeError:  # pandas.NA does not say whether it is itself
+        return True
+
+
 def column_names(X: Any) -> list[str] | None:
     """Names of the columns, where ``X`` is a table that has them."""
     names = getattr(X, "columns", None)
     return None if names is None else [str(name) for name in names]
 
 
-def require_finite(X: Floats, names: list[str] | None = None) -> None:
-    """Refuse a NaN or an infinite entry by its row and column.
+def require_finite(X: Floats, names: list[str] | None = None, what: str = "X") -> None:
+    """Refuse a NaN or an infinite entry by its row and column; ``what`` is what to call the table.
 
     Raises:
         InvalidValueError: There is one.
@@ -84,7 +113,7 @@ def require_finite(X: Floats, names: list[str] | None = None) -> None:
     row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])
     name = f" ({names[column]!r})" if names else ""
     raise InvalidValueError(
-        f"X contains {_what(X[row, column])} at row {row}, column {column}{name}. "
+        f"{what} contains {_what(X[row, column])} at row {row}, column {column}{name}. "
         "Remove the row, or fill in the value, with scikit-learn's SimpleImputer for example."
     )
 

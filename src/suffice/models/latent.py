@@ -7,7 +7,7 @@ triangular solves alone.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
@@ -20,6 +20,9 @@ from suffice.linalg import solve_lower, solve_upper
 from suffice.models.kernels import GaussianKernel
 from suffice.posteriors import Gaussian, GaussianProcess
 from suffice.special import Floats
+
+#: The least noise variance of a process whose kernel has variance 1, beyond rounding.
+LEAST_NOISE: Final = 1e-13
 
 
 class Scaling(NamedTuple):
@@ -159,13 +162,14 @@ class KernelState:
 
     Args:
         kernel: The prior covariance.
-        noise: Noise variance.
+        noise: Noise variance; below :data:`LEAST_NOISE` it counts as that.
         n_features: Number of features.
         capacity: Labels to make room for; it grows when needed.
     """
 
     def __init__(self, kernel: GaussianKernel, noise: float, n_features: int, capacity: int = 64) -> None:
-        self.kernel, self.noise, self.n = kernel, noise, 0
+        # Less noise than this cannot be told from the rounding of a kernel of variance 1.
+        self.kernel, self.noise, self.n = kernel, max(noise, LEAST_NOISE), 0
         self._features = np.empty((capacity, n_features))
         self._lower = np.zeros((capacity, capacity))
         self._white = np.empty(capacity)

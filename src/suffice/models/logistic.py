@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.arguments import real
 from suffice.errors import InvalidValueError
-from suffice.models.inputs import prediction_inputs, training_inputs
+from suffice.models.inputs import as_labels, is_missing, prediction_inputs, training_inputs
 from suffice.models.laplace import laplace, learn_alpha
 from suffice.models.predictive import moderated_logits, probabilities
 from suffice.posteriors import Gaussian
@@ -67,6 +67,12 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Whether the prior precision is left to be learned."""
         return self.alpha is None
 
+    def check(self, n_features: int) -> None:
+        """Refuse an alpha that cannot be used."""
+        del n_features
+        if self.alpha is not None:
+            real(self.alpha, "alpha", "above 0, or None", lambda x: x > 0.0)
+
     def features(self, X: Floats) -> Floats:
         """The inputs, with a column of ones in front if there is an intercept."""
         return np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else X
@@ -81,8 +87,10 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns:
             The model.
         """
-        inputs, given = training_inputs(self, X, y)
+        inputs, given = training_inputs(self, X, as_labels(y))
         labels = class_labels(given, self.classes)
+        # The search for a prior precision starts anew, so that a model fitted twice is as one fitted once.
+        self.__dict__.pop("alpha_", None)
         return self._set(inputs, labels, self.known_classes(labels), None, len(labels))
 
     def observe(self, X: Any, y: Any) -> Self:
@@ -100,7 +108,7 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if not hasattr(self, "state_"):
             return self.fit(X, y)
-        inputs, given = training_inputs(self, X, y, reset=False)
+        inputs, given = training_inputs(self, X, as_labels(y), reset=False)
         labels = class_labels(given, self.classes)
         everything = np.concatenate([self.y_, labels])
         known = np.isin(labels, self.classes_).all()
@@ -185,8 +193,9 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _set(self, X: Floats, y: Any, classes: Any, alpha: float | None, learned_at: int) -> Self:
         features, codes, size = self.features(X), np.searchsorted(classes, y), max(2, len(classes))
+        self.check(X.shape[1])
         if self.alpha is not None:
-            alpha = real(self.alpha, "alpha", "above 0, or None", lambda x: x > 0.0)
+            alpha = float(self.alpha)
         elif alpha is None:
             alpha = learn_alpha(features, codes, size, getattr(self, "alpha_", 1.0))
         self.X_, self.y_, self.classes_, self.alpha_, self.learned_at_ = X, y, classes, alpha, learned_at
@@ -208,9 +217,9 @@ def class_labels(y: Any, classes: Any = None) -> Any:
         >>> class_labels(["ham", "spam"]).tolist()
         ['ham', 'spam']
     """
-    labels = np.asarray(y)
+    labels = np.asarray(as_labels(y))
     if labels.dtype.kind == "O":
-        missing = [row for row, label in enumerate(labels) if label is None or label != label]  # noqa: PLR0124 - NaN
+        missing = [row for row, label in enumerate(labels) if is_missing(label)]
         if missing:
             raise InvalidValueError(f"y contains {labels[missing[0]]} at row {missing[0]}; every item needs a class")
         labels = np.asarray(labels.tolist())

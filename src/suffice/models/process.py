@@ -79,6 +79,10 @@ class GaussianProcess(GaussianRegressor):
         """Whether length scale or noise is left to be learned."""
         return self.length_scale is None or self.noise is None
 
+    def check(self, n_features: int) -> None:
+        """Refuse a length scale or a noise that cannot be used."""
+        self._start(np.zeros((1, n_features)), None)
+
     def prior(self, features: Floats, y: Floats, previous: Any = None) -> ProcessPrior:
         """Kernel and noise: as given, the rest by the marginal likelihood of these labels."""
         scaling = scaling_of(y, self.learns if self.normalize_y is None else self.normalize_y)

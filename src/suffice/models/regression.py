@@ -39,6 +39,10 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Whether a hyper-parameter is left to be learned from the labels."""
         raise NotImplementedError
 
+    def check(self, n_features: int) -> None:
+        """Refuse parameters of the constructor that cannot be used, by name."""
+        raise NotImplementedError
+
     def features(self, X: Floats) -> Floats:
         """What the posterior is linear in, or the kernel is evaluated on."""
         return X

@@ -76,6 +76,11 @@ class BayesianRidge(GaussianRegressor):
         """Whether alpha or beta is left to be learned."""
         return self.alpha is None or self.beta is None
 
+    def check(self, n_features: int) -> None:
+        """Refuse an alpha or a beta that cannot be used."""
+        del n_features
+        self._start(None)
+
     def features(self, X: Floats) -> Floats:
         """The inputs, with a column of ones in front if there is an intercept."""
         return np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else X
@@ -83,16 +88,19 @@ class BayesianRidge(GaussianRegressor):
     def prior(self, features: Floats, y: Floats, previous: Any = None) -> RidgePrior:
         """Both precisions: as given, the rest by the evidence of these labels."""
         scaling = scaling_of(y, self.learns if self.normalize_y is None else self.normalize_y)
-        start = RidgeScales(
+        start = self._start(previous)
+        if self.learns:
+            fixed = self.alpha is not None, self.beta is not None
+            start = learn_ridge(features, scaling.apply(y), start, fixed=fixed)
+        return RidgePrior(*start, scaling)
+
+    def _start(self, previous: RidgePrior | None) -> RidgeScales:
+        return RidgeScales(
             *(
                 getattr(previous, name, 1.0) if given is None else real(given, name, "above 0", lambda x: x > 0.0)
                 for name, given in (("alpha", self.alpha), ("beta", self.beta))
             )
         )
-        if self.learns:
-            fixed = self.alpha is not None, self.beta is not None
-            start = learn_ridge(features, scaling.apply(y), start, fixed=fixed)
-        return RidgePrior(*start, scaling)
 
     @property
     def posterior(self) -> Gaussian:
