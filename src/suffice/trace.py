@@ -17,7 +17,7 @@ from suffice.special import Floats
 _FORMAT = "suffice-trace-1"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Relearned:
     """The past as hyper-parameters that were learned again see it.
 
@@ -32,7 +32,7 @@ class Relearned:
     kl_old_new: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """A labelling run, one row a step.
 
@@ -70,6 +70,9 @@ class Trace:
         new_old, old_new = (np.asarray(values, dtype=np.float64) for values in (kl_new_old, kl_old_new))
         steps = np.arange(len(new_old))
         return cls(np.arange(first), first + steps, first + 1 + steps, new_old, old_new, np.zeros(0))
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self)} steps after {len(self.initial)} initial labels)"
 
     def __len__(self) -> int:
         return len(self.n_labelled)
@@ -138,7 +141,7 @@ class Trace:
             InvalidValueError: There is no such file, or it is not one of these.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 text = json.loads(str(file["text"]))
                 if text["format"] != _FORMAT:
                     raise KeyError(text["format"])
@@ -146,8 +149,8 @@ class Trace:
                 pairs = [file[name] for name in file.files if name.startswith("relearned_")]
         except FileNotFoundError:
             raise InvalidValueError(f"{path}: no such file") from None
-        except (KeyError, ValueError, TypeError, OSError, EOFError, BadZipFile) as error:
-            raise InvalidValueError(f"{path} is not a run that suffice saved ({error})") from None
+        except (KeyError, ValueError, TypeError, OSError, EOFError, BadZipFile):
+            raise InvalidValueError(f"{path} is not a run that suffice saved") from None
         relearned = tuple(Relearned(pair.shape[1] - 1, pair[0], pair[1]) for pair in pairs)
         return cls(**arrays, relearned=relearned, estimated=text["estimated"], about=text["about"])
 

@@ -336,4 +336,4 @@ def test_what_a_pipeline_gives_back() -> None:
     learner.tell(np.arange(30), y[:30])
     model = learner.model
     assert model.predict(X).shape == (120,)
-    assert [name for name, _ in model.steps] == ["radialbasis", "model"]
+    assert [name for name, _ in model.steps] == ["radialbasis", "bayesianridge"]

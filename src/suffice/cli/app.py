@@ -16,6 +16,7 @@ from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 
 app = typer.Typer(
     help="Know when you have labelled enough.",
+    epilog="Exit codes: 0 done, 1 could not be done, 2 called wrongly.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -36,7 +36,7 @@ def audit_command(
     bound: Bound = BoundName.paper,
     initial: Initial = 10,
     batch: Batch = 1,
-    most: Annotated[int, typer.Option(help="Labels to look at, from the first row on; 0 for all.")] = 0,
+    most: Annotated[int, typer.Option(help="Labels to look at, from the first row on; 0 for all.")] = 5000,
     ignore: Ignore = None,
     figure: Annotated[
         Path | None,

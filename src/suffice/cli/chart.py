@@ -30,9 +30,13 @@ def chart(values: Sequence[float], threshold: float, *, width: int, height: int,
     bottom = math.log(max(min([floor, *(v for v in values if v > 0.0)]), 1e-12))
     span = max(top - bottom, 1e-9)
 
+    at = min(height - 1, max(0, round((1.0 - (math.log(floor) - bottom) / span) * (height - 1))))
+
     def row(value: float) -> int:
         level = (math.log(max(value, math.exp(bottom))) - bottom) / span
-        return min(height - 1, max(0, round((1.0 - level) * (height - 1))))
+        line = min(height - 1, max(0, round((1.0 - level) * (height - 1))))
+        # However close to the threshold, a value above it is drawn above its line.
+        return line - 1 if value > floor and line == at and line > 0 else line
 
     grid = [[" "] * width for _ in range(height)]
     dot, dash, axis = "*-|" if plain else "•╌┤"
@@ -44,4 +48,5 @@ def chart(values: Sequence[float], threshold: float, *, width: int, height: int,
             grid[line][column] = dot
     labels = [f"{math.exp(top - span * line / max(1, height - 1)):.2g}" for line in range(height)]
     labels[row(floor)] = f"{threshold:.2g}"
-    return [f"{label:>6} {axis}{''.join(line).rstrip()}" for label, line in zip(labels, grid, strict=True)]
+    wide = max(6, *map(len, labels))
+    return [f"{label:>{wide}} {axis}{''.join(line).rstrip()}" for label, line in zip(labels, grid, strict=True)]

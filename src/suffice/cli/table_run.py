@@ -20,7 +20,7 @@ from suffice.cli.choices import BoundName, ModelName, TaskName
 from suffice.cli.problems import problem
 from suffice.cli.table_summary import Finding, as_json, curves, introduce, summarise
 from suffice.criteria import ErrorStability
-from suffice.data import read_table
+from suffice.data import Table, read_table
 from suffice.data.table import Kind
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.report.run_figure import draw_run, require_writable_figure
@@ -204,6 +204,9 @@ def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Find
     with _bar(console, "labelling", *columns) as progress:
         trace = label(Job(model, table.X[pool], table.y[pool], held_back, labels, progress))
     verdicts = trace.replay(rule)
+    stop = next((step for step, verdict in enumerate(verdicts) if verdict.stop), None)
+    at = sorted({len(verdicts) - 1 if stop is None else stop, len(verdicts) - 1})
+    accuracy = [_accuracy(model, table, (pool, test), trace, step) for step in at] if name is ModelName.logistic else []
     return Finding(
         title=f"{order.data.name}: {order.target}",
         table=table,
@@ -213,8 +216,21 @@ def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Find
         batch=order.batch,
         trace=trace,
         verdicts=verdicts,
-        stop=next((step for step, verdict in enumerate(verdicts) if verdict.stop), None),
+        stop=stop,
+        accuracy=accuracy if len(test) else [],
     )
+
+
+def _accuracy(model: Any, table: Table, rows: tuple[Any, Any], trace: Trace, step: int) -> float:
+    """Share of the test rows whose class is predicted right, with the labels bought up to a step."""
+    from sklearn.base import clone
+
+    pool, test = rows
+    if not len(test):
+        return 0.0
+    bought = pool[np.concatenate([trace.initial, trace.indices[: step + 1].ravel()])]
+    fitted = clone(model).fit(table.X[bought], table.y[bought])
+    return float(np.mean(fitted.predict(table.X[test]) == table.y[test]))
 
 
 def _about_rows(order: Order, pool: int, test: int) -> str:

@@ -17,7 +17,7 @@ from suffice.trace import Trace
 
 _ERROR_NAME = {
     "regression": "test error (root mean square, with the model's own variance)",
-    "classification": "test error (cross entropy)",
+    "classification": "test error (cross entropy, expected over the model's own uncertainty)",
 }
 
 
@@ -35,6 +35,7 @@ class Finding:
         trace: The run.
         verdicts: What the rule said after each step.
         stop: Index of the first step at which it said stop, or None.
+        accuracy: Of the predictions at the stop and at the end, for classes with a test set; else empty.
     """
 
     title: str
@@ -46,6 +47,7 @@ class Finding:
     trace: Trace
     verdicts: list[Verdict]
     stop: int | None
+    accuracy: list[float]
 
     @property
     def last(self) -> int:
@@ -104,6 +106,9 @@ def summarise(console: Console, found: Finding) -> None:
         change = f" ({100.0 * (error - last) / last:+.1f}\u00a0%)" if last > 0.0 else ""
         stop = "" if found.stop is None else f"{error:.4g} at the stop, "
         console.print(f"{found.error_name.capitalize()}: {stop}{last:.4g} {at_end}{change if stop else ''}.")
+    if found.accuracy:
+        stop = "" if found.stop is None else f"{found.accuracy[0]:.3f} at the stop, "
+        console.print(f"Accuracy of the predictions: {stop}{found.accuracy[-1]:.3f} {at_end}.")
     console.print(f"Certificate: {verdict.certificate}", markup=False)
 
 
@@ -129,6 +134,8 @@ def as_json(found: Finding, figure: Path | None, saved_trace: Path | None) -> di
         "error_at_stop": error[found.last] if error and found.stop is not None else None,
         "error_at_end": error[-1] if error else None,
         "error_name": found.error_name,
+        "accuracy_at_stop": found.accuracy[0] if found.accuracy and found.stop is not None else None,
+        "accuracy_at_end": found.accuracy[-1] if found.accuracy else None,
         "ratio": verdict.value,
         "threshold": verdict.threshold,
         "reason": verdict.reason,

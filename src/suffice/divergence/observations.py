@@ -72,16 +72,20 @@ def in_units_of_noise(u: Floats, squared: Floats) -> KLPair:
     Returns:
         As :func:`one_observation`, of which this is the formula without the checks.
     """
+    if not (np.isfinite(u).all() and np.isfinite(squared).all()):
+        raise _overflows()
     shrink = u / (1.0 + u)
     # log(1+u) - u/(1+u) = x - log(1+x) with x = -u/(1+u): where u is small nothing may be subtracted.
     small = log1p_gap(-np.minimum(shrink, 0.5))
     old_new = 0.5 * (log1p_gap(u) + shrink * squared)
     new_old = 0.5 * (np.where(u < 1.0, small, np.log1p(u) - shrink) + shrink / (1.0 + u) * squared)
     if not (np.isfinite(new_old).all() and np.isfinite(old_new).all()):
-        raise InfiniteDivergenceError(
-            "latent_variance or residual is so large beside noise that the divergence overflows"
-        )
+        raise _overflows()
     return KLPair(new_old, old_new)
+
+
+def _overflows() -> InfiniteDivergenceError:
+    return InfiniteDivergenceError("latent_variance or residual is so large beside noise that the divergence overflows")
 
 
 def batch(covariance: ArrayLike, residual: ArrayLike, noise: ArrayLike) -> KLPair:

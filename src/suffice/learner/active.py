@@ -16,10 +16,10 @@ from suffice.learner.start import (
     generator,
     new_course,
     number_type,
-    one_thread,
     prepare,
 )
 from suffice.models.inputs import as_labels
+from suffice.models.threads import one_thread
 from suffice.special import Floats
 from suffice.trace import Relearned, Trace
 
@@ -100,6 +100,9 @@ class ActiveLearner:
         self._begun = 0
         self.verdict = self._undecided()
         self.verdicts: list[Verdict] = []
+
+    def __repr__(self) -> str:
+        return f"ActiveLearner({self._about['model']}: {len(self._labels)} labelled, {self.left} left)"
 
     @property
     def labelled(self) -> list[int]:
@@ -197,7 +200,7 @@ class ActiveLearner:
         self.verdict = self._exhausted(self.verdict)
         return self.verdict
 
-    def correct(self, index: int, label: Any) -> Verdict:
+    def correct(self, index: Any, label: Any) -> Verdict:
         """Change the label of an item, as if it had been so from the start: the rule sees the whole history anew.
 
         Returns:

@@ -12,6 +12,7 @@ from suffice.engines.scored import ScoredPool
 from suffice.engines.uncertain import UncertainPool
 from suffice.errors import InvalidValueError
 from suffice.learner.course import History, Outcome, Setting
+from suffice.models.inputs import as_labels
 from suffice.models.laplace import divergences, laplace, learn_alpha
 from suffice.models.logistic import BayesianLogistic, class_labels
 from suffice.special import Floats
@@ -64,8 +65,10 @@ class ClassCourse:
         self._pool.take(indices)
 
     def check(self, y: Any) -> None:
-        """Refuse a label that is missing, or that is none of the classes given."""
+        """Refuse a label that is missing, that is none of the classes given, or a number among words."""
         class_labels(y, self._model.classes)
+        if self._labels:
+            class_labels(as_labels([self._labels[0], *np.asarray(as_labels(y)).tolist()]))
 
     def begin(self, indices: Indices, y: Any) -> None:
         """Learn prior and posterior from the initial labels."""

@@ -15,10 +15,10 @@ from suffice.learner.start import (
     generator,
     new_course,
     number_type,
-    one_thread,
     prepare,
 )
 from suffice.models.inputs import as_labels
+from suffice.models.threads import one_thread
 from suffice.trace import Relearned, Trace
 
 

@@ -1,16 +1,12 @@
 """From a model and a pool to the course of a run: pipelines taken apart, arguments checked."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import deepcopy
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from threadpoolctl import ThreadpoolController
 
 from suffice.acquisition import Indices
 from suffice.arguments import whole
@@ -30,6 +26,8 @@ class Prepared(NamedTuple):
 
     transform: Any
     model: Any
+    name: str = "model"
+    columns: tuple[str, ...] = ()
 
     def inputs(self, X: Any, name: str) -> Floats:
         """Inputs as the Bayesian model takes them, checked."""
@@ -52,7 +50,11 @@ class Prepared(NamedTuple):
 
     def joined(self, fitted: Any) -> Any:
         """The fitted model with its transformers in front again."""
-        return fitted if self.transform is None else Pipeline([*deepcopy(self.transform.steps), ("model", fitted)])
+        if self.transform is None:
+            if self.columns:
+                fitted.feature_names_in_ = np.array(self.columns, dtype=object)
+            return fitted
+        return Pipeline([*deepcopy(self.transform.steps), (self.name, fitted)])
 
 
 def prepare(model: Any, X_pool: Any) -> Prepared:
@@ -60,10 +62,10 @@ def prepare(model: Any, X_pool: Any) -> Prepared:
     if not hasattr(model, "get_params"):
         raise _not_a_model(model)
     if isinstance(model, Pipeline):
-        *steps, (_, last) = model.steps
+        *steps, (name, last) = model.steps
         transform = clone(Pipeline(steps)).fit(X_pool) if steps else None
-        return Prepared(transform, clone(last))
-    return Prepared(None, clone(model))
+        return Prepared(transform, clone(last), name)
+    return Prepared(None, clone(model), columns=tuple(column_names(X_pool) or ()))
 
 
 def new_course(model: Any, setting: Setting) -> Course:
@@ -131,15 +133,3 @@ def number_type(dtype: Any) -> Any:
     if found not in (np.float64, np.float32):
         raise InvalidValueError(f"dtype must be float64 or float32, not {dtype!r}")
     return found
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One BLAS thread: the products of a step are small, and a second thread costs more than it brings."""
-    with _threads().limit(limits=1, user_api="blas"):
-        yield

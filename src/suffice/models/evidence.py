@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 from suffice.linalg import solve_lower
 from suffice.models.kernels import GaussianKernel
+from suffice.models.threads import one_thread
 from suffice.special import Floats
 
 #: More labels than this make the search for a length scale slow and hardly better: so many are taken, evenly spread.
@@ -74,6 +75,7 @@ class ProcessScales(NamedTuple):
     noise: float
 
 
+@one_thread()
 def learn_process(X: Floats, y: Floats, start: ProcessScales, *, fixed: tuple[bool, bool]) -> ProcessScales:
     """Maximise the marginal likelihood over what is not fixed.
 

@@ -72,10 +72,11 @@ def as_labels(y: Any) -> Any:
         >>> as_labels(["ham", float("nan")])
         array(['ham', nan], dtype=object)
     """
-    if isinstance(y, list | tuple) and any(isinstance(label, str) for label in y):
+    words = [isinstance(label, str) for label in y] if isinstance(y, list | tuple) else []
+    if any(words) and not all(words):
         labels = np.empty(len(y), dtype=object)
         labels[:] = y
-        return labels if any(is_missing(label) for label in y) else np.asarray(y)
+        return labels
     return y
 
 

@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 from suffice.divergence import KLPair, kl
 from suffice.errors import InvalidValueError
 from suffice.models.softmax import LEAST_PIVOT, GrowingPosterior, Snapshot, SoftmaxLaplace
+from suffice.models.threads import one_thread
 from suffice.special import Floats
 
 __all__ = [
@@ -186,6 +187,7 @@ def learn_alpha(features: Floats, labels: Any, n_classes: int, alpha: float = 1.
     return settle_alpha(laplace(features, labels, n_classes, alpha)).alpha
 
 
+@one_thread()
 def settle_alpha(posterior: GrowingPosterior) -> GrowingPosterior:
     """Move a posterior to the prior precision of the largest evidence, and return it.
 

@@ -70,7 +70,9 @@ class Extension:
     def terms(self) -> tuple[Floats, Floats]:
         """Latent variance and squared residual of each label, taken in order, in units of the noise variance."""
         residual = self.white * np.diag(self.block.lower)
-        return self.block.latent / self.noise, residual * residual / self.noise
+        # What overflows is refused by name where the divergences are made of it.
+        with np.errstate(over="ignore"):
+            return self.block.latent / self.noise, residual * residual / self.noise
 
     def one_by_one(self) -> KLPair:
         """Both divergences of each label, taken in order."""

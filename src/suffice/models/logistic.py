@@ -222,6 +222,12 @@ def class_labels(y: Any, classes: Any = None) -> Any:
         missing = [row for row, label in enumerate(labels) if is_missing(label)]
         if missing:
             raise InvalidValueError(f"y contains {labels[missing[0]]} at row {missing[0]}; every item needs a class")
+        words = [isinstance(label, str) for label in labels]
+        if any(words) and not all(words):
+            stranger = labels[words.index(not words[0])]
+            raise InvalidValueError(
+                f"classes must be all words or all numbers, but {labels[0]!r} and {stranger!r} came"
+            )
         labels = np.asarray(labels.tolist())
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])

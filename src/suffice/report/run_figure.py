@@ -153,7 +153,7 @@ def _draw_value(axis: Any, curves: RunCurves) -> None:
     room = curves.threshold * (curves.threshold / max(*above, 1.0)) ** 0.15
     axis.set_ylim(bottom=min(bottom, room or bottom))
     axis.set_ylabel(f"{curves.value_name}\nand its minimum so far", color=_INK)
-    axis.set_xlabel("labels bought", color=_INK)
+    axis.set_xlabel("labels", color=_INK)
     if curves.threshold == 0.0:
         return
     axis.axhline(curves.threshold, color=_STOP, ls="--", lw=1.0)
