@@ -40,6 +40,8 @@ FIELDS = {
     "error_at_stop",
     "error_at_end",
     "error_name",
+    "accuracy_at_stop",
+    "accuracy_at_end",
     "ratio",
     "threshold",
     "reason",
@@ -137,7 +139,8 @@ def test_regression_as_json() -> None:
 def test_classification_with_categories_missing_values_and_text() -> None:
     found = result(mails(), "--target", "kind", "--threshold", "0.3", "--most", "80")
     assert (found["task"], found["model"], found["acquisition"]) == ("classification", "logistic", "entropy")
-    assert found["error_name"] == "test error (cross entropy)"
+    assert found["error_name"] == "test error (cross entropy, expected over the model's own uncertainty)"
+    assert 0.5 < found["accuracy_at_end"] <= 1.0
     assert 0.0 < found["error_at_end"] < 0.6
     assert found["curve"]["n_labelled"][-1] == 80
     notes = " ".join(found["notes"])
