@@ -26,9 +26,9 @@ from suffice.special import Floats
 _TIE: Final = 1e-11
 _PROBIT: Final = np.pi / 8.0
 _ROWS: Final = 2048
-# A layer of many points is thinned gently, for a look at all of it costs much; the last layer has so many.
+# How many points count as many, and how many the innermost layer has.
 _MANY: Final = 10_000
-_SMALLEST: Final = 128
+_SMALLEST: Final = 64
 
 
 class WeightPosterior(Protocol):
@@ -71,9 +71,7 @@ class _Layer:
 
     def _inner_width(self) -> int:
         size = len(self.indices)
-        if size >= _MANY:
-            return size // 6
-        return max(_SMALLEST, size // 10) if size > 2 * _SMALLEST else 0
+        return max(_SMALLEST, size // (8 if size >= _MANY else 4)) if size > 2 * _SMALLEST else 0
 
     def nearest(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
         """The ``n`` points of smallest ``u`` in this layer, smallest first, and their ``u``."""
