@@ -107,7 +107,8 @@ def _draw_error(axis: Any, curves: RunCurves) -> None:
     end = f"all {curves.n_labelled[-1]}" if curves.complete else f"{curves.n_labelled[-1]} labels"
     all_labels = f"with {end}: {curves.error[-1]:.3g}"
     if curves.stop is None:
-        text, n = f"no stop\n{all_labels}", curves.n_labelled[0]
+        # With no stop to point at, the words stand at the end, where the curve is low.
+        text, n = f"no stop\n{all_labels}", curves.n_labelled[-1]
     else:
         n = curves.n_labelled[curves.stop]
         text = f"stop at {n} labels: {curves.error[curves.stop]:.3g}\n{all_labels}"
