@@ -20,7 +20,7 @@ def test_expected_softplus(variance: float) -> None:
         kink = float(np.clip(-mean / deviation, -12, 12)) if deviation else 0.0
         truth = quad(integrand, -12, 12, points=[kink], limit=400, epsabs=1e-12, epsrel=1e-12)[0]
         found = expected_softplus(np.array([mean]), np.array([variance]))[0]
-        assert found == pytest.approx(truth, abs=1.2e-6)
+        assert found == pytest.approx(truth, abs=6e-8)
 
 
 def test_binary_error_is_the_average_over_draws() -> None:

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from suffice.engines.memory import require_memory
 from suffice.linalg import solve_lower
 from suffice.models.kernels import half_squares, scaled_kernel
 from suffice.models.latent import KernelState, WeightState, trailing_solve
@@ -113,6 +114,14 @@ class KernelRows:
         return np.asarray(np.exp(exponent, out=exponent))
 
     def _make_room(self, wanted: int) -> None:
+        if not self._rows or wanted <= len(self._rows[0]):
+            return
+        room = max(wanted, 2 * len(self._rows[0]))
+        require_memory(
+            room * len(self.points) * self._dtype.itemsize,
+            f"following {len(self.points)} items over {room} labels",
+            halved=self._dtype == np.float64,
+        )
         for number, rows in enumerate(self._rows):
             if wanted > len(rows):
                 larger = np.zeros((max(wanted, 2 * len(rows)), rows.shape[1]), self._dtype)

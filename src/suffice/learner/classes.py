@@ -86,14 +86,20 @@ class ClassCourse:
         fresh = None in codes
         if fresh:
             self.check(y)
-        self._add(indices, y, together=together)
         if fresh:
+            self._add(indices, y, together=together)
             # Nothing can be said of these steps before the past is replayed, which is due now.
             self._stale = True
             missing = np.full(1 if together else len(indices), np.nan)
             return Outcome(KLPair(missing, missing), missing if self._test is not None else np.zeros(0))
         groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
-        return Outcome.joined([self._extend(indices[group], np.array(codes[group])) for group in groups])
+        try:
+            outcome = Outcome.joined([self._extend(indices[group], np.array(codes[group])) for group in groups])
+        except Exception:
+            self._replay()
+            raise
+        self._add(indices, y, together=together)
+        return outcome
 
     def until_relearning(self) -> int | None:
         """Labels until they have doubled since the prior was learned; 0 when a new class was met."""
