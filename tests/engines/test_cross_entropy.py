@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from suffice.engines.cross_entropy import BinaryCrossEntropy, SoftmaxCrossEntropy, expected_softplus, weight_draws
+from suffice.engines.cross_entropy import BinaryCrossEntropy, SoftmaxCrossEntropy, expected_softplus
 from suffice.models.laplace import Laplace
+from suffice.models.predictive import weight_draws
 from suffice.models.softmax import SoftmaxLaplace
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.engines.scored import class_scores
+from suffice.acquisition import class_scores
 from suffice.engines.uncertain import UncertainPool, smallest
 from suffice.models.laplace import Laplace
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import suffice as sf
-from suffice.engines.scored import class_scores
+from suffice.acquisition import class_scores
 from suffice.errors import InfiniteDivergenceError, InvalidValueError, MissingInputError, NotEnoughMemoryError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.models.evidence import RidgeScales, learn_ridge, log_marginal

@@ -1,6 +1,7 @@
 """Which label would be most useful: scores, and choices that cover the pool."""
 
 from suffice.acquisition.choosers import Chooser, Indices, InOrder, KCentre, RandomOrder, label_free_chooser
+from suffice.acquisition.classes import class_scores
 from suffice.acquisition.scores import NAMES, bald, entropy, margin, require_known
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "KCentre",
     "RandomOrder",
     "bald",
+    "class_scores",
     "entropy",
     "label_free_chooser",
     "margin",

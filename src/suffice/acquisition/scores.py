@@ -1,6 +1,5 @@
 """How useful a label would be, from what the model predicts: larger is more useful."""
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -70,7 +69,3 @@ def bald(draws: Floats) -> Floats:
         array([0.6931, 0.    ])
     """
     return np.asarray(entropy(draws.mean(axis=0)) - entr(draws).sum(axis=2).mean(axis=0))
-
-
-#: Scores of a matrix of class probabilities.
-OF_PROBABILITIES: Final[dict[str, Callable[[Floats], Floats]]] = {"entropy": entropy, "margin": margin}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.special import ndtr
 
-from suffice.linalg import solve_upper
+from suffice.models.predictive import hermite, weight_draws
 from suffice.special import Floats
 
 # Up to each variance, so many nodes of Gauss-Hermite are right to 5e-8 (0: the series is); above, Gauss-Laguerre is.
@@ -103,13 +103,6 @@ def _by_laguerre(mean: Floats, variance: Floats) -> Floats:
 
 
 @cache
-def hermite(n: int) -> tuple[Floats, Floats]:
-    """Nodes and weights of an expectation over N(0, 1)."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(n)
-    return nodes, weights / weights.sum()
-
-
-@cache
 def _laguerre() -> tuple[Floats, Floats]:
     """Nodes and weights for integrals against log(1 + e^-x) over x > 0."""
     nodes, weights = np.polynomial.laguerre.laggauss(_LAGUERRE)
@@ -162,20 +155,3 @@ class SoftmaxCrossEntropy:
         largest = logits.max(axis=0)
         np.exp(np.subtract(logits, largest, out=logits), out=logits)
         return float(np.mean(largest + np.log(logits.sum(axis=0)) - chosen, dtype=np.float64))
-
-
-def weight_draws(posterior: Any, n: int) -> Floats:
-    """Draws of the weights in pairs mirrored at the mean, always from the same random numbers.
-
-    So their noise does not jump from step to step.
-
-    Args:
-        posterior: With ``weights`` (``K x J``) and ``factor``, the lower factor of their precision.
-        n: How many; even.
-
-    Returns:
-        ``n x K x J``.
-    """
-    z = np.random.default_rng(0).standard_normal((posterior.weights.size, n // 2))
-    offsets = solve_upper(posterior.factor, z).T.reshape(-1, *posterior.weights.shape)
-    return np.concatenate([posterior.weights + offsets, posterior.weights - offsets])

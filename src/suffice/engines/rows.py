@@ -7,7 +7,7 @@ block and not once per label.
 """
 
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -21,18 +21,6 @@ from suffice.special import Floats
 TILE: Final = 2048
 # See suffice.models.kernels: beyond it the product form of a distance loses digits.
 _FAR: Final = 1e4
-
-
-class Rows(Protocol):
-    """Points that follow a posterior."""
-
-    n: int
-
-    def follow(self) -> Iterator[tuple[slice, Floats]]:
-        """Catch up with the posterior; yield the new rows ``k x tile``, one tile of points after the other."""
-
-    def prior_variance(self) -> Floats:
-        """Latent variance of each point before any label."""
 
 
 class KernelRows:

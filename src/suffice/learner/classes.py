@@ -1,10 +1,11 @@
 """The course of a run with classes: Laplace posteriors, of two classes or many."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from suffice.acquisition import Indices, label_free_chooser, require_known
+from suffice.acquisition import Indices, class_scores, label_free_chooser, require_known
 from suffice.divergence import KLPair
 from suffice.engines.cross_entropy import BinaryCrossEntropy, SoftmaxCrossEntropy
 from suffice.engines.memory import require_memory
@@ -188,7 +189,7 @@ class ClassCourse:
         if len(self._classes) <= 2 and self._name in _BY_EVENNESS:
             pool = UncertainPool(self._features, averaged=_BY_EVENNESS[self._name])
         else:
-            pool = ScoredPool(self._features, self._name)
+            pool = ScoredPool(self._features, partial(class_scores, name=self._name))
         pool.take(np.array(self._taken, dtype=np.intp))
         return pool
 

@@ -1,10 +1,12 @@
-"""Class probabilities averaged over a Laplace posterior."""
+"""What a Laplace posterior says of labels: averaged probabilities, draws, and nodes to average by."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
 
+from suffice.linalg import solve_upper
 from suffice.special import Floats
 
 
@@ -39,3 +41,27 @@ def probabilities(logits: Floats) -> Floats:
     if logits.ndim == 1:
         return np.column_stack([expit(-logits), expit(logits)])
     return np.asarray(softmax(logits, axis=1))
+
+
+@cache
+def hermite(n: int) -> tuple[Floats, Floats]:
+    """Nodes and weights of an expectation over N(0, 1)."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n)
+    return nodes, weights / weights.sum()
+
+
+def weight_draws(posterior: Any, n: int) -> Floats:
+    """Draws of the weights in pairs mirrored at the mean, always from the same random numbers.
+
+    So their noise does not jump from step to step.
+
+    Args:
+        posterior: With ``weights`` (``K x J``) and ``factor``, the lower factor of their precision.
+        n: How many; even.
+
+    Returns:
+        ``n x K x J``.
+    """
+    z = np.random.default_rng(0).standard_normal((posterior.weights.size, n // 2))
+    offsets = solve_upper(posterior.factor, z).T.reshape(-1, *posterior.weights.shape)
+    return np.concatenate([posterior.weights + offsets, posterior.weights - offsets])
