@@ -31,6 +31,7 @@ benchmarks: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/forecast_coverage.py --write
 	$(BIN)/python benchmarks/learners.py --write
 	$(BIN)/python benchmarks/growth.py --write
+	$(BIN)/python benchmarks/waiting.py --write
 
 clean:
 	rm -rf $(VENV) docs/_build

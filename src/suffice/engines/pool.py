@@ -84,7 +84,7 @@ class MemoryPool:
         self._index = np.arange(len(self._variance))
         self._place = self._index.copy()
         self._free = np.ones(len(self._variance), dtype=bool)
-        self._warned = False
+        self._warned = self._anew = False
         self._single = np.dtype(dtype) == np.float32
 
     def top(self, n: int) -> Candidates:
@@ -98,13 +98,17 @@ class MemoryPool:
 
     def follow(self) -> None:
         """Catch up with the posterior: the pool is read once."""
+        if self._anew:
+            self.jump()
+            return
         for tile, rows in self._rows.follow():
             self._variance[tile] -= np.einsum("ij,ij->j", rows, rows)
-        # Where little is left of what was subtracted from, a linear model computes it anew.
+        # Where little is left of what was subtracted from, a linear model computes it anew from then on.
         if isinstance(self._rows, FeatureRows):
             left = self._variance < self._rows.resolution * self._prior
-            if (left & self._free).any():
-                self._variance = self._rows.variance()
+            self._anew = bool((left & self._free).any())
+            if self._anew:
+                self.jump()
 
     def jump(self) -> None:
         """Be up to date with the posterior of a linear model, by its factor alone."""

@@ -13,14 +13,12 @@ import numpy as np
 
 from suffice.engines.memory import require_memory
 from suffice.linalg import solve_lower
-from suffice.models.kernels import half_squares, scaled_kernel
+from suffice.models.kernels import centred_kernel, half_squares
 from suffice.models.latent import KernelState, WeightState, trailing_solve
 from suffice.special import Floats
 
 # Points worked on at a time: what is computed for them stays in the processor's cache.
 TILE: Final = 2048
-# See suffice.models.kernels: beyond it the product form of a distance loses digits.
-_FAR: Final = 1e4
 
 
 class KernelRows:
@@ -43,7 +41,6 @@ class KernelRows:
         self._middle = scaled.mean(axis=0)
         self._scaled = np.asarray(scaled - self._middle)
         self._half = half_squares(self._scaled)
-        self._far = bool(self._half.max(initial=0.0) > _FAR / 2)
         self._tiles = [slice(k, min(k + TILE, len(points))) for k in range(0, len(points), TILE)]
         # Pages that are not written to take no memory, so room that is never needed costs nothing.
         self._rows = [np.zeros((capacity, t.stop - t.start), self._dtype) for t in self._tiles]
@@ -60,7 +57,7 @@ class KernelRows:
         half = half_squares(fresh)
         self._make_room(new)
         for tile, rows in zip(self._tiles, self._rows, strict=True):
-            block = self._kernel(fresh, half, tile)
+            block = centred_kernel(fresh, half, self._scaled[tile], self._half[tile])
             if old:
                 block -= across @ rows[:old]
             block = trailing_solve(factor, block)
@@ -91,16 +88,6 @@ class KernelRows:
         """Latent variance of each point before any label."""
         return self._state.kernel.diagonal(self._scaled)
 
-    def _kernel(self, fresh: Floats, half: Floats, tile: slice) -> Floats:
-        points = self._scaled[tile]
-        if self._far or half.max(initial=0.0) > _FAR / 2:
-            return scaled_kernel(fresh, points)
-        exponent = fresh @ points.T
-        exponent -= half[:, None]
-        exponent -= self._half[tile]
-        np.minimum(exponent, 0.0, out=exponent)
-        return np.asarray(np.exp(exponent, out=exponent))
-
     def _make_room(self, wanted: int) -> None:
         if not self._rows or wanted <= len(self._rows[0]):
             return
@@ -111,10 +98,9 @@ class KernelRows:
             halved=self._dtype == np.float64,
         )
         for number, rows in enumerate(self._rows):
-            if wanted > len(rows):
-                larger = np.zeros((max(wanted, 2 * len(rows)), rows.shape[1]), self._dtype)
-                larger[: self.n] = rows[: self.n]
-                self._rows[number] = larger
+            larger = np.zeros((room, rows.shape[1]), self._dtype)
+            larger[: self.n] = rows[: self.n]
+            self._rows[number] = larger
 
 
 class FeatureRows:

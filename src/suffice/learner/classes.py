@@ -84,10 +84,8 @@ class ClassCourse:
     def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
         """Learn labels under the prior at hand."""
         codes = [self._codes.get(label) for label in np.asarray(y).tolist()]
-        fresh = None in codes
-        if fresh:
+        if None in codes:
             self.check(y)
-        if fresh:
             self._add(indices, y, together=together)
             # Nothing can be said of these steps before the past is replayed, which is due now.
             self._stale = True

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from suffice.acquisition import Chooser, Indices, label_free_chooser, require_known
+from suffice.engines.followed_error import FollowedError
 from suffice.engines.memory import require_memory
 from suffice.engines.pool import MemoryPool
 from suffice.engines.rows import FeatureRows, KernelRows
-from suffice.engines.test_set import FollowedError
 from suffice.engines.variance import LargestVariance
 from suffice.learner.course import History, Labels, Outcome, Setting
 from suffice.models.inputs import targets
@@ -158,10 +158,15 @@ class GaussianCourse:
         assert self._prior is not None
         block = block_of(self._state, self._features[indices]) if planned is None else planned
         extension = self._state.extend(block, self._prior.scaling.apply(self._y[indices]))
+        # First what can fail; then the test set, which does not go back.
+        pair, terms = (extension.together(), None) if together else (None, extension.terms())
         error = np.zeros(0)
         if self._test is not None:
             error = self._test.follow(extension.white) * self._prior.scaling.scale**2
-        return Outcome(extension.together(), error[-1:]) if together else Labels(*extension.terms(), error)
+        if pair is not None:
+            return Outcome(pair, error[-1:])
+        assert terms is not None
+        return Labels(*terms, error)
 
     def _new_chooser(self, capacity: int) -> Chooser:
         if self._fixed is not None:

@@ -59,8 +59,13 @@ def scaled_kernel(A: Floats, B: Floats) -> Floats:
     middle = A.mean(axis=0)
     a, b = A - middle, B - middle
     half_a, half_b = half_squares(a), half_squares(b)
+    return centred_kernel(a, half_a, b, half_b)
+
+
+def centred_kernel(a: Floats, half_a: Floats, b: Floats, half_b: Floats) -> Floats:
+    """The same for points around the origin whose :func:`half_squares` are known."""
     if half_a.max() + half_b.max() > _FAR:
-        return np.asarray(np.exp(-0.5 * cdist(A, B, "sqeuclidean")))
+        return np.asarray(np.exp(-0.5 * cdist(a, b, "sqeuclidean")))
     exponent = a @ b.T
     exponent -= half_a[:, None]
     exponent -= half_b
