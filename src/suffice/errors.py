@@ -43,3 +43,7 @@ class MissingExtraError(SufficeError, ImportError):
 
 class NotEnoughMemoryError(SufficeError, MemoryError):
     """A run needs more memory than there is; the message says how much."""
+
+
+class TrainingDivergedError(SufficeError, ArithmeticError):
+    """A network's loss or weights are no longer finite; what it was before the training is kept."""

@@ -15,6 +15,7 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.special import Floats
 
 _FORMAT = "suffice-trace-1"
+_MEASURE = "measure_"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,8 @@ class Trace:
         relearned: Where hyper-parameters were learned again, and how the past looks under them.
         estimated: How the divergences were estimated, if they are neither exact nor bounds.
         about: What run this is: model, acquisition, seed.
+        measures: What else was measured after each step, by name: ``accuracy``, ``calibration`` and training ``loss``
+            of a network, the ``contributions`` of its layers to ``kl_new_old``, and whatever the caller watched.
 
     Examples:
         >>> trace = Trace.of_divergences([0.5, 0.4, 0.0001], [0.6, 0.4, 0.0001], first=10)
@@ -63,6 +66,7 @@ class Trace:
     relearned: tuple[Relearned, ...] = ()
     estimated: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
+    measures: Mapping[str, Floats] = field(default_factory=dict)
 
     @classmethod
     def of_divergences(cls, kl_new_old: Any, kl_old_new: Any, *, first: int) -> "Trace":
@@ -126,6 +130,7 @@ class Trace:
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         for number, known in enumerate(self.relearned):
             arrays[f"relearned_{number}"] = np.array([known.kl_new_old, known.kl_old_new])
+        arrays |= {f"{_MEASURE}{name}": np.asarray(values) for name, values in self.measures.items()}
         text = {"format": _FORMAT, "estimated": self.estimated, "about": dict(self.about)}
         try:
             with Path(path).open("wb") as file:
@@ -147,12 +152,14 @@ class Trace:
                     raise KeyError(text["format"])
                 arrays = {name: file[name] for name in _ARRAYS}
                 pairs = [file[name] for name in file.files if name.startswith("relearned_")]
+                measures = {name.removeprefix(_MEASURE): file[name] for name in file.files if name.startswith(_MEASURE)}
         except FileNotFoundError:
             raise InvalidValueError(f"{path}: no such file") from None
         except (KeyError, ValueError, TypeError, OSError, EOFError, BadZipFile):
             raise InvalidValueError(f"{path} is not a run that suffice saved") from None
         relearned = tuple(Relearned(pair.shape[1] - 1, pair[0], pair[1]) for pair in pairs)
-        return cls(**arrays, relearned=relearned, estimated=text["estimated"], about=text["about"])
+        kept = {"relearned": relearned, "estimated": text["estimated"], "about": text["about"]}
+        return cls(**arrays, **kept, measures=measures)
 
     def _steps(self, new_old: Floats, old_new: Floats, first: int, end: int) -> list[Step]:
         part = slice(first, end)

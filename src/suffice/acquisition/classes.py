@@ -67,4 +67,5 @@ def _coin_entropy(p: Floats) -> Floats:
 
 
 def _draws_bald(posterior: Any, features: Floats) -> Floats:
-    return bald(np.array([probabilities(features @ weights.T) for weights in weight_draws(posterior, _DRAWS)]))
+    draws = [probabilities(features @ weights.T) for weights in weight_draws(posterior, _DRAWS)]
+    return bald(np.stack(draws, axis=1))

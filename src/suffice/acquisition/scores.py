@@ -1,10 +1,11 @@
 """How useful a label would be, from what the model predicts: larger is more useful."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from scipy.special import entr
 
+from suffice.acquisition.candidates import candidates
 from suffice.errors import InvalidValueError
 from suffice.special import Floats
 
@@ -12,6 +13,7 @@ from suffice.special import Floats
 NAMES: Final = {
     "regression": ("variance", "entropy", "random", "k-centre", "order"),
     "classification": ("entropy", "map-entropy", "margin", "bald", "random", "k-centre", "order"),
+    "network": ("batchbald", "bald", "entropy", "margin", "random", "k-centre", "order"),
 }
 
 
@@ -53,19 +55,19 @@ def margin(probabilities: Floats) -> Floats:
     return np.asarray(1.0 - (top[:, 1] - top[:, 0]))
 
 
-def bald(draws: Floats) -> Floats:
-    r"""What the label would tell about the parameters, :math:`H[\bar p] - \overline{H[p]}` over draws.
+def bald(probs: Any) -> Floats:
+    r"""What each label would tell about the parameters, :math:`H[\bar p] - \overline{H[p]}` over samples, in nats.
 
     Args:
-        draws: Class probabilities under ``S`` draws of the parameters, ``S x m x K``.
+        probs: Probability of each class under each sample of the posterior, ``N x K x C``; a numpy array or a tensor.
 
     Returns:
-        ``m`` numbers.
+        ``N`` numbers.
 
     Reference: [Houlsby2011] equation 2.
 
     Examples:
-        >>> bald(np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]])).round(4)
+        >>> bald(np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5], [0.5, 0.5]]])).round(4)
         array([0.6931, 0.    ])
     """
-    return np.asarray(entropy(draws.mean(axis=0)) - entr(draws).sum(axis=2).mean(axis=0))
+    return candidates(probs).bald()

@@ -22,6 +22,7 @@ from suffice.cli.table_run import (
     Task,
     Threshold,
     conduct,
+    counts,
 )
 from suffice.trace import Trace
 
@@ -34,8 +35,8 @@ def audit_command(
     basis: Basis = None,
     threshold: Threshold = None,
     bound: Bound = BoundName.paper,
-    initial: Initial = 10,
-    batch: Batch = 1,
+    initial: Initial = None,
+    batch: Batch = None,
     most: Annotated[int, typer.Option(help="Labels to look at, from the first row on; 0 for all.")] = 5000,
     ignore: Ignore = None,
     figure: Annotated[
@@ -49,6 +50,7 @@ def audit_command(
 
     Example: suffice audit labelled.csv --target spam --task classification
     """
+    first, size = counts(model, initial, batch)
     order = Order(
         command="audit",
         data=data,
@@ -58,8 +60,8 @@ def audit_command(
         basis=basis,
         threshold=threshold,
         bound=bound,
-        initial=initial,
-        batch=batch,
+        initial=first,
+        batch=size,
         most=most,
         ignore=tuple(ignore or ()),
         figure=figure,
@@ -71,6 +73,6 @@ def audit_command(
         from suffice.learner import audit
 
         X, y = job.X[: job.labels], job.y[: job.labels]
-        return audit(job.model, X, y, initial=initial, batch=batch, progress=job.progress)
+        return audit(job.model, X, y, initial=first, batch=size, progress=job.progress)
 
     conduct(order, label)

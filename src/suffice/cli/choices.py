@@ -16,6 +16,14 @@ class ModelName(StrEnum):
     gp = "gp"
     ridge = "ridge"
     logistic = "logistic"
+    dropout = "dropout"
+
+
+class DemoModel(StrEnum):
+    """Which model the demonstration shows."""
+
+    linear = "linear"
+    dropout = "dropout"
 
 
 class BoundName(StrEnum):

@@ -26,6 +26,7 @@ class LiveView:
 
     def __init__(self, console: Console, pool: int, threshold: float) -> None:
         self._console, self._pool, self._threshold = console, pool, threshold
+        self._next = _EVERY
         self._live = Live(console=console, refresh_per_second=20) if self.animated else None
 
     @property
@@ -49,8 +50,14 @@ class LiveView:
         newest = verdicts[-1]
         if self._live is not None:
             self._live.update(self._panel(verdicts))
-        elif newest.n_labelled % _EVERY == 0 and not newest.stop:
+        elif newest.n_labelled >= self._next and not newest.stop:
+            self._next = (newest.n_labelled // _EVERY + 1) * _EVERY
             self._console.print(str(newest), soft_wrap=True)
+
+    def go_on(self, n_labelled: int) -> None:
+        """Say that the rest of the pool is labelled too, to see what more labels would have bought."""
+        if self._live is not None:
+            self._live.update(Text(f"enough; labelling the rest to compare: {n_labelled} of {self._pool}", style="dim"))
 
     def _panel(self, verdicts: list[Verdict]) -> Panel:
         newest = verdicts[-1]

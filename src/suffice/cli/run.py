@@ -22,6 +22,7 @@ from suffice.cli.table_run import (
     Task,
     Threshold,
     conduct,
+    counts,
 )
 from suffice.trace import Trace
 
@@ -37,8 +38,8 @@ def run_command(
     acquisition: Annotated[
         str | None, typer.Option(help="Which row next: variance, entropy, margin, bald, random, k-centre, order, ...")
     ] = None,
-    initial: Initial = 10,
-    batch: Batch = 1,
+    initial: Initial = None,
+    batch: Batch = None,
     most: Annotated[int, typer.Option(help="Labels to simulate at most; 0 for the whole pool.")] = 1000,
     test: Annotated[float, typer.Option(help="Share of the rows held back to measure the error on.")] = 0.2,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.")] = 0,
@@ -53,6 +54,7 @@ def run_command(
 
     Example: suffice run houses.csv --target price --ignore address
     """
+    first, size = counts(model, initial, batch)
     order = Order(
         command="run",
         data=data,
@@ -62,8 +64,8 @@ def run_command(
         basis=basis,
         threshold=threshold,
         bound=bound,
-        initial=initial,
-        batch=batch,
+        initial=first,
+        batch=size,
         most=most,
         ignore=tuple(ignore or ()),
         figure=figure,
@@ -81,12 +83,12 @@ def run_command(
             job.model,
             job.X,
             job.y,
-            initial=initial,
-            steps=(job.labels - initial) // batch,
+            initial=first,
+            steps=(job.labels - first) // size,
             X_test=X_test,
             y_test=y_test,
             acquisition=acquisition,
-            batch=batch,
+            batch=size,
             seed=seed,
             progress=job.progress,
         )

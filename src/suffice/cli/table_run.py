@@ -33,7 +33,11 @@ Task = Annotated[
     typer.Option(metavar="TASK", help="regression or classification; by the target's values if left out."),
 ]
 Model = Annotated[
-    ModelName | None, typer.Option(help="The model; gp for regression and logistic for classification if left out.")
+    ModelName | None,
+    typer.Option(
+        help="The model; gp for regression and logistic for classification if left out. dropout is a network for "
+        "classes, and needs torch."
+    ),
 ]
 Basis = Annotated[
     int | None, typer.Option(help="Bumps that each feature becomes before the model, 0 for none; 10 for ridge, else 0.")
@@ -41,14 +45,15 @@ Basis = Annotated[
 Threshold = Annotated[
     float | None,
     typer.Option(
-        help="Error ratio at which to stop, from 0 to 1.", show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic"
+        help="Error ratio at which to stop, from 0 to 1.",
+        show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic, 0.2 for dropout",
     ),
 ]
 #: Within what the paper takes for each model.
-_THRESHOLDS: Final = {ModelName.gp: 0.05, ModelName.ridge: 0.02, ModelName.logistic: 0.1}
+_THRESHOLDS: Final = {ModelName.gp: 0.05, ModelName.ridge: 0.02, ModelName.logistic: 0.1, ModelName.dropout: 0.2}
 Bound = Annotated[BoundName, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")]
-Initial = Annotated[int, typer.Option(help="Labels before the first step.")]
-Batch = Annotated[int, typer.Option(help="Labels that come at each step.")]
+Initial = Annotated[int | None, typer.Option(help="Labels before the first step.", show_default="10; 50 for dropout")]
+Batch = Annotated[int | None, typer.Option(help="Labels that come at each step.", show_default="1; 5 for dropout")]
 Ignore = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="A column to leave out; may be given several times.", show_default=False),
@@ -65,7 +70,7 @@ class Order:
         command: Name of the command, for the default figure.
         most: Labels to go to at most; 0 for all.
         test: Share of the rows held back to measure the error on; 0 for none.
-        seed: Seed of that split.
+        seed: Seed of that split, and of a network.
     """
 
     command: str
@@ -106,6 +111,12 @@ class Job:
     test: tuple[Any, Any]
     labels: int
     progress: Callable[[int, int], None] | None
+
+
+def counts(model: ModelName | None, initial: int | None, batch: int | None) -> tuple[int, int]:
+    """Labels before the first step, and at each step; what is left out depends on the model."""
+    first, size = (50, 5) if model is ModelName.dropout else (10, 1)
+    return first if initial is None else initial, size if batch is None else batch
 
 
 def conduct(order: Order, label: Callable[[Job], Trace]) -> None:
@@ -164,18 +175,25 @@ def chosen_model(kind: Kind, order: Order, y: Any) -> tuple[ModelName, str, Any]
     from suffice import models
 
     name = order.model or (ModelName.gp if kind == "regression" else ModelName.logistic)
-    if (name is ModelName.logistic) != (kind == "classification"):
+    for_classes = name in (ModelName.logistic, ModelName.dropout)
+    if for_classes != (kind == "classification"):
         remedy = (
-            "use --model logistic, or --task regression if the target is a number"
+            "use --model logistic or --model dropout, or --task regression if the target is a number"
             if kind == "classification"
             else "use --model gp or --model ridge, or --task classification if the target is a class"
         )
-        meant = "classification" if name is ModelName.logistic else "regression"
+        meant = "classification" if for_classes else "regression"
         raise InvalidValueError(f"--model {name} is for {meant}, and the task is {kind}; {remedy}")
     if name is ModelName.gp:
-        if order.basis:
-            raise InvalidValueError("--basis goes with --model ridge or logistic; the Gaussian process has none")
+        _require_no_basis(order, "the Gaussian process")
         return name, "a Gaussian process", models.GaussianProcess()
+    if name is ModelName.dropout:
+        from suffice.experiments.demo import table_network
+        from suffice.models.deep.network import require_torch
+
+        _require_no_basis(order, "the network")
+        require_torch()
+        return name, "a network with dropout", table_network(np.unique(y).tolist(), order.seed)
     basis = whole((10 if name is ModelName.ridge else 0) if order.basis is None else order.basis, "--basis", least=0)
     bumps = f" on {basis} bumps a feature" if basis else ""
     model: Any
@@ -189,6 +207,11 @@ def chosen_model(kind: Kind, order: Order, y: Any) -> tuple[ModelName, str, Any]
     return name, words, make_pipeline(models.RadialBasis(basis), model) if basis else model
 
 
+def _require_no_basis(order: Order, what: str) -> None:
+    if order.basis:
+        raise InvalidValueError(f"--basis goes with --model ridge or logistic; {what} has none")
+
+
 def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Finding:
     task: Kind | None = None if order.task is None else order.task.value
     with _bar(console, "reading", BarColumn()):
@@ -196,7 +219,9 @@ def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Find
     pool, test = _split(order, len(table.y))
     name, words, model = chosen_model(table.kind, order, table.y)
     threshold = _THRESHOLDS[name] if order.threshold is None else order.threshold
-    rule = ErrorStability(threshold, bound=order.bound.value)
+    # A network's first step is its largest, and calibrates the rule alone, as in the paper.
+    calibration = 1 if name is ModelName.dropout else 10
+    rule = ErrorStability(threshold, calibration=calibration, bound=order.bound.value)
     introduce(console, order.data, order.target, table, f"{words}; {_about_rows(order, len(pool), len(test))}")
     held_back = (table.X[test], table.y[test]) if len(test) else (None, None)
     labels = min(order.most or len(pool), len(pool))
@@ -206,7 +231,7 @@ def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Find
     verdicts = trace.replay(rule)
     stop = next((step for step, verdict in enumerate(verdicts) if verdict.stop), None)
     at = sorted({len(verdicts) - 1 if stop is None else stop, len(verdicts) - 1})
-    accuracy = [_accuracy(model, table, (pool, test), trace, step) for step in at] if name is ModelName.logistic else []
+    accuracy = _accuracies(model, table, (pool, test), trace, at) if table.kind == "classification" else []
     return Finding(
         title=f"{order.data.name}: {order.target}",
         table=table,
@@ -219,6 +244,13 @@ def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Find
         stop=stop,
         accuracy=accuracy if len(test) else [],
     )
+
+
+def _accuracies(model: Any, table: Table, rows: tuple[Any, Any], trace: Trace, steps: list[int]) -> list[float]:
+    """Share of the test rows whose class is predicted right after each of some steps."""
+    if "accuracy" in trace.measures:
+        return [float(trace.measures["accuracy"][step]) for step in steps]
+    return [_accuracy(model, table, rows, trace, step) for step in steps]
 
 
 def _accuracy(model: Any, table: Table, rows: tuple[Any, Any], trace: Trace, step: int) -> float:

@@ -1,20 +1,23 @@
 """The demonstration: a simulated person labels a pool until the rule says that it is enough."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from suffice.criteria import Criterion, Verdict
+from suffice.engines.sampled import quality
 from suffice.experiments.tasks import Task
 from suffice.learner import ActiveLearner
-from suffice.models import BayesianLogistic, BayesianRidge
+from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork
 from suffice.special import Floats
 from suffice.trace import Trace
 
 #: Labels bought at random before the first question is chosen.
 INITIAL = 10
+#: The same for a network, which then asks for some at a time.
+NETWORK_INITIAL, NETWORK_BATCH = 50, 10
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Progress:
     Attributes:
         n_labelled: Labels bought so far.
         error: Error on the test set.
+        accuracy: Share of the test set that is predicted right; None for numbers.
         verdicts: What the rule says of every step so far: the newest last. Where the model's scales were learned again,
             the past is seen with the new ones.
         trace: The run so far.
@@ -31,6 +35,7 @@ class Progress:
 
     n_labelled: int
     error: float
+    accuracy: float | None
     verdicts: tuple[Verdict, ...]
     trace: Trace
 
@@ -45,6 +50,14 @@ def new_model(task: Task) -> Any:
     return BayesianRidge(fit_intercept=True) if task.kind == "regression" else BayesianLogistic(alpha=1.0)
 
 
+def table_network(classes: Sequence[Any], seed: int) -> DropoutNetwork:
+    """A network for tables, trained a little in every round as the paper's is: the rule watches it settle."""
+    training: dict[str, Any] = {"epochs": 5, "warm_epochs": 5, "batch_size": None, "train_samples": 5}
+    return DropoutNetwork(
+        "mlp", hidden=(256, 128), classes=classes, learning_rate=3e-3, samples=10, device="cpu", seed=seed, **training
+    )
+
+
 def label_pool(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterator[Progress]:
     """Buy labels one at a time, the most useful first, to the end of the pool; the caller stops when it has enough.
 
@@ -53,17 +66,34 @@ def label_pool(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterato
     first = rng.choice(len(task.X_pool), size=INITIAL, replace=False)
     acquisition = "variance" if task.kind == "regression" else "map-entropy"
     learner = ActiveLearner(new_model(task), task.X_pool, criterion=rule, acquisition=acquisition, initial=first)
+    yield from _bought(task, learner, INITIAL, 1)
+
+
+def label_with_network(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterator[Progress]:
+    """The same with a dropout network, which asks for ten labels at a time by BatchBALD."""
+    first = rng.choice(len(task.X_pool), size=NETWORK_INITIAL, replace=False)
+    model = table_network(np.unique(task.y_pool).tolist(), int(rng.integers(2**31)))
+    learner = ActiveLearner(model, task.X_pool, criterion=rule, initial=first)
+    yield from _bought(task, learner, NETWORK_INITIAL, NETWORK_BATCH)
+
+
+def _bought(task: Task, learner: ActiveLearner, initial: int, size: int) -> Iterator[Progress]:
     while learner.left:
-        items = learner.ask(1 if learner.verdicts or len(learner.labelled) >= INITIAL else INITIAL)
+        items = learner.ask(size if learner.labelled else initial)
         learner.tell(items, task.y_pool[items.tolist()])
         if learner.verdicts:
-            error = error_of(task, learner.model)
-            yield Progress(len(learner.labelled), error, tuple(learner.verdicts), learner.trace())
+            error, accuracy = error_of(task, learner.model)
+            yield Progress(len(learner.labelled), error, accuracy, tuple(learner.verdicts), learner.trace())
 
 
-def error_of(task: Task, model: Any) -> float:
-    """Root mean squared error in the target's own units, or cross entropy."""
+def error_of(task: Task, model: Any) -> tuple[float, float | None]:
+    """Root mean squared error in the target's own units; or cross entropy, and the share that is predicted right."""
     if task.kind == "regression":
-        return float(np.sqrt(np.mean((task.y_test - model.predict(task.X_test)) ** 2)))
+        return float(np.sqrt(np.mean((task.y_test - model.predict(task.X_test)) ** 2))), None
+    if isinstance(model, DropoutNetwork):
+        draws = model.log_draws(model.machine_.tensor(task.X_test), model.samples, model.seed)
+        found = quality(draws, np.searchsorted(model.classes_, task.y_test))
+        return found.error, found.accuracy
     logits: Floats = model.latent(task.X_test)[0]
-    return float(np.mean(np.logaddexp(0.0, np.where(task.y_test > 0.5, -logits, logits))))
+    accuracy = float(np.mean((logits > 0.0) == (task.y_test > 0.5)))
+    return float(np.mean(np.logaddexp(0.0, np.where(task.y_test > 0.5, -logits, logits)))), accuracy

@@ -18,7 +18,7 @@ class Task:
 
     Attributes:
         name: What it is, for a person.
-        kind: Regression or classification into classes 0 and 1.
+        kind: Regression or classification.
         X_pool: Inputs that may be labelled, standardised, ``n x D``.
         y_pool: Their labels, handed out one at a time.
         X_test: Inputs of the test set, in the same scale.
@@ -55,6 +55,20 @@ def demo_task(kind: TaskName, rng: np.random.Generator) -> Task:
     else:
         raise InvalidValueError(f"task must be 'regression' or 'classification', not {kind!r}")
     return split(name, kind, np.asarray(data.data), np.asarray(data.target, dtype=np.float64), rng=rng)
+
+
+def digits_task(rng: np.random.Generator) -> Task:
+    """Return scikit-learn's handwritten digits, images of 8 x 8 in ten classes, 30 % kept for testing.
+
+    Examples:
+        >>> digits_task(np.random.default_rng(0)).X_pool.shape
+        (1257, 64)
+    """
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    name = "digits: which digit from 0 to 9 is it?"
+    return split(name, "classification", np.asarray(data.data), np.asarray(data.target, dtype=np.float64), rng=rng)
 
 
 def split(name: str, kind: TaskName, X: Floats, y: Floats, *, rng: np.random.Generator) -> Task:

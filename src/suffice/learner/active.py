@@ -1,5 +1,6 @@
 """Ask for the label that is wanted most, tell it, hear whether it is enough. No input or output of its own."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,7 @@ class ActiveLearner:
         self._new_old: list[float] = []
         self._old_new: list[float] = []
         self._estimated = ""
+        self._measures: list[Mapping[str, Floats]] = []
         self._relearned: list[Relearned] = []
         self._begun = 0
         self.verdict = self._undecided()
@@ -239,6 +241,10 @@ class ActiveLearner:
             relearned=tuple(self._relearned),
             estimated=self._estimated,
             about=self._about,
+            measures={
+                name: np.concatenate([measured[name] for measured in self._measures])
+                for name in (self._measures[0] if self._measures else ())
+            },
         )
 
     def _tell(self, items: Indices, given: "np.typing.NDArray[Any]") -> Verdict:
@@ -278,6 +284,7 @@ class ActiveLearner:
 
     def _judge(self, outcome: Outcome) -> None:
         self._estimated = self._estimated or outcome.estimated
+        self._measures.append(outcome.measures)
         self._new_old.append(float(outcome.kl_new_old[-1]))
         self._old_new.append(float(outcome.kl_old_new[-1]))
         if self._course.until_relearning() == 0:

@@ -1,7 +1,7 @@
 """The course of a run for one family of models: which item next, what a label did, what the past looks like anew."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -21,11 +21,13 @@ class Outcome:
         pair: Both divergences, ``KL[new||old]`` and ``KL[old||new]``.
         error: Expected error on the test set after each step; empty where there is none.
         estimated: How the divergences were estimated, if they are neither exact nor bounds.
+        measures: What else was measured, by name, one row a step.
     """
 
     pair: KLPair
     error: Floats
     estimated: str = ""
+    measures: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def kl_new_old(self) -> Floats:
@@ -51,7 +53,30 @@ class Outcome:
             for name in ("kl_new_old", "kl_old_new", "error")
         )
         estimated = next((outcome.estimated for outcome in outcomes if outcome.estimated), "")
-        return Outcome(KLPair(new_old, old_new), error, estimated)
+        names = outcomes[0].measures if outcomes else ()
+        measures = {name: np.concatenate([outcome.measures[name] for outcome in outcomes]) for name in names}
+        return Outcome(KLPair(new_old, old_new), error, estimated, measures)
+
+    def first(self, n: int) -> "Outcome":
+        """The first ``n`` steps."""
+        measures = {name: values[:n] for name, values in self.measures.items()}
+        return Outcome(KLPair(self.kl_new_old[:n], self.kl_old_new[:n]), self.error[:n], self.estimated, measures)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The outcome as lists and numbers, exactly."""
+        return {
+            "pair": [self.kl_new_old.tolist(), self.kl_old_new.tolist()],
+            "error": self.error.tolist(),
+            "estimated": self.estimated,
+            "measures": {name: values.tolist() for name, values in self.measures.items()},
+        }
+
+    @staticmethod
+    def from_dict(saved: Mapping[str, Any]) -> "Outcome":
+        """What :meth:`as_dict` gave."""
+        new_old, old_new = (np.array(values) for values in saved["pair"])
+        measures = {name: np.array(values) for name, values in saved["measures"].items()}
+        return Outcome(KLPair(new_old, old_new), np.array(saved["error"]), saved["estimated"], measures)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,17 @@
 """Runs with every label known: what would have happened, and when it would have been enough."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from suffice.arguments import whole
 from suffice.divergence import KLPair
-from suffice.errors import InvalidValueError
+from suffice.errors import InvalidValueError, TrainingDivergedError
+from suffice.learner.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from suffice.learner.course import Course, Labels, Outcome, Setting
+from suffice.learner.networks import NetworkCourse
 from suffice.learner.start import (
     default_acquisition,
     first_items,
@@ -35,6 +38,8 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     batch: int = 1,
     seed: int = 0,
     dtype: Any = np.float64,
+    checkpoint: Path | str | None = None,
+    watch: Callable[[Any], Mapping[str, Any]] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Label a pool as active learning would, and record every step.
@@ -53,6 +58,10 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         batch: Labels bought at each step.
         seed: Seed of all randomness.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory.
+        checkpoint: File that a network's run is saved in after every step. Called again with the same arguments, it
+            goes on from there; on a CPU exactly as if it had never been interrupted.
+        watch: Called with the fitted model after every step; the numbers that it returns by name are recorded in
+            ``trace.measures``.
         progress: Called now and then with the steps done and the steps to do.
 
     Returns:
@@ -61,6 +70,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     Raises:
         InvalidValueError: Something does not fit, named.
         NotEnoughMemoryError: The pool needs more memory than there is; said before the first step.
+        TrainingDivergedError: A network's loss is not finite any more; the steps before are in ``checkpoint``.
 
     Examples:
         >>> import numpy as np
@@ -94,8 +104,10 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed, "batch": size}
     with one_thread():
         course = new_course(prepared.model, setting)
-        course.begin(first, labels[first])
-        return _record(course, labels, first, _Plan(wanted, size, about, progress))
+        X, y = setting.test or (None, None)
+        data = {"initial": first, "X_pool": pool, "y_pool": labels, "X_test": X, "y_test": y}
+        place = _place(checkpoint, course, {**about, **data})
+        return _record(course, labels, first, _Plan(wanted, size, about, progress, place, watch))
 
 
 def audit(  # noqa: PLR0913 - as above
@@ -142,45 +154,115 @@ def audit(  # noqa: PLR0913 - as above
     return simulate(model, X, y, initial=np.arange(n), acquisition="order", **options)
 
 
+class _Place(NamedTuple):
+    """Where a run is saved, and how it is known again."""
+
+    path: Path
+    run: dict[str, Any]
+
+
 class _Plan(NamedTuple):
     steps: int
     size: int
     about: dict[str, Any]
     progress: Callable[[int, int], None] | None
+    place: _Place | None
+    watch: Callable[[Any], Mapping[str, Any]] | None
+
+
+def _place(checkpoint: Path | str | None, course: Course, parts: dict[str, Any]) -> _Place | None:
+    if checkpoint is None:
+        return None
+    if not isinstance(course, NetworkCourse):
+        raise InvalidValueError("checkpoint is for networks; the other models run a pool in seconds, so leave it out")
+    return _Place(Path(checkpoint), fingerprint(**parts))
+
+
+class _Record:
+    """A run as it is written down."""
+
+    def __init__(self, course: Course, labels: Any, first: Any, plan: _Plan) -> None:
+        self.course, self.labels, self.first, self.plan = course, labels, first, plan
+        self.outcomes: list[Outcome | Labels] = []
+        self.picks: list[Any] = []
+        self.relearned: list[Relearned] = []
+        self.watched: list[Mapping[str, Any]] = []
+        self.done = 0
+
+    def begin(self) -> None:
+        """Learn the initial labels, or take up a saved run."""
+        place = self.plan.place
+        state = None if place is None else load_checkpoint(place.path, place.run)
+        if state is None:
+            self.course.begin(self.first, self.labels[self.first])
+            self.save()
+            return
+        assert isinstance(self.course, NetworkCourse)
+        self.course.restore(state["course"], self.labels)
+        past, size = self.course.relearn(), self.plan.size
+        self.done = min(len(past.kl_new_old), self.plan.steps)
+        items = np.array(state["course"]["indices"], dtype=np.intp)[len(self.first) :]
+        self.picks, self.outcomes = [items[: self.done * size]], [past.first(self.done)]
+        self.watched = list(state["watched"])[: self.done]
+        if self.plan.watch is not None and len(self.watched) < self.done:
+            raise InvalidValueError(
+                f"checkpoint {place and place.path} was saved without watch; leave watch out, or start over"
+            )
+
+    def step(self) -> None:
+        """One step, or several that are known already."""
+        plan, course = self.plan, self.course
+        due, left = course.until_relearning(), 1 if plan.watch is not None else plan.steps - self.done
+        most = left if due is None else max(1, min(left, due))
+        chosen = course.propose(most) if plan.size == 1 else course.batch(plan.size)
+        outcome = course.learn(chosen, self.labels[chosen], together=plan.size > 1)
+        self.picks.append(chosen)
+        self.done += len(chosen) if plan.size == 1 else 1
+        if course.until_relearning() == 0:
+            history = course.relearn()
+            self.relearned.append(Relearned(self.done - 1, history.kl_new_old, history.kl_old_new))
+            outcome = _ending(Outcome.joined([outcome]), history)
+        self.outcomes.append(outcome)
+        if plan.watch is not None:
+            model = course.model if isinstance(course, NetworkCourse) else course.fitted()
+            self.watched.append({name: np.asarray(value).tolist() for name, value in plan.watch(model).items()})
+        self.save()
+
+    def save(self) -> None:
+        """Save the run, if it is to be saved."""
+        if self.plan.place is not None:
+            assert isinstance(self.course, NetworkCourse)
+            state = {"course": self.course.state(), "watched": self.watched}
+            save_checkpoint(self.plan.place.path, self.plan.place.run, state)
 
 
 def _record(course: Course, labels: Any, first: Any, plan: _Plan) -> Trace:
-    steps, size = plan.steps, plan.size
-    picks: list[Any] = []
-    outcomes: list[Outcome | Labels] = []
-    relearned: list[Relearned] = []
-    done = 0
-    while done < steps:
-        due = course.until_relearning()
-        most = steps - done if due is None else max(1, min(steps - done, due))
-        chosen = course.propose(most) if size == 1 else course.batch(size)
-        outcome = course.learn(chosen, labels[chosen], together=size > 1)
-        picks.append(chosen)
-        done += len(chosen) if size == 1 else 1
-        if course.until_relearning() == 0:
-            history = course.relearn()
-            relearned.append(Relearned(done - 1, history.kl_new_old, history.kl_old_new))
-            outcome = _ending(Outcome.joined([outcome]), history)
-        outcomes.append(outcome)
-        if plan.progress is not None:
-            plan.progress(done, steps)
-    found = Outcome.joined(outcomes)
-    indices = np.concatenate([np.zeros(0, dtype=np.intp), *picks])
+    """Take the steps, and write them down."""
+    record = _Record(course, labels, first, plan)
+    try:
+        record.begin()
+        while record.done < plan.steps:
+            record.step()
+            if plan.progress is not None:
+                plan.progress(record.done, plan.steps)
+    except TrainingDivergedError as error:
+        if plan.place is None or not plan.place.path.exists():
+            raise
+        raise TrainingDivergedError(f"{error}. The run up to there is saved in {plan.place.path}") from None
+    found = Outcome.joined(record.outcomes)
+    indices, size = np.concatenate([np.zeros(0, dtype=np.intp), *record.picks]), plan.size
+    names = record.watched[0] if record.watched else ()
     return Trace(
         initial=first,
         indices=indices if size == 1 else indices.reshape(-1, size),
-        n_labelled=len(first) + size * np.arange(1, steps + 1),
+        n_labelled=len(first) + size * np.arange(1, plan.steps + 1),
         kl_new_old=found.kl_new_old,
         kl_old_new=found.kl_old_new,
         error=found.error,
-        relearned=tuple(relearned),
+        relearned=tuple(record.relearned),
         estimated=found.estimated,
         about=plan.about,
+        measures={**found.measures, **{name: np.array([each[name] for each in record.watched]) for name in names}},
     )
 
 
@@ -190,7 +272,7 @@ def _ending(outcome: Outcome, history: Outcome) -> Outcome:
         np.append(getattr(outcome, name)[:-1], getattr(history, name)[-1:])
         for name in ("kl_new_old", "kl_old_new", "error")
     )
-    return Outcome(KLPair(new_old, old_new), error, outcome.estimated)
+    return Outcome(KLPair(new_old, old_new), error, outcome.estimated, outcome.measures)
 
 
 def _labels(y: Any, rows: int, name: str, beside: str) -> Any:

@@ -1,7 +1,7 @@
 """From a model and a pool to the course of a run: pipelines taken apart, arguments checked."""
 
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,6 +15,8 @@ from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.learner.classes import ClassCourse
 from suffice.learner.course import Course, Setting
 from suffice.learner.gaussian import GaussianCourse
+from suffice.learner.networks import NetworkCourse
+from suffice.models import DropoutNetwork
 from suffice.models.inputs import column_names, require_finite
 from suffice.models.logistic import BayesianLogistic
 from suffice.models.regression import GaussianRegressor
@@ -36,17 +38,19 @@ class Prepared(NamedTuple):
         if issparse(given):
             require_memory(8 * given.shape[0] * given.shape[1], f"{name} with all its zeros")
             given = given.toarray()
+        # Networks compute in single precision, and take rows of any shape.
+        deep = isinstance(self.model, DropoutNetwork)
         try:
             # A copy: the caller may write to what is his.
-            array = np.array(given, dtype=np.float64)
+            array: Any = np.array(given, dtype=np.float32 if deep else np.float64)
         except (TypeError, ValueError):
             raise InvalidValueError(
                 f"{name} must be a table of numbers; put what turns it into numbers before the model, in a Pipeline"
             ) from None
-        if array.ndim != 2 or not array.size:
+        if array.ndim < 2 or (array.ndim > 2 and not deep) or not array.size:
             raise InvalidValueError(f"{name} must be a table of at least one row, but its shape is {array.shape}")
-        require_finite(array, names if self.transform is None else None, name)
-        return array
+        require_finite(array.reshape(len(array), -1), names if self.transform is None else None, name)
+        return cast(Floats, array)
 
     def joined(self, fitted: Any) -> Any:
         """The fitted model with its transformers in front again."""
@@ -74,6 +78,8 @@ def new_course(model: Any, setting: Setting) -> Course:
         return GaussianCourse(model, setting)
     if isinstance(model, BayesianLogistic):
         return ClassCourse(model, setting)
+    if isinstance(model, DropoutNetwork):
+        return NetworkCourse(model, setting)
     raise _not_a_model(model)
 
 
@@ -92,7 +98,9 @@ def generator(seed: Any) -> np.random.Generator:
 
 
 def default_acquisition(model: Any) -> str:
-    """What is asked for where nothing is said: variance for numbers, entropy for classes."""
+    """What is asked for where nothing is said: variance for numbers, entropy for classes, BatchBALD for networks."""
+    if isinstance(model, DropoutNetwork):
+        return "batchbald"
     return "variance" if isinstance(model, GaussianRegressor) else "entropy"
 
 

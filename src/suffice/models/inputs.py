@@ -9,14 +9,15 @@ from suffice.errors import InvalidValueError
 from suffice.special import Floats
 
 
-def training_inputs(model: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Floats, Any]:
-    """Return inputs (float64, ``n x D``) and labels (as they came, ``n``), checked as scikit-learn would.
+def training_inputs(model: Any, X: Any, y: Any, *, reset: bool = True, dtype: Any = np.float64) -> tuple[Floats, Any]:
+    """Return inputs (``n x D``) and labels (as they came, ``n``), checked as scikit-learn would.
 
     Args:
         model: The estimator, which is told how many features it was fitted with.
         X: Inputs.
         y: Labels, numbers or classes.
         reset: Whether these inputs decide the number of features; else they must agree with it.
+        dtype: Number type of the inputs; in single precision, which networks take, rows may have any shape.
 
     Raises:
         InvalidValueError: A NaN or an infinite entry: the message names its row and column.
@@ -24,20 +25,24 @@ def training_inputs(model: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[
     """
     if y is None:
         raise InvalidValueError(f"{type(model).__name__} requires y to be passed, but the target y is None")
-    names = column_names(X)
-    inputs = validate_data(model, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
-    require_finite(inputs, names)
+    inputs = _checked(model, X, reset=reset, dtype=dtype)
     labels = column_or_1d(y, warn=True)
     if len(labels) != len(inputs):
         raise InvalidValueError(f"X has {len(inputs)} rows and y has {len(labels)}; they must match")
-    return cast(Floats, inputs), labels
+    return inputs, labels
 
 
-def prediction_inputs(model: Any, X: Any) -> Floats:
+def prediction_inputs(model: Any, X: Any, *, dtype: Any = np.float64) -> Floats:
     """Return inputs to predict for, ``m x D``, checked against those the model was fitted with."""
-    names = column_names(X)
-    inputs = validate_data(model, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-    require_finite(inputs, names)
+    return _checked(model, X, reset=False, dtype=dtype)
+
+
+def _checked(model: Any, X: Any, *, reset: bool, dtype: Any) -> Floats:
+    names, any_shape = column_names(X), dtype is np.float32
+    # Numbers too large for single precision become infinite, and are refused as such.
+    with np.errstate(over="ignore"):
+        inputs = validate_data(model, X, reset=reset, dtype=dtype, ensure_all_finite=False, allow_nd=any_shape)
+    require_finite(inputs.reshape(len(inputs), -1), names)
     return cast(Floats, inputs)
 
 

@@ -50,18 +50,19 @@ def hermite(n: int) -> tuple[Floats, Floats]:
     return nodes, weights / weights.sum()
 
 
-def weight_draws(posterior: Any, n: int) -> Floats:
-    """Draws of the weights in pairs mirrored at the mean, always from the same random numbers.
+def weight_draws(posterior: Any, n: int, seed: int = 0) -> Floats:
+    """Draws of the weights in pairs mirrored at the mean; with one seed always from the same random numbers.
 
     So their noise does not jump from step to step.
 
     Args:
-        posterior: With ``weights`` (``K x J``) and ``factor``, the lower factor of their precision.
-        n: How many; even.
+        posterior: With ``weights`` (``J``, or ``K x J``) and ``factor``, the lower factor of their precision.
+        n: How many.
+        seed: Seed of the random numbers.
 
     Returns:
-        ``n x K x J``.
+        ``n x J``, or ``n x K x J``.
     """
-    z = np.random.default_rng(0).standard_normal((posterior.weights.size, n // 2))
+    z = np.random.default_rng(seed).standard_normal((posterior.weights.size, (n + 1) // 2))
     offsets = solve_upper(posterior.factor, z).T.reshape(-1, *posterior.weights.shape)
-    return np.concatenate([posterior.weights + offsets, posterior.weights - offsets])
+    return np.concatenate([posterior.weights + offsets, posterior.weights - offsets])[:n]

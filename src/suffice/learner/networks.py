@@ -1,0 +1,217 @@
+"""The course of a run with a network: rounds of labels, each learned by training on from the weights of before."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from suffice.acquisition import Indices, bald, batchbald, entropy, label_free_chooser, margin, require_known
+from suffice.divergence import KLPair, dropout_contributions, kl
+from suffice.engines.sampled import quality
+from suffice.errors import InvalidValueError, TrainingDivergedError
+from suffice.learner.course import History, Outcome, Setting
+from suffice.models import DropoutNetwork
+from suffice.models.logistic import class_labels
+from suffice.special import Floats
+
+_ESTIMATED: Final = {
+    "dropout": "how far training moved the weights, each taken as Gaussian about its value: predictions use the values",
+    "last-layer": "the posterior of the last layer by Laplace's approximation; training moves its features too",
+}
+# Masks of the test error and masks of the choice must not be the same.
+_CHOOSING, _TESTING = 1, 2
+
+
+class NetworkCourse:
+    """Labels learned by training on.
+
+    The past cannot be computed anew, for the network of an earlier round is gone: a corrected label is learned like a
+    new one, and the divergences of earlier rounds stay as they were.
+
+    Args:
+        model: The network; it is not changed.
+        setting: Pool, acquisition and test set.
+    """
+
+    def __init__(self, model: DropoutNetwork, setting: Setting) -> None:
+        model.check()
+        self._model, self._setting = copy.deepcopy(model), setting
+        self._name = require_known(setting.acquisition, "network")
+        flat = setting.X.reshape(len(setting.X), -1)
+        self._fixed = label_free_chooser(self._name, flat, setting.rng)
+        self._free = np.ones(len(setting.X), dtype=bool)
+        self._history = History([], [])
+        self._labels: list[Any] = []
+        self._past: list[Outcome] = []
+        self._pool: Any = None
+        self._test: tuple[Any, Any] | None = None
+        self._draws: Any = None
+
+    @property
+    def model(self) -> DropoutNetwork:
+        """The network itself."""
+        return self._model
+
+    def propose(self, most: int) -> Indices:
+        """The next pick: another label may make another item the most useful one."""
+        del most
+        return self.batch(1)
+
+    def batch(self, size: int) -> Indices:
+        """Picks to be labelled together: by BatchBALD, or those of largest score."""
+        if self._fixed is not None:
+            return self._fixed.batch(size)
+        rows = np.flatnonzero(self._free)
+        if self._draws is None:
+            self._draws = self._probabilities(rows)
+        if self._name == "batchbald":
+            return rows[batchbald(self._draws, min(size, len(rows))).indices]
+        score = _scores(self._draws, self._name)
+        best = float(score.max(initial=0.0)) or 1.0
+        # Scores equal up to rounding are ties, which go to the lowest index.
+        return rows[np.argsort(-np.round(score / best, 6), kind="stable")[:size]]
+
+    def skip(self, indices: Indices) -> None:
+        """Leave items out."""
+        self._leave_out(indices)
+        if self._fixed is not None:
+            self._fixed.skip(indices)
+
+    def check(self, y: Any) -> None:
+        """Refuse a label that is missing, or that is none of the classes given."""
+        class_labels(y, self._model.classes)
+
+    def begin(self, indices: Indices, y: Any) -> None:
+        """Train on the initial labels."""
+        self.check(y)
+        self._trained(lambda: self._model.fit(self._setting.X[indices], y))
+        self._add(indices, y, together=True)
+
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
+        """Learn labels, a round of training for each step."""
+        groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
+        labels = np.asarray(y)
+        for group in groups:
+            self._past.append(self._round(indices[group], labels[group]))
+            self._add(indices[group], labels[group], together=True)
+        return Outcome.joined(self._past[-len(groups) :])
+
+    def until_relearning(self) -> int | None:
+        """Nothing is learned but the weights."""
+        return None
+
+    def relearn(self) -> Outcome:
+        """The past as it was: there is nothing to learn again."""
+        return Outcome.joined(self._past)
+
+    def correct(self, index: int, y: Any) -> Outcome:
+        """Change a label and train on; earlier rounds stay as they were."""
+        self.check([y])
+        labels = list(self._labels)
+        labels[self._history.indices.index(index)] = y
+        self._model.prepare([y])
+        self._trained(lambda: self._model.learn(self._rows(), np.asarray(labels)))
+        self._labels, self._draws = labels, None
+        return Outcome.joined(self._past)
+
+    def fitted(self) -> Any:
+        """The network as it stands, as an estimator of its own."""
+        return copy.deepcopy(self._model)
+
+    def state(self) -> dict[str, Any]:
+        """All that a run needs to go on from here, besides pool, labels and settings."""
+        return {
+            "network": self._model.state(),
+            "indices": list(self._history.indices),
+            "sizes": list(self._history.sizes),
+            "past": [outcome.as_dict() for outcome in self._past],
+        }
+
+    def restore(self, state: Mapping[str, Any], y: Any) -> None:
+        """Go on from a saved state; ``y`` holds the labels of the whole pool."""
+        indices = np.asarray(state["indices"], dtype=np.intp)
+        self._model.restore(self._setting.X[indices], y[indices], state["network"])
+        at = 0
+        for size in state["sizes"]:
+            self._add(indices[at : at + size], y[indices[at : at + size]], together=True)
+            at += size
+        self._past = [Outcome.from_dict(part) for part in state["past"]]
+
+    def _round(self, indices: Indices, y: Any) -> Outcome:
+        model, n = self._model, len(self._labels)
+        labels = class_labels(np.concatenate([np.asarray(self._labels), y]), model.classes)
+        model.prepare(y)
+        of_weights = model.approximation == "dropout"
+        old: Any = model.posterior if of_weights else None
+        self._trained(lambda: model.learn(np.concatenate([self._rows(), self._setting.X[indices]]), labels))
+        # The last layer before the new labels, on the features of now: both posteriors are of one model.
+        old, new = old if of_weights else model.last_layer_at(n).posterior(), model.posterior
+        measures = {"loss": np.array([model.losses_[-1]])}
+        if of_weights:
+            measures["contributions"] = dropout_contributions(new, old)[None, :]
+        pair = KLPair(np.array([float(kl(new, old))]), np.array([float(kl(old, new))]))
+        return self._judged(pair, measures)
+
+    def _judged(self, pair: KLPair, measures: dict[str, Floats]) -> Outcome:
+        estimated = _ESTIMATED[self._model.approximation]
+        if self._setting.test is None:
+            return Outcome(pair, np.zeros(0), estimated, measures)
+        X, y = self._setting.test
+        if self._test is None:
+            self._test = self._model.machine_.tensor(X), np.asarray(y)
+        known = np.isin(self._test[1], self._model.classes_)
+        if not known.any():
+            raise InvalidValueError(
+                "no class of y_test has been labelled yet; give the model its classes, classes=[...]"
+            )
+        inputs = self._test[0] if known.all() else self._test[0][np.flatnonzero(known)]
+        draws = self._model.log_draws(inputs, self._model.samples, self._seed(_TESTING))
+        # The loss of a class that the network has never met is no number, so it is measured on the others.
+        found = quality(draws, np.searchsorted(self._model.classes_, self._test[1][known]))
+        measures |= {"accuracy": np.array([found.accuracy]), "calibration": np.array([found.calibration])}
+        return Outcome(pair, np.array([found.error]), estimated, measures)
+
+    def _probabilities(self, rows: Indices) -> Any:
+        if self._pool is None:
+            self._pool = self._model.machine_.tensor(self._setting.X)
+        # New masks every round: few draws that stayed the same would be asked the same questions.
+        draws = self._model.log_draws(self._pool[rows], self._model.samples, self._seed(_CHOOSING))
+        return np.exp(draws) if isinstance(draws, np.ndarray) else draws.exp()
+
+    def _seed(self, purpose: int) -> int:
+        """Seed of masks: of the choice it changes with the round, of the test error it does not."""
+        number = self._model.rounds_ if purpose == _CHOOSING else 0
+        return int(np.random.SeedSequence((self._model.seed, purpose, number)).generate_state(1)[0])
+
+    def _trained(self, training: Any) -> None:
+        try:
+            training()
+        except TrainingDivergedError as error:
+            raise TrainingDivergedError(
+                f"round {len(self._past) + bool(self._history.sizes)}: {error}. Lower learning_rate, or look for "
+                "inputs that are not standardised; the network is as it was before this round"
+            ) from None
+
+    def _rows(self) -> Floats:
+        return self._setting.X[self._history.indices]
+
+    def _add(self, indices: Indices, y: Any, *, together: bool) -> None:
+        self._history.add(indices, together=together)
+        self._labels.extend(np.asarray(y))
+        self._leave_out(indices)
+        if self._fixed is not None:
+            self._fixed.take(indices)
+
+    def _leave_out(self, indices: Indices) -> None:
+        self._free[indices] = False
+        self._draws = None
+
+
+def _scores(draws: Any, name: str) -> Floats:
+    """How useful the label of each row would be, from its draws."""
+    if name == "bald":
+        return bald(draws)
+    mean = draws.mean(1)
+    averaged = np.asarray(mean if isinstance(mean, np.ndarray) else mean.double().cpu().numpy())
+    return margin(averaged) if name == "margin" else entropy(averaged)

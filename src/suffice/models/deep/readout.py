@@ -1,0 +1,177 @@
+"""What a module's posterior is made of: its layers in the order they are used, each with the dropout before it."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as F
+
+from suffice.errors import InvalidValueError
+from suffice.models.deep.masks import DropoutMode
+from suffice.posteriors import DropoutLayer, DropoutNetwork
+from suffice.special import Floats
+
+_LINEAR: Final = F.linear
+_CONVOLUTIONS: Final = frozenset({torch.conv1d, torch.conv2d, torch.conv3d, F.conv1d, F.conv2d, F.conv3d})
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer of weights as the posterior counts it.
+
+    Attributes:
+        name: Name of its weights in the module.
+        weight: Names of its weights; one that is no matrix or kernel counts as a single row.
+        bias: Name of its biases, or nothing.
+        keep: Probability that an input unit is kept.
+        channels: Number of input units where several inputs in a row belong to one unit; else 0.
+    """
+
+    weight: str
+    bias: str = ""
+    keep: float = 1.0
+    channels: int = 0
+
+    @property
+    def name(self) -> str:
+        """What to call the layer."""
+        return self.weight.removesuffix(".weight")
+
+
+class _Recorder(DropoutMode):
+    """Notes which weights are used, in order, and which dropout comes before each."""
+
+    def __init__(self, names: dict[int, str]) -> None:
+        super().__init__()
+        self._names = names
+        self._keep, self._channels = 1.0, 0
+        self.layers: dict[str, Layer] = {}
+        self.head_inputs: torch.Tensor | None = None
+        self.head: str = ""
+        self.dropped = False
+
+    def drop(self, inputs: torch.Tensor, rate: float, *, channels: bool) -> torch.Tensor:
+        self.dropped = True
+        self._keep *= 1.0 - rate
+        self._channels = int(inputs.shape[1]) if channels else 0
+        return inputs
+
+    def other(self, func: Any, args: Any, named: Any) -> Any:
+        if func is _LINEAR or func in _CONVOLUTIONS:
+            weight, bias = (_argument(args, named, place) for place in ((1, "weight"), (2, "bias")))
+            name = self._names.get(id(weight), "")
+            self.head, self.head_inputs = (
+                (name, _argument(args, named, (0, "input"))) if func is _LINEAR else ("", None)
+            )
+            if name:
+                self._note(Layer(name, self._names.get(id(bias), ""), self._keep, self._grouping(func, weight)))
+            self._keep, self._channels = 1.0, 0
+        return func(*args, **named)
+
+    def _grouping(self, func: Any, weight: torch.Tensor) -> int:
+        """Channels dropped as a whole before they were flattened into the inputs of a plain layer."""
+        whole = func is _LINEAR and self._channels and weight.shape[1] % self._channels == 0
+        return self._channels if whole and weight.shape[1] > self._channels else 0
+
+    def _note(self, layer: Layer) -> None:
+        known = self.layers.get(layer.weight)
+        # Weights used twice: the larger probability gives the larger bound.
+        self.layers[layer.weight] = layer if known is None else replace(known, keep=max(known.keep, layer.keep))
+
+
+def _argument(args: Any, named: Any, place: tuple[int, str]) -> Any:
+    index, name = place
+    return args[index] if len(args) > index else named.get(name)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How a module is built, found by running two rows through it.
+
+    Attributes:
+        layers: Its trained weights, in the order of use; those of neither plain layers nor convolutions come last.
+        outputs: Number of classes that it tells apart.
+        head: Name of the weights of its last layer, if it is a plain one whose outputs are the module's; else nothing.
+        dropped: Whether it has dropout at all.
+    """
+
+    layers: tuple[Layer, ...]
+    outputs: int
+    head: str
+    dropped: bool
+
+
+def structure(module: torch.nn.Module, inputs: torch.Tensor) -> Structure:
+    """Run a few rows through a module and note its layers.
+
+    Raises:
+        InvalidValueError: The module does not give one row of class scores for each row of inputs.
+    """
+    recorder, outputs = _record(module, inputs)
+    if outputs.ndim != 2 or len(outputs) != len(inputs) or outputs.shape[1] < 2:
+        raise InvalidValueError(
+            f"network must give one row of class scores, at least two, for each row of inputs; {len(inputs)} rows of "
+            f"shape {tuple(inputs.shape[1:])} gave {tuple(outputs.shape)}"
+        )
+    found = [layer for layer in recorder.layers.values() if _trained(module, layer.weight)]
+    known = {name for layer in found for name in (layer.weight, layer.bias)}
+    rest = [Layer(name) for name, weights in module.named_parameters() if weights.requires_grad and name not in known]
+    with torch.no_grad():
+        last = _apply_head(module, recorder)
+    head = recorder.head if last is not None and torch.equal(last, outputs) else ""
+    return Structure((*found, *rest), int(outputs.shape[1]), head, recorder.dropped)
+
+
+def head_inputs(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+    """What reaches the last layer, with nothing dropped: ``B x J``."""
+    recorder, _ = _record(module, inputs)
+    if recorder.head_inputs is None:
+        raise InvalidValueError("network does not end in a plain (linear) layer, so it has no last-layer posterior")
+    return recorder.head_inputs
+
+
+def _record(module: torch.nn.Module, inputs: torch.Tensor) -> tuple[_Recorder, torch.Tensor]:
+    recorder = _Recorder({id(weights): name for name, weights in module.named_parameters()})
+    with torch.no_grad(), recorder:
+        outputs: torch.Tensor = module(inputs)
+    return recorder, outputs
+
+
+def _apply_head(module: torch.nn.Module, recorder: _Recorder) -> torch.Tensor | None:
+    if not recorder.head or recorder.head_inputs is None:
+        return None
+    layer = recorder.layers[recorder.head]
+    weights = dict(module.named_parameters())
+    return F.linear(recorder.head_inputs, weights[layer.weight], weights.get(layer.bias))
+
+
+def _trained(module: torch.nn.Module, name: str) -> bool:
+    return module.get_parameter(name).requires_grad
+
+
+def dropout_posterior(module: torch.nn.Module, layers: tuple[Layer, ...], sigma: float) -> DropoutNetwork:
+    """The weights of a module as the posterior that :func:`suffice.kl` knows."""
+    weights = {name: _numbers(value) for name, value in module.named_parameters()}
+    return DropoutNetwork(
+        [
+            DropoutLayer(
+                _units(weights[layer.weight], layer.channels),
+                weights[layer.bias] if layer.bias else None,
+                keep=layer.keep,
+                sigma=sigma,
+            )
+            for layer in layers
+        ]
+    )
+
+
+def _units(weight: Floats, channels: int) -> Floats:
+    """Weights as outputs x input units x the rest."""
+    if weight.ndim < 2:
+        return weight.reshape(1, -1)
+    return weight.reshape(len(weight), channels, -1) if channels else weight
+
+
+def _numbers(values: torch.Tensor) -> Floats:
+    numbers: Floats = values.detach().double().cpu().numpy()
+    return numbers
