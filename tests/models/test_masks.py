@@ -1,4 +1,4 @@
-"""Posterior draws of a network: one set of masks a draw, for every row, block and kind of dropout."""
+"""Masks: one set for each posterior draw, whatever the rows, blocks and kinds of dropout; and those of the training."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +17,7 @@ from suffice.models import DropoutNetwork
 from suffice.models.deep import sampling
 from suffice.models.deep.masks import Masks, has_early_branch
 from suffice.models.deep.sampling import features, log_draws
+from suffice.models.deep.training import Recipe, averaged_loss
 from suffice.special import Floats
 
 ROWS = torch.tensor(np.random.default_rng(0).normal(size=(23, 6)), dtype=torch.float32)
@@ -346,3 +347,36 @@ def test_features_drop_nothing() -> None:
     with torch.no_grad():
         expected = torch.relu(module.second(torch.relu(module.first(ROWS))))
     np.testing.assert_allclose(features(module, ROWS).numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_the_gradient_of_training_is_that_of_its_loss() -> None:
+    module, rows = built(Functional).double().train(), ROWS[:7].double()
+
+    def loss() -> torch.Tensor:
+        with torch.random.fork_rng():
+            torch.manual_seed(4)
+            return averaged_loss(module, rows, torch.arange(7) % 3, Recipe(1, None, draws=3))
+
+    loss().backward()
+    for part in module.parameters():
+        flat, gradient = part.data.view(-1), part.grad.view(-1)
+        for k in range(0, len(flat), 3):
+            kept, ends = float(flat[k]), []
+            for step in (2e-3, -2e-3):
+                flat[k] = kept + step
+                ends.append(float(loss().detach()))
+            flat[k] = kept
+            assert float(gradient[k]) == pytest.approx((ends[0] - ends[1]) / 4e-3, abs=2e-4)
+
+
+def test_the_logits_of_several_draws_are_averaged_before_the_loss() -> None:
+    module, rows, codes = built(Twice).train(), ROWS[:9], torch.arange(9) % 3
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(2)
+        found = float(averaged_loss(module, rows, codes, Recipe(1, None, draws=4)))
+        torch.manual_seed(2)
+        logits = module(rows.repeat(4, 1)).reshape(4, 9, 3)
+    # Every row of every draw has masks of its own.
+    assert float(logits.std(dim=0).min()) > 0.0
+    assert found == pytest.approx(float(F.cross_entropy(logits.mean(dim=0), codes)), rel=1e-6)
+    assert found != pytest.approx(float(np.mean([float(F.cross_entropy(draw, codes)) for draw in logits])), rel=1e-3)

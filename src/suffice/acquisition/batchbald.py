@@ -88,19 +88,19 @@ def batchbald(
     Reference: [Kirsch2019] algorithm 1; [Minoux1978] for the lazy choice; [FearnheadClifford2003] for the draws.
 
     Examples:
-        >>> sure, coin = [[0.9, 0.1], [0.9, 0.1]], [[0.5, 0.5], [0.5, 0.5]]
-        >>> disputed, also = [[1.0, 0.0], [0.0, 1.0]], [[0.9, 0.1], [0.1, 0.9]]
-        >>> batch = batchbald(np.array([sure, disputed, coin, disputed, also]), 2)
+        The second candidate is the first again: the most informative one by one, but not after it.
+
+        >>> first, other = [1.0, 1.0, 0.0, 0.0], [0.95, 0.05, 0.95, 0.05]
+        >>> heads = np.array([first, first, other])
+        >>> batch = batchbald(np.stack([heads, 1.0 - heads], axis=2), 2)
         >>> batch.indices, batch.gains.round(4), batch.exact
-        (array([1, 0]), array([0.6931, 0.    ]), 2)
+        (array([0, 2]), array([0.6931, 0.4946]), 2)
     """
     pool = candidates(probs)
     n, samples, classes = pool.shape
     batch_size = _size(batch_size, n)
     if whole(configurations, "configurations", least=1) < classes:
-        raise InvalidValueError(
-            f"configurations must be at least the number of classes, {classes}, not {configurations}"
-        )
+        raise InvalidValueError(f"configurations must be {classes} or more, one for each class, not {configurations}")
     rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(whole(seed, "seed", least=0))
     with one_thread():
         search = Search(pool, lazy=lazy)

@@ -147,7 +147,8 @@ class ArrayCandidates:
         # A product with ones is many times faster than a sum along so short an axis.
         sums = (given.reshape(-1, self.shape[2]) @ np.ones(self.shape[2])).reshape(given.shape[:2])
         block = np.divide(given.transpose(0, 2, 1), sums[:, None, :], order="C")
-        return np.add(block, TINY, out=block)
+        block += TINY
+        return np.asarray(block)
 
     def _joint(self, block: Floats, rows: Floats) -> Floats:
         """``sum_sc q log q`` with ``q`` the joint probabilities of configuration and label, for each candidate."""
@@ -165,7 +166,7 @@ def plogp(p: Floats) -> Floats:
     """``p log p``, elementwise, 0 at 0.
 
     Examples:
-        >>> plogp(np.array([0.0, 1.0, 0.5])).round(4)
+        >>> plogp(np.array([0.0, 1.0, 0.5])).round(4) + 0.0
         array([ 0.    ,  0.    , -0.3466])
     """
     return np.asarray(p * np.log(p + TINY))

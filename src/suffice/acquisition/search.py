@@ -37,7 +37,7 @@ class Search:
 
     def take(self) -> tuple[int, float]:
         """Take the best candidate of the last look; ties go to the lowest index."""
-        index = int(np.flatnonzero(self._gain >= self._best - TIE)[0])
+        index = self._winner()
         self._free[index] = False
         return index, float(self._gain[index])
 
@@ -45,23 +45,19 @@ class Search:
         """Find the best gains next to a batch whose labels have these configurations."""
         self._best = -np.inf
         self._gain.fill(-np.inf)
-        full = self._pool.weights(configurations.rows)
+        full, free = self._pool.weights(configurations.rows), np.flatnonzero(self._free)
         if not self._lazy:
-            self._settle(np.flatnonzero(self._free), full)
+            self._settle(free, full)
             return
         self._renew(configurations)
-        if self._bound[self._free].max() <= TIE:
-            # Gains are never negative, so all tie.
-            self._settle(np.flatnonzero(self._free)[:1], full)
-            return
         ladder = [self._pool.weights(rows) for rows in configurations.merged()]
-        alive = self._beaten(np.flatnonzero(self._free), ladder, full)
+        rivals = self._challenged(self._rivals(free), ladder, full)
         for step, weights in enumerate(ladder):
             above = ladder[step + 1] if step + 1 < len(ladder) else full
-            alive = self._bounding(alive, weights, _rows(above), _rows(full))
-            self._settle(self._sorted(alive)[:_FEW], full)
-            alive = self._open(alive)
-        self._settle_in_turn(alive, full)
+            rivals = self._narrowed(rivals, weights, _rows(above), _rows(full))
+            self._settle(self._sorted(rivals)[:_FEW], full)
+        self._settle_rivals(rivals, full)
+        self._settle_ties(free, full)
 
     def _renew(self, configurations: Configurations) -> None:
         """Bounds that hold now.
@@ -75,35 +71,44 @@ class Search:
             self._bound = self._alone * share
         np.minimum(self._bound, configurations.doubt(), out=self._bound)
 
-    def _beaten(self, alive: Indices, ladder: list[Weights], full: Weights) -> Indices:
+    def _challenged(self, rivals: Indices, ladder: list[Weights], full: Weights) -> Indices:
         """Look closely at the few candidates that promise most, and return those that may still beat them."""
-        head = alive
-        if len(alive) > _HEAD:
-            head = alive[np.argpartition(-self._bound[alive], _HEAD)[:_HEAD]]
+        head = rivals
+        if len(rivals) > _HEAD:
+            head = rivals[np.argpartition(-self._bound[rivals], _HEAD)[:_HEAD]]
         if ladder:
             self._lower(head, ladder[0])
         self._settle(self._sorted(head)[:_FEW], full)
-        return self._open(alive)
+        return self._rivals(rivals)
 
-    def _bounding(self, alive: Indices, weights: Weights, above: int, full: int) -> Indices:
-        """Lower the bounds of candidates, the most promising first, as long as it pays; return those still open."""
-        order = self._sorted(alive)
+    def _narrowed(self, rivals: Indices, weights: Weights, above: int, full: int) -> Indices:
+        """Lower bounds by merged configurations, of the most promising first, as long as that saves work."""
+        order = self._sorted(rivals)
         wasted = 0
         for start in range(0, len(order), _PIECE):
-            piece = self._open(order[start : start + _PIECE])
+            piece = self._rivals(order[start : start + _PIECE])
             self._lower(piece, weights)
-            wasted += len(piece) * _rows(weights) - (len(piece) - len(self._open(piece))) * above
+            wasted += len(piece) * _rows(weights) - (len(piece) - len(self._rivals(piece))) * above
             if wasted > _WASTE * len(order) * full:
                 break
-        return self._open(order)
+        return self._rivals(order)
 
-    def _settle_in_turn(self, alive: Indices, full: Weights) -> None:
-        """Gains of candidates, the most promising first, until no bound reaches the best gain."""
-        order, size = self._sorted(alive), _FEW
+    def _settle_rivals(self, rivals: Indices, full: Weights) -> None:
+        """Gains of the most promising first, until no bound is above the best gain."""
+        order, size = self._sorted(self._rivals(rivals)), _FEW
         while len(order):
             self._settle(order[:size], full)
-            order = self._open(order[size:])
+            order = self._rivals(order[size:])
             size *= 2
+
+    def _settle_ties(self, free: Indices, full: Weights) -> None:
+        """Gains of what may tie with the best at a lower index, in order, until one does."""
+        order, size = free[np.isneginf(self._gain[free])], 1
+        while len(order):
+            near = self._bound[order] >= self._best - TIE - _ROUNDING
+            order = order[near & (order < self._winner())]
+            self._settle(order[:size], full)
+            order, size = order[size:], 2 * size
 
     def _lower(self, which: Indices, weights: Weights) -> None:
         self.bounded += len(which)
@@ -116,10 +121,15 @@ class Search:
         self._bound[which] = np.minimum(self._bound[which], gains)
         self._best = max(self._best, float(gains.max(initial=-np.inf)))
 
-    def _open(self, which: Indices) -> Indices:
-        """Candidates not settled whose bound reaches the best gain, or a tie with it."""
-        reach = self._best - TIE - _ROUNDING
-        return which[(self._bound[which] >= reach) & np.isneginf(self._gain[which])]
+    def _rivals(self, which: Indices) -> Indices:
+        """Candidates, not settled, that may have a gain above the best; below a tie with nothing, none matters."""
+        return which[(self._bound[which] > max(self._best, TIE)) & np.isneginf(self._gain[which])]
+
+    def _winner(self) -> int:
+        """The lowest index of a best gain so far; the number of candidates if there is none yet."""
+        if np.isneginf(self._best):
+            return len(self._gain)
+        return int(np.argmax(self._gain >= self._best - TIE))
 
     def _sorted(self, which: Indices) -> Indices:
         return which[np.argsort(-self._bound[which], kind="stable")]

@@ -7,7 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.data.mnist import Digits
+from suffice.divergence import kl
+from suffice.engines.sampled import quality
 from suffice.learner import simulate
+from suffice.learner.start import first_items, generator
 from suffice.models import DropoutNetwork
 from suffice.special import Floats
 from suffice.trace import Trace
@@ -45,6 +48,7 @@ def published_run(  # noqa: PLR0913 - a run has many settings
     *,
     seed: int = 0,
     steps: int = STEPS,
+    acquisition: str = "batchbald",
     checkpoint: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -59,6 +63,7 @@ def published_run(  # noqa: PLR0913 - a run has many settings
         test: Images and labels to test on.
         seed: Seed of the first labels, the weights, the training and the draws.
         steps: Rounds after the first.
+        acquisition: Which labels next.
         checkpoint: File that the run is saved in after every round.
         progress: Called with the rounds done and to do.
         options: Of the network; what is left out is as published.
@@ -70,6 +75,7 @@ def published_run(  # noqa: PLR0913 - a run has many settings
         train.labels,
         initial=INITIAL,
         steps=steps,
+        acquisition=acquisition,
         batch=BATCH,
         seed=seed,
         X_test=test.images,
@@ -77,6 +83,39 @@ def published_run(  # noqa: PLR0913 - a run has many settings
         checkpoint=checkpoint,
         watch=watch,
         progress=progress,
+    )
+
+
+def unlabelled_run(train: Digits, test: Digits, *, seed: int = 0, steps: int = STEPS, **options: Any) -> Trace:
+    """The published run with no label bought after the first 1000: what the training alone does to the rule.
+
+    ``trace.n_labelled`` counts rounds as if each had bought its labels, so that the curves can be laid side by side.
+
+    Args:
+        train: Images and labels to choose from.
+        test: Images and labels to test on.
+        seed: Seed.
+        steps: Rounds after the first.
+        options: Of the network.
+    """
+    first = first_items(INITIAL, len(train.images), generator(seed))
+    model = published_network(seed, **options).fit(train.images[first], train.labels[first])
+    inputs, moved, error, accuracy = model.machine_.tensor(test.images), [], [], []
+    for _ in range(steps):
+        old = model.posterior
+        model.learn(model.X_, model.y_)
+        found = quality(model.log_draws(inputs, model.samples, seed), test.labels)
+        moved.append(float(kl(model.posterior, old)))
+        error.append(found.error)
+        accuracy.append(found.accuracy)
+    return Trace(
+        initial=first,
+        indices=np.zeros(0, dtype=np.intp),
+        n_labelled=INITIAL + BATCH * np.arange(1, steps + 1),
+        kl_new_old=np.array(moved),
+        kl_old_new=np.array(moved),
+        error=np.array(error),
+        measures={"accuracy": np.array(accuracy)},
     )
 
 

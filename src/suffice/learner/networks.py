@@ -146,7 +146,7 @@ class NetworkCourse:
         old: Any = model.posterior if of_weights else None
         self._trained(lambda: model.learn(np.concatenate([self._rows(), self._setting.X[indices]]), labels))
         # The last layer before the new labels, on the features of now: both posteriors are of one model.
-        old, new = old if of_weights else model.last_layer_at(n).posterior(), model.posterior
+        old, new = (old, model.posterior) if of_weights else model.last_layer_pair(n)
         measures = {"loss": np.array([model.losses_[-1]])}
         if of_weights:
             measures["contributions"] = dropout_contributions(new, old)[None, :]

@@ -279,20 +279,31 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The Laplace posterior of the last layer on the features of now, as it grows label by label."""
         check_is_fitted(self, "machine_")
         if "_last_layer" not in self.__dict__:
-            self._last_layer = self.last_layer_at(len(self.y_))
+            self.last_layer_pair(len(self.y_))
         return self._last_layer
 
     def last_layer_at(self, n: int) -> Any:
         """The Laplace posterior of the last layer after the first ``n`` labels only, on the features of now."""
-        from suffice.models.deep.last_layer import LabelledFeatures, last_layer
+        from suffice.models.deep.last_layer import last_layer
+
+        return last_layer(self._labelled(), self.alpha, n)
+
+    def last_layer_pair(self, n: int) -> tuple[Any, Any]:
+        """The posteriors of the last layer after the first ``n`` labels and after all, both on the features of now."""
+        from suffice.models.deep.last_layer import last_layer
+
+        labelled = self._labelled()
+        state = last_layer(labelled, self.alpha, n)
+        before = state.posterior()
+        self._last_layer = state.extend(labelled.rows[n:], labelled.codes[n:])
+        return before, state.posterior()
+
+    def _labelled(self) -> Any:
+        from suffice.models.deep.last_layer import LabelledFeatures
 
         machine = self.machine_
-        labelled = LabelledFeatures(
-            machine.features(machine.tensor(self.X_)),
-            np.searchsorted(self.classes_, self.y_),
-            machine.structure.outputs,
-        )
-        return last_layer(labelled, self.alpha, n)
+        codes = np.searchsorted(self.classes_, self.y_)
+        return LabelledFeatures(machine.features(machine.tensor(self.X_)), codes, machine.structure.outputs)
 
     def sample_proba(self, X: Any, k: int | None = None, *, seed: int | None = None) -> Floats:
         """Class probabilities under draws of the posterior; one draw is one network for all rows.

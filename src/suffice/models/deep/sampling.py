@@ -9,8 +9,9 @@ from suffice.models.deep.masks import Masks, has_early_branch
 from suffice.models.deep.readout import head_inputs
 from suffice.models.deep.training import fitting_threads, precision
 
-# Rows times draws in one block: few enough for the caches of a processor, many enough to fill a GPU.
-_BLOCK: Final = {"cpu": 1024, "cuda": 32768}
+# Numbers that enter a block, in all its draws: few enough for the caches of a processor, many enough to fill a GPU.
+_CACHED: Final = 100_000
+_FILLED: Final = 25_000_000
 
 
 def log_draws(
@@ -47,6 +48,7 @@ def features(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 
 def _blocks(inputs: torch.Tensor, draws: int) -> Iterator[slice]:
-    size = max(1, _BLOCK.get(inputs.device.type, _BLOCK["cuda"]) // draws)
+    room = _CACHED if inputs.device.type == "cpu" else _FILLED
+    size = max(8, room // (draws * inputs[0].numel()))
     for first in range(0, len(inputs), size):
         yield slice(first, first + size)
