@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
+# The BatchBALD of its authors, to compare with; it asks for more than is needed here, and torchvision among that.
+REDUX := batchbald_redux==2.0.5 toma==1.1.0 tqdm psutil
+
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test setup docs benchmarks clean
@@ -32,6 +35,8 @@ benchmarks: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/learners.py --write
 	$(BIN)/python benchmarks/growth.py --write
 	$(BIN)/python benchmarks/waiting.py --write
+	$(BIN)/python benchmarks/batchbald.py --write
+	$(BIN)/python benchmarks/mnist.py --write
 
 clean:
 	rm -rf $(VENV) docs/_build
@@ -49,4 +54,5 @@ $(VENV)/.demo-ready: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with PyTorch and the test tools: once, a few minutes, from the package index ..."
 	@$(PIP) install --quiet -c constraints.txt -e '.[dev,torch]'
+	@$(PIP) install --quiet --no-deps $(REDUX) || echo "without batchbald_redux: its tests skip"
 	@touch $@ $(VENV)/.demo-ready

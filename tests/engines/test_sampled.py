@@ -48,6 +48,8 @@ def test_bins_are_fifteenths() -> None:
     right = np.array([True, False])
     assert calibration_error(np.array([0.601, 0.659]), right) == pytest.approx(abs(1.0 - 0.601 - 0.659) / 2)
     assert calibration_error(np.array([0.599, 0.659]), right) == pytest.approx((0.401 + 0.659) / 2)
+    assert calibration_error(np.array([0.61, 0.68]), right) == pytest.approx((0.39 + 0.68) / 2)
+    assert calibration_error(np.array([0.21, 0.259]), right) == pytest.approx(abs(1.0 - 0.21 - 0.259) / 2)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 6), st.integers(1, 5))

@@ -79,6 +79,8 @@ def test_before_and_after_differ_by_the_labels_alone(n_classes: int) -> None:
         np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(found.labelled()[1], codes[:n])
     before, after = old.posterior(), model.posterior
+    for one, other in zip(model.last_layer_pair(50), (before, after), strict=True):
+        assert float(kl(one, other)) == pytest.approx(0.0, abs=1e-12)
     pair = divergences(old.snapshot(), new.snapshot())
     assert float(kl(after, before)) == pytest.approx(float(pair.new_old), rel=1e-6)
     assert float(kl(before, after)) == pytest.approx(float(pair.old_new), rel=1e-6)

@@ -176,11 +176,8 @@ def test_a_training_that_diverges_is_an_error_and_leaves_nothing_behind() -> Non
         model.fit(np.full((2, 4), np.inf), [0, 1])
 
 
-@pytest.mark.parametrize("failure", [KeyboardInterrupt, TrainingDivergedError])
-@pytest.mark.parametrize("label", [1, 9], ids=["known class", "new class"])
-def test_half_a_training_leaves_the_model_as_it_was(failure: Any, label: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, twin = (network(batch_size=8).fit(X[:30], Y[:30]) for _ in range(2))
-    before, proba, classes = weights(model), model.predict_proba(X), model.classes_.tolist()
+def fail(model: DropoutNetwork, failure: Any, label: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the model observe a label, and fail after five steps of the training."""
     real, calls = training.averaged_loss, []
 
     def failing(*args: Any) -> torch.Tensor:
@@ -194,12 +191,36 @@ def test_half_a_training_leaves_the_model_as_it_was(failure: Any, label: int, mo
         with pytest.raises(failure, match="enough"):
             model.observe(X[30:31], [label])
     assert len(calls) == 6
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, TrainingDivergedError])
+@pytest.mark.parametrize("label", [1, 9], ids=["known class", "new class"])
+def test_half_a_training_leaves_the_model_as_it_was(failure: Any, label: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = network(batch_size=8).fit(X[:30], Y[:30])
+    before, proba, classes = weights(model), model.predict_proba(X), model.classes_.tolist()
+    fail(model, failure, label, monkeypatch)
     assert (model.n_labels_, model.rounds_, model.classes_.tolist()) == (30, 1, classes)
     np.testing.assert_array_equal(weights(model), before)
     np.testing.assert_array_equal(model.predict_proba(X), proba)
     assert not model.module_.training
-    # It goes on as one that never failed: Adam's averages are those of before, too.
+
+
+@pytest.mark.parametrize("label", [1, 9], ids=["known class", "new class"])
+def test_after_half_a_training_it_goes_on_as_one_that_never_failed(label: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, twin = (network(batch_size=8).fit(X[:30], Y[:30]) for _ in range(2))
+    fail(model, KeyboardInterrupt, label, monkeypatch)
+    # Adam's averages are those of before, too.
     np.testing.assert_array_equal(weights(model.observe(X[30:], Y[30:])), weights(twin.observe(X[30:], Y[30:])))
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_new_optimizer_moves_every_weight_by_its_step_and_one_kept_does_not(keep: bool) -> None:
+    options: dict[str, Any] = {"warm_epochs": 1, "batch_size": None, "learning_rate": 0.003, "keep_optimizer": keep}
+    model = network(epochs=50, **options).fit(X[:30], Y[:30])
+    before = weights(model)
+    moved = np.abs(weights(model.observe(X[30:], Y[30:])) - before)
+    share = np.isclose(moved[moved > 0.0], 0.003, rtol=0.01).mean()
+    assert share < 0.2 if keep else share > 0.9
 
 
 @pytest.mark.parametrize("kind", ["words", "objects", "numbers", "booleans", "floats"])
@@ -254,32 +275,6 @@ def test_a_single_class_so_far() -> None:
     with pytest.raises(InvalidValueError, match=r"'owl'.*not in classes="):
         known.observe(X[:1], ["owl"])
     assert known.n_labels_ == 40
-
-
-def test_the_outputs_of_a_module_given() -> None:
-    two = np.flatnonzero(Y < 2)
-    model = network(network=module()).fit(X[two], Y[two])
-    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
-    assert model.observe(X, Y).predict_proba(X).shape == (40, 3)
-    words = network(network=module(), classes=NAMES).fit(X[two], NAMES[Y[two]])
-    np.testing.assert_array_equal(words.classes_, NAMES)
-    message = r"network has 3 outputs, but there are {} classes; give classes=\[...\] with one for each"
-    for labels, number in ((NAMES[Y[two]], 2), (Y[two] + 5, 2), (np.arange(len(two)) % 4, 4)):
-        with pytest.raises(InvalidValueError, match=message.format(number)):
-            network(network=module()).fit(X[two], labels)
-    with pytest.raises(InvalidValueError, match=message.format(2)):
-        network(network=module(), classes=["a", "b"]).fit(X[two], np.array(["a", "b"])[Y[two]])
-
-
-def test_a_class_that_a_module_has_no_output_for_is_refused() -> None:
-    two = np.flatnonzero(Y < 2)
-    model = network(network=module()).fit(X[two], Y[two])
-    before = weights(model)
-    for stranger in (3, -1, 100):
-        with pytest.raises(InvalidValueError, match="network has 3 outputs"):
-            model.observe(X[:1], [stranger])
-        assert model.n_labels_ == len(two)
-        np.testing.assert_array_equal(weights(model), before)
 
 
 def test_missing_values_and_wrong_shapes_are_named() -> None:

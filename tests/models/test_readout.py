@@ -270,3 +270,44 @@ def test_the_head_is_found() -> None:
     assert read(Branches()).head == ""
     assert read(nn.Sequential(*plain)).outputs == 3
     assert not read(nn.Sequential(nn.Linear(6, 3))).dropped
+
+
+WORDS = np.array(["crow", "dove", "finch"])
+
+
+def own() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 3))
+
+
+def given(module: nn.Module, **options: Any) -> DropoutNetwork:
+    return DropoutNetwork(module, epochs=2, warm_epochs=1, device="cpu", **options)
+
+
+def flat(model: DropoutNetwork) -> Floats:
+    return np.concatenate([part.detach().numpy().ravel() for part in model.module_.parameters()])
+
+
+def test_the_outputs_of_a_module_given() -> None:
+    two = np.flatnonzero(Y < 2)
+    model = given(own()).fit(X[two], Y[two])
+    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
+    assert model.observe(X, Y).predict_proba(X).shape == (40, 3)
+    words = given(own(), classes=WORDS).fit(X[two], WORDS[Y[two]])
+    np.testing.assert_array_equal(words.classes_, WORDS)
+    message = r"network has 3 outputs, but there are {} classes; give classes=\[...\] with one for each"
+    for labels, number in ((WORDS[Y[two]], 2), (Y[two] + 5, 2), (np.arange(len(two)) % 4, 4)):
+        with pytest.raises(InvalidValueError, match=message.format(number)):
+            given(own()).fit(X[two], labels)
+    with pytest.raises(InvalidValueError, match=message.format(2)):
+        given(own(), classes=["a", "b"]).fit(X[two], np.array(["a", "b"])[Y[two]])
+
+
+def test_a_class_that_a_module_has_no_output_for_is_refused() -> None:
+    two = np.flatnonzero(Y < 2)
+    model = given(own()).fit(X[two], Y[two])
+    before = flat(model)
+    for stranger in (3, -1, 100):
+        with pytest.raises(InvalidValueError, match="network has 3 outputs"):
+            model.observe(X[:1], [stranger])
+        assert model.n_labels_ == len(two)
+        np.testing.assert_array_equal(flat(model), before)

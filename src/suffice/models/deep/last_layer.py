@@ -33,16 +33,21 @@ def head_features(module: torch.nn.Module, inputs: torch.Tensor) -> Floats:
 
 @one_thread()
 def last_layer(labelled: LabelledFeatures, alpha: float | None, n: int) -> Any:
-    """The Laplace posterior of the last layer after the first ``n`` labels, under ``w ~ N(0, I/alpha)``.
+    r"""The Laplace posterior of the last layer after the first ``n`` labels, under ``w ~ N(0, I / precision)``.
+
+    Training makes features larger and larger, and what a weight means depends on their size. So the precision is
+    :math:`\alpha \, \overline{|\phi|^2}`, which makes the prior variance of a logit :math:`1 / \alpha` on average over the
+    labelled rows, whatever that size is.
 
     Args:
-        labelled: All labels.
-        alpha: Prior precision; if None, it is learned, from all labels, so that posteriors of one time share a prior.
+        labelled: All labels; the precision follows from all, so that posteriors of one time share a prior.
+        alpha: Inverse of the prior variance of a logit; if None, the precision is learned by Laplace's evidence.
         n: How many of the labels the posterior has seen.
 
     Reference: [MacKay1992] section 4; [Daxberger2021] section 3.
     """
-    precision = learn_alpha(*labelled) if alpha is None else float(alpha)
+    size = float(np.einsum("ij,ij->", labelled.rows, labelled.rows)) / len(labelled.rows)
+    precision = learn_alpha(*labelled) if alpha is None else float(alpha) * size
     return laplace(labelled.rows[:n], labelled.codes[:n], labelled.classes, precision)
 
 

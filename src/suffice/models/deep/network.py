@@ -63,7 +63,8 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         samples: Posterior draws of a prediction.
         approximation: ``"dropout"``, or ``"last-layer"`` for the Laplace posterior of the last layer.
         sigma: Deviation of every weight about its mean, in the dropout posterior.
-        alpha: Prior precision of the last layer's weights; None to learn it from the labels.
+        alpha: For the last layer, the inverse of the prior variance of a logit (see
+            :func:`~suffice.models.deep.last_layer.last_layer`); None to learn the prior from the labels.
         device: Where to run, as torch names it; a GPU if there is one, if left out.
         precision: ``"float32"``; ``"bfloat16"`` for mixed precision; ``"auto"`` for that on a GPU.
         seed: Seed of weights, training and masks. On a CPU the same seed repeats a run exactly.
@@ -111,7 +112,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         samples: int = 20,
         approximation: str = "dropout",
         sigma: float = 1.0,
-        alpha: float | None = 1.0,
+        alpha: float | None = 0.1,
         device: str | None = None,
         precision: str = "auto",
         seed: int = 0,
