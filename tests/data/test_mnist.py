@@ -77,7 +77,7 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
         (idx(IMAGES) + b"\x00", "cut short|bytes"),
         (idx(IMAGES)[:9], "cut short"),
         (idx(IMAGES)[:4], "cut short"),
-        (bytes([0, 0, 8, 200]) + idx(IMAGES)[4:40], "cut short"),
+        (bytes([0, 0, 8, 200]) + idx(IMAGES)[4:40], "does not begin as one"),
         (idx(IMAGES.reshape(7, 784)), "do not match"),
         (idx(IMAGES[:6]), "do not match"),
     ],

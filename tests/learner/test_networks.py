@@ -348,7 +348,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     of_data: list[Any] = [{"initial": np.arange(20)}, {"y_test": Y_TEST[::-1]}, {"X_test": X_TEST + 1.0}]
     for options in (*of_settings, *of_data):
         name = next(iter(options))
-        with pytest.raises(InvalidValueError, match=rf"checkpoint .*run is of another run: its {name} is .*Remove"):
+        with pytest.raises(InvalidValueError, match=rf"checkpoint .*run is of another run: its {name}.* is .*Remove"):
             run(checkpoint=path, **options)
     with pytest.raises(InvalidValueError, match="without watch"):
         run(checkpoint=path, watch=lambda _: {})

@@ -35,6 +35,11 @@ def features(model: DropoutNetwork, rows: Any) -> Floats:
     return np.asarray(np.maximum(np.asarray(rows) @ weight.T + bias, 0.0))
 
 
+def precision(model: DropoutNetwork, alpha: float) -> float:
+    """Prior precision of the weights: alpha times the mean square of the features, the constant among them."""
+    return alpha * float(1.0 + (features(model, model.X_) ** 2).sum(axis=1).mean())
+
+
 each_number = pytest.mark.parametrize("n_classes", [2, 3])
 
 
@@ -42,7 +47,7 @@ each_number = pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_posterior_is_that_of_logistic_regression_on_the_features(n_classes: int) -> None:
     y = labels(n_classes)
     model = network(alpha=0.7).fit(X, y)
-    other = BayesianLogistic(alpha=0.7).fit(features(model, X), y)
+    other = BayesianLogistic(alpha=precision(model, 0.7)).fit(features(model, X), y)
     assert model.posterior.dimension == (7 if n_classes == 2 else 21)
     np.testing.assert_allclose(model.posterior.mean, other.posterior.mean, rtol=1e-4, atol=1e-5)
     ours, theirs = (one.factor @ one.factor.T for one in (model.posterior, other.posterior))
@@ -58,11 +63,13 @@ def test_precision_and_gradient_by_hand(n_classes: int) -> None:
     stacked = np.vstack([np.zeros((1, 7)), weights]) if n_classes == 2 else weights
     logits = rows @ stacked.T
     p = np.exp(logits - np.logaddexp.reduce(logits, axis=1)[:, None])
-    gradient = ((p - np.eye(n_classes)[codes]).T @ rows)[-len(weights) :] + 0.7 * weights
+    prior = precision(model, 0.7)
+    gradient = ((p - np.eye(n_classes)[codes]).T @ rows)[-len(weights) :] + prior * weights
     np.testing.assert_allclose(gradient, 0.0, atol=1e-3)
     curvature = np.einsum("ni,nj,na,nb->iajb", p, -p, rows, rows)
     curvature += np.einsum("ij,ni,na,nb->iajb", np.eye(n_classes), p, rows, rows)
-    H = curvature[-len(weights) :, :, -len(weights) :].reshape(weights.size, weights.size) + 0.7 * np.eye(weights.size)
+    H = curvature[-len(weights) :, :, -len(weights) :].reshape(weights.size, weights.size)
+    H += prior * np.eye(weights.size)
     np.testing.assert_allclose(model.posterior.factor @ model.posterior.factor.T, H, rtol=1e-3, atol=1e-3)
 
 
@@ -74,8 +81,10 @@ def test_before_and_after_differ_by_the_labels_alone(n_classes: int) -> None:
     rows, codes = np.column_stack([np.ones(60), features(model, X)]), np.searchsorted(model.classes_, y)
     old, new = model.last_layer_at(50), model.last_layer()
     for found, n in ((old, 50), (new, 60)):
-        expected = laplace(rows[:n], codes[:n], n_classes, 1.0)
-        assert (found.n, found.alpha) == (n, 1.0)
+        # One prior for both, from the features of all labels.
+        expected = laplace(rows[:n], codes[:n], n_classes, precision(model, 0.1))
+        assert found.n == n
+        assert found.alpha == pytest.approx(precision(model, 0.1), rel=1e-5)
         np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(found.labelled()[1], codes[:n])
     before, after = old.posterior(), model.posterior
@@ -86,7 +95,7 @@ def test_before_and_after_differ_by_the_labels_alone(n_classes: int) -> None:
     assert float(kl(before, after)) == pytest.approx(float(pair.old_new), rel=1e-6)
     assert kl(after, before).kind == "exact"
     # The same labels on the same features, learned one group after the other.
-    grown = laplace(old.labelled()[0], codes[:50], n_classes, 1.0).extend(new.labelled()[0][50:], codes[50:])
+    grown = laplace(old.labelled()[0], codes[:50], n_classes, new.alpha).extend(new.labelled()[0][50:], codes[50:])
     assert float(kl(grown.posterior(), after)) == pytest.approx(0.0, abs=1e-12)
 
 
@@ -115,6 +124,15 @@ def test_draws_of_the_logits_have_the_posteriors_mean_and_variance(n_classes: in
         # Draws come in pairs mirrored at the mean.
         np.testing.assert_allclose(logits.mean(axis=1), mean, rtol=1e-3, atol=1e-4)
         np.testing.assert_allclose(logits.var(axis=1), variance, rtol=5.0 * np.sqrt(2.0 / 2000.0))
+
+
+def test_the_prior_variance_of_a_logit_does_not_depend_on_the_size_of_the_features() -> None:
+    y = labels(3)
+    model = network(alpha=0.25).fit(X, y)
+    rows = np.column_stack([np.ones(60), features(model, X)])
+    prior = model.last_layer_at(0).posterior()
+    variance = np.linalg.inv(prior.factor @ prior.factor.T)[:7, :7]
+    assert np.einsum("ij,jk,ik->i", rows, variance, rows).mean() == pytest.approx(4.0, rel=1e-5)
 
 
 def test_draws_are_one_network_for_all_rows() -> None:

@@ -1,6 +1,7 @@
 """MNIST as it is distributed: four gzipped files of bytes."""
 
 import gzip
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,11 +52,13 @@ def _idx(path: Path) -> Any:
         raise SufficeError(
             f"{path} is missing; MNIST is the four files {', '.join(sum(_FILES.values(), ()))}"
         ) from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InvalidValueError(f"{path} cannot be read: {error}") from None
-    if len(content) < 4 or content[:3] != b"\x00\x00\x08":
+    axes = content[3] if len(content) > 3 else 0
+    if content[:3] != b"\x00\x00\x08" or not 1 <= axes <= 3:
         raise InvalidValueError(f"{path} is not a file of MNIST: it does not begin as one")
-    axes = content[3]
+    if len(content) < 4 + 4 * axes:
+        raise InvalidValueError(f"{path} is cut short: {len(content)} bytes, and its sizes are not all there")
     shape = tuple(np.frombuffer(content, ">u4", axes, 4).tolist())
     if len(content) != 4 + 4 * axes + int(np.prod(shape)):
         raise InvalidValueError(f"{path} is cut short: {len(content)} bytes, but its sizes are {shape}")

@@ -18,6 +18,7 @@ from suffice.learner.start import (
     new_course,
     number_type,
     prepare,
+    seed_name,
 )
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
@@ -89,7 +90,7 @@ class ActiveLearner:
             self._course = new_course(
                 self._prepared.model, Setting(self._X, name, rng, dtype=number_type(dtype), expected=256)
             )
-        self._about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed}
+        self._about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed_name(seed)}
         # 0: not seen; 1: labelled; 2: skipped.
         self._status = np.zeros(len(self._X), dtype=np.int8)
         self._labels: dict[int, Any] = {}

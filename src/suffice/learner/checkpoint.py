@@ -17,6 +17,18 @@ def fingerprint(**parts: Any) -> dict[str, Any]:
     return {name: _print(part) for name, part in parts.items()}
 
 
+def settings(model: Any) -> dict[str, str]:
+    """All parameters of a model or pipeline, in full; of a module among them also the weights that it came with."""
+    return {f"model's {name}": _full(value) for name, value in model.get_params(deep=True).items()}
+
+
+def _full(value: Any) -> str:
+    if not hasattr(value, "state_dict"):
+        return f"{type(value).__name__}" if hasattr(value, "get_params") else repr(value)
+    weights = b"".join(tensor.detach().cpu().double().numpy().tobytes() for tensor in value.state_dict().values())
+    return f"{' '.join(repr(value).split())} with checksum {crc32(weights):08x}"
+
+
 def _print(part: Any) -> Any:
     if not isinstance(part, np.ndarray):
         return part

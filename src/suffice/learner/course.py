@@ -53,8 +53,9 @@ class Outcome:
             for name in ("kl_new_old", "kl_old_new", "error")
         )
         estimated = next((outcome.estimated for outcome in outcomes if outcome.estimated), "")
-        names = outcomes[0].measures if outcomes else ()
-        measures = {name: np.concatenate([outcome.measures[name] for outcome in outcomes]) for name in names}
+        measured = [outcome.measures for outcome in outcomes if len(outcome.kl_new_old)]
+        names = measured[0] if measured else ()
+        measures = {name: np.concatenate([each[name] for each in measured]) for name in names}
         return Outcome(KLPair(new_old, old_new), error, estimated, measures)
 
     def first(self, n: int) -> "Outcome":

@@ -110,8 +110,9 @@ class NetworkCourse:
         self.check([y])
         labels = list(self._labels)
         labels[self._history.indices.index(index)] = y
-        self._model.prepare([y])
-        self._trained(lambda: self._model.learn(self._rows(), np.asarray(labels)))
+        with self._model.unless_it_fails():
+            self._model.prepare([y])
+            self._trained(lambda: self._model.learn(self._rows(), np.asarray(labels)))
         self._labels, self._draws = labels, None
         return Outcome.joined(self._past)
 
@@ -141,10 +142,11 @@ class NetworkCourse:
     def _round(self, indices: Indices, y: Any) -> Outcome:
         model, n = self._model, len(self._labels)
         labels = class_labels(np.concatenate([np.asarray(self._labels), y]), model.classes)
-        model.prepare(y)
         of_weights = model.approximation == "dropout"
-        old: Any = model.posterior if of_weights else None
-        self._trained(lambda: model.learn(np.concatenate([self._rows(), self._setting.X[indices]]), labels))
+        with model.unless_it_fails():
+            model.prepare(y)
+            old: Any = model.posterior if of_weights else None
+            self._trained(lambda: model.learn(np.concatenate([self._rows(), self._setting.X[indices]]), labels))
         # The last layer before the new labels, on the features of now: both posteriors are of one model.
         old, new = (old, model.posterior) if of_weights else model.last_layer_pair(n)
         measures = {"loss": np.array([model.losses_[-1]])}

@@ -9,7 +9,7 @@ import numpy as np
 from suffice.arguments import whole
 from suffice.divergence import KLPair
 from suffice.errors import InvalidValueError, TrainingDivergedError
-from suffice.learner.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from suffice.learner.checkpoint import fingerprint, load_checkpoint, save_checkpoint, settings
 from suffice.learner.course import Course, Labels, Outcome, Setting
 from suffice.learner.networks import NetworkCourse
 from suffice.learner.start import (
@@ -19,6 +19,7 @@ from suffice.learner.start import (
     new_course,
     number_type,
     prepare,
+    seed_name,
 )
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
@@ -101,13 +102,15 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         expected=len(first) + wanted * size,
         test=_test(prepared, X_test, y_test, pool.shape[1]),
     )
-    about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed, "batch": size}
+    about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed_name(seed), "batch": size}
     with one_thread():
         course = new_course(prepared.model, setting)
         X, y = setting.test or (None, None)
+        parts = {"acquisition": name, "seed": about["seed"], "batch": size, **settings(model)}
         data = {"initial": first, "X_pool": pool, "y_pool": labels, "X_test": X, "y_test": y}
-        place = _place(checkpoint, course, {**about, **data})
-        return _record(course, labels, first, _Plan(wanted, size, about, progress, place, watch))
+        place = _place(checkpoint, course, {**parts, **data})
+        seen = None if watch is None else _Watch(watch, prepared)
+        return _record(course, labels, first, _Plan(wanted, size, about, progress, place, seen))
 
 
 def audit(  # noqa: PLR0913 - as above
@@ -167,7 +170,19 @@ class _Plan(NamedTuple):
     about: dict[str, Any]
     progress: Callable[[int, int], None] | None
     place: _Place | None
-    watch: Callable[[Any], Mapping[str, Any]] | None
+    watch: "_Watch | None"
+
+
+class _Watch(NamedTuple):
+    """What the caller wants to see of the model, as he knows it: with its pipeline."""
+
+    look: Callable[[Any], Mapping[str, Any]]
+    prepared: Any
+
+    def at(self, course: Course) -> dict[str, Any]:
+        """What is seen now."""
+        model = course.model if isinstance(course, NetworkCourse) else course.fitted()
+        return {name: np.asarray(value).tolist() for name, value in self.look(self.prepared.joined(model)).items()}
 
 
 def _place(checkpoint: Path | str | None, course: Course, parts: dict[str, Any]) -> _Place | None:
@@ -203,7 +218,7 @@ class _Record:
         self.done = min(len(past.kl_new_old), self.plan.steps)
         items = np.array(state["course"]["indices"], dtype=np.intp)[len(self.first) :]
         self.picks, self.outcomes = [items[: self.done * size]], [past.first(self.done)]
-        self.watched = list(state["watched"])[: self.done]
+        self.watched = [] if self.plan.watch is None else list(state["watched"])[: self.done]
         if self.plan.watch is not None and len(self.watched) < self.done:
             raise InvalidValueError(
                 f"checkpoint {place and place.path} was saved without watch; leave watch out, or start over"
@@ -224,8 +239,7 @@ class _Record:
             outcome = _ending(Outcome.joined([outcome]), history)
         self.outcomes.append(outcome)
         if plan.watch is not None:
-            model = course.model if isinstance(course, NetworkCourse) else course.fitted()
-            self.watched.append({name: np.asarray(value).tolist() for name, value in plan.watch(model).items()})
+            self.watched.append(plan.watch.at(course))
         self.save()
 
     def save(self) -> None:

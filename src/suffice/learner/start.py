@@ -97,6 +97,11 @@ def generator(seed: Any) -> np.random.Generator:
     return np.random.default_rng(whole(seed, "seed", least=0))
 
 
+def seed_name(seed: Any) -> int | str:
+    """How a record names the seed."""
+    return str(seed) if isinstance(seed, np.random.Generator) else int(seed)
+
+
 def default_acquisition(model: Any) -> str:
     """What is asked for where nothing is said: variance for numbers, entropy for classes, BatchBALD for networks."""
     if isinstance(model, DropoutNetwork):

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from suffice.arguments import whole
 from suffice.errors import InvalidValueError
 from suffice.models.deep.machine import SHAPES, Machine, Plan, network_by_name
+from suffice.models.deep.network import sizes
 from suffice.models.deep.training import Recipe
 from suffice.special import Floats
 
@@ -23,8 +23,12 @@ def device_of(model: Any) -> torch.device:
         device = torch.device(model.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     except (RuntimeError, TypeError) as error:
         raise InvalidValueError(f"device must be a name that torch knows, such as cpu or cuda: {error}") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise InvalidValueError(f"device is {model.device!r}, but torch finds no GPU here; use device='cpu'")
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise InvalidValueError(
+            f"device is {model.device!r}, which torch does not find here; use device='cpu'"
+        ) from None
     return device
 
 
@@ -44,10 +48,11 @@ def new_machine(model: Any, inputs: Floats, labels: Any) -> tuple[Machine, Any]:
     if by_name:
         classes = known_classes(model, labels, 0)
         size = (int(np.prod(inputs.shape[1:])), max(2, len(classes)))
-        module: Any = network_by_name(model.network, size, model.hidden, float(model.dropout), plan.seed)
+        hidden = sizes(model.hidden, "hidden")
+        module: Any = network_by_name(model.network, size, hidden, float(model.dropout), plan.seed)
         machine = Machine(module, plan, inputs)
     else:
-        machine = Machine(copy.deepcopy(model.network), plan, inputs)
+        machine = Machine(copy.deepcopy(model.network).float(), plan, inputs)
         classes = known_classes(model, labels, machine.structure.outputs)
     of_last_layer = model.approximation == "last-layer"
     if not of_last_layer and not machine.structure.dropped:
@@ -67,10 +72,12 @@ def known_classes(model: Any, labels: Any, outputs: int) -> Any:
         InvalidValueError: There are not as many.
     """
     seen = np.unique(labels if model.classes is None else np.asarray(model.classes))
-    if isinstance(model.network, str) or len(seen) == outputs:
+    if isinstance(model.network, str):
         return seen
     if model.classes is None and seen.dtype.kind in "iu" and seen[0] >= 0 and seen[-1] < outputs:
         return np.arange(outputs)
+    if len(seen) == outputs:
+        return seen
     raise InvalidValueError(
         f"network has {outputs} outputs, but there are {len(seen)} classes; give classes=[...] with one for each "
         "output, in sorted order"
@@ -82,7 +89,7 @@ def _plan(model: Any, shape: tuple[int, ...] | None) -> Plan:
     mixed = model.precision == "bfloat16" or (model.precision == "auto" and device.type == "cuda")
     autocast = torch.bfloat16 if mixed else None
     if model.input_shape is not None:
-        shape = tuple(whole(size, "input_shape", least=1) for size in model.input_shape)
+        shape = sizes(model.input_shape, "input_shape")
     return Plan(
         shape=shape,
         device=device,

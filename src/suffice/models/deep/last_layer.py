@@ -36,8 +36,8 @@ def last_layer(labelled: LabelledFeatures, alpha: float | None, n: int) -> Any:
     r"""The Laplace posterior of the last layer after the first ``n`` labels, under ``w ~ N(0, I / precision)``.
 
     Training makes features larger and larger, and what a weight means depends on their size. So the precision is
-    :math:`\alpha \, \overline{|\phi|^2}`, which makes the prior variance of a logit :math:`1 / \alpha` on average over the
-    labelled rows, whatever that size is.
+    :math:`\alpha \, \overline{|\phi|^2}`, which makes the prior variance of a logit :math:`1 / \alpha` on average over
+    the labelled rows, whatever that size is.
 
     Args:
         labelled: All labels; the precision follows from all, so that posteriors of one time share a prior.

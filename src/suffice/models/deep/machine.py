@@ -53,6 +53,15 @@ def network_by_name(name: str, size: tuple[int, int], hidden: Sequence[int], rat
         return mnist_network(size[1], rate) if name == "mnist" else perceptron(*size, hidden, rate)
 
 
+def _on_cpu(state: Any) -> Any:
+    """A copy with every tensor on the CPU."""
+    if isinstance(state, torch.Tensor):
+        return state.detach().cpu().clone()
+    if isinstance(state, dict):
+        return {name: _on_cpu(value) for name, value in state.items()}
+    return [_on_cpu(value) for value in state] if isinstance(state, list) else state
+
+
 class Machine:
     """A module with everything that is needed to run it.
 
@@ -67,7 +76,13 @@ class Machine:
         self.module = module.to(plan.device).eval()
         self._averages: Any = None
         self._example = np.array(example[:2])
-        self.structure: Structure = structure(self.module, self.tensor(self._example))
+        try:
+            self.structure: Structure = structure(self.module, self.tensor(self._example))
+        except (RuntimeError, IndexError, ValueError) as error:
+            if isinstance(error, InvalidValueError):
+                raise
+            rows = tuple(self.tensor(self._example).shape[1:])
+            raise InvalidValueError(f"network cannot take rows of shape {rows}, in single precision: {error}") from None
 
     def tensor(self, X: Any) -> torch.Tensor:
         """Rows on the device, in the module's shape."""
@@ -99,7 +114,8 @@ class Machine:
         trained = [weights for weights in self.module.parameters() if weights.requires_grad]
         optimizer = torch.optim.Adam(trained, lr=plan.learning_rate, weight_decay=plan.weight_decay)
         if self._averages is not None:
-            optimizer.load_state_dict(self._averages)
+            # A copy: the optimizer goes on writing to what it is given.
+            optimizer.load_state_dict(copy.deepcopy(self._averages))
         targets = torch.as_tensor(np.asarray(codes, dtype=np.int64), device=plan.device)
         recipe = Recipe(epochs, plan.recipe.batch_size, plan.recipe.draws, plan.recipe.autocast)
         try:
@@ -136,19 +152,27 @@ class Machine:
 
     def state(self) -> dict[str, Any]:
         """All that training has changed."""
-        return {"weights": self.module.state_dict(), "averages": self._averages}
+        return copy.deepcopy({"weights": dict(self.module.state_dict()), "averages": self._averages})
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to a saved state."""
         self.module.load_state_dict(state["weights"])
-        self._averages = state["averages"]
+        self._averages = copy.deepcopy(state["averages"])
+
+    def kept(self) -> tuple[nn.Module, Structure, Any]:
+        """What :meth:`widen` replaces."""
+        return self.module, self.structure, self._averages
+
+    def put_back(self, kept: tuple[nn.Module, Structure, Any]) -> None:
+        """Undo :meth:`widen`: the layers that both networks share are as training left them."""
+        self.module, self.structure, self._averages = kept
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickled on the CPU, so that it can be read where there is no GPU.
-        kept = dict(self.__dict__)
-        kept["module"] = copy.deepcopy(self.module).cpu()
-        kept["_averages"] = None
-        return kept
+        state = dict(self.__dict__)
+        state["module"] = copy.deepcopy(self.module).cpu()
+        state["_averages"] = _on_cpu(self._averages)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

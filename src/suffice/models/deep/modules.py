@@ -49,6 +49,7 @@ def widened(module: nn.Sequential, places: Sequence[int], outputs: int) -> nn.Se
     old: Any = module[-1]
     head = nn.Linear(old.in_features, outputs, device=old.weight.device)
     with torch.no_grad():
-        head.weight[list(places)] = old.weight
-        head.bias[list(places)] = old.bias
+        # With one class there is a second output that stands for none.
+        head.weight[list(places)] = old.weight[: len(places)]
+        head.bias[list(places)] = old.bias[: len(places)]
     return nn.Sequential(*list(module)[:-1], head)

@@ -1,6 +1,7 @@
 """A network with dropout as a Bayesian model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, Self
 
 import numpy as np
@@ -16,6 +17,13 @@ from suffice.special import Floats
 _NAMES: Final = ("mlp", "mnist")
 _APPROXIMATIONS: Final = ("dropout", "last-layer")
 _PRECISIONS: Final = ("auto", "float32", "bfloat16")
+
+
+def sizes(value: Any, name: str) -> tuple[int, ...]:
+    """Return several sizes as whole numbers, or say what is wrong with them."""
+    if not isinstance(value, Iterable) or isinstance(value, str):
+        raise InvalidValueError(f"{name} must be several whole numbers, such as (64, 64), not {value!r}")
+    return tuple(whole(size, name, least=1) for size in value)
 
 
 def require_torch() -> Any:
@@ -155,14 +163,15 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             whole(getattr(self, name), name, least=1)
         if self.batch_size is not None:
             whole(self.batch_size, "batch_size", least=1)
-        for name in ("learning_rate", "sigma"):
-            real(getattr(self, name), name, "above 0", lambda x: x > 0.0)
+        real(self.learning_rate, "learning_rate", "above 0 and at most 1e30", lambda x: 0.0 < x <= 1e30)
+        real(self.sigma, "sigma", "above 0", lambda x: x > 0.0)
         real(self.weight_decay, "weight_decay", "0 or above", lambda x: x >= 0.0)
         real(self.dropout, "dropout", "above 0 and below 1", lambda p: 0.0 < p < 1.0)
         if self.alpha is not None:
             real(self.alpha, "alpha", "above 0, or None", lambda x: x > 0.0)
-        for width in self.hidden:
-            whole(width, "hidden", least=1)
+        sizes(self.hidden, "hidden")
+        if self.input_shape is not None:
+            sizes(self.input_shape, "input_shape")
         whole(self.seed, "seed", least=0)
         self._building().device_of(self)
 
@@ -206,10 +215,24 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "machine_"):
             return self.fit(X, y)
         inputs, given = training_inputs(self, X, as_labels(y), reset=False, dtype=np.float32)
-        self.prepare(given)
-        everything = np.concatenate([self.y_, class_labels(given, self.classes)])
-        self.learn(np.concatenate([self.X_, inputs]), everything)
+        self._require_shape(inputs)
+        with self.unless_it_fails():
+            self.prepare(given)
+            everything = np.concatenate([self.y_, class_labels(given, self.classes)])
+            self.learn(np.concatenate([self.X_, inputs]), everything)
         return self
+
+    @contextmanager
+    def unless_it_fails(self) -> Iterator[None]:
+        """Whatever is done to the model here is undone if it does not come to its end."""
+        kept = self.machine_.kept(), self.classes_
+        try:
+            yield
+        except BaseException:
+            machine, self.classes_ = kept
+            self.machine_.put_back(machine)
+            self.__dict__.pop("_last_layer", None)
+            raise
 
     def prepare(self, y: Any) -> None:
         """Make room for classes that are new; nothing is trained.
@@ -218,7 +241,8 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             InvalidValueError: A class that the network has no output for.
         """
         labels = class_labels(as_labels(y), self.classes)
-        everything = np.concatenate([self.y_, labels])
+        # A class that was corrected away stays: the network has an output for it.
+        everything = np.concatenate([self.classes_, labels])
         classes = self._building().known_classes(self, everything, self.machine_.structure.outputs)
         if len(classes) == len(self.classes_):
             return
@@ -318,7 +342,9 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``N x k x C``.
         """
         check_is_fitted(self, "machine_")
-        inputs = self.machine_.tensor(prediction_inputs(self, X, dtype=np.float32))
+        rows = prediction_inputs(self, X, dtype=np.float32)
+        self._require_shape(rows)
+        inputs = self.machine_.tensor(rows)
         draws = self.samples if k is None else whole(k, "k", least=1)
         found = self.log_draws(inputs, draws, self.seed if seed is None else whole(seed, "seed", least=0))
         return np.asarray(np.exp(found) if isinstance(found, np.ndarray) else found.exp().cpu().numpy())
@@ -348,6 +374,13 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Predict classes, ``N``."""
         check_is_fitted(self, "machine_")
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def _require_shape(self, inputs: Floats) -> None:
+        wanted, came = self.X_.shape[1:], inputs.shape[1:]
+        if wanted != came and self.input_shape is None and self.network != "mnist":
+            raise InvalidValueError(
+                f"each row of X must have the shape {wanted} that the model was fitted with, not {came}"
+            )
 
     @property
     def _of_last_layer(self) -> bool:

@@ -1,7 +1,7 @@
 """What a module's posterior is made of: its layers in the order they are used, each with the dropout before it."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +13,27 @@ from suffice.special import Floats
 
 _LINEAR: Final = F.linear
 _CONVOLUTIONS: Final = frozenset({torch.conv1d, torch.conv2d, torch.conv3d, F.conv1d, F.conv2d, F.conv3d})
+# By name, for a function of torch has several faces.
+_ZERO_AT_ZERO: Final = frozenset(
+    {"relu", "relu_", "leaky_relu", "leaky_relu_", "elu", "elu_", "gelu", "silu", "tanh", "tanh_", "relu6", "hardtanh"}
+    | {
+        "selu",
+        "selu_",
+        "celu",
+        "celu_",
+        "mish",
+        "hardswish",
+        "flatten",
+        "view",
+        "reshape",
+        "contiguous",
+        "float",
+        "clone",
+    }
+)
+_POOLING: Final = frozenset(
+    f"{adaptive}{kind}_pool{axes}d" for adaptive in ("", "adaptive_") for kind in ("max", "avg") for axes in (1, 2, 3)
+)
 
 
 @dataclass(frozen=True)
@@ -38,13 +59,26 @@ class Layer:
         return self.weight.removesuffix(".weight")
 
 
+class _Dropped(NamedTuple):
+    """A tensor some of whose units may be 0, with what that means for the layer that takes it in."""
+
+    tensor: torch.Tensor
+    keep: float
+    channels: int
+
+
 class _Recorder(DropoutMode):
-    """Notes which weights are used, in order, and which dropout comes before each."""
+    """Notes which weights are used, in order, and which of their inputs may be dropped.
+
+    A tensor carries its mark through operations that leave a dropped unit at 0 and apart from the others. Behind any
+    other it counts as kept, which makes the bound on the divergence larger, never too small.
+    """
 
     def __init__(self, names: dict[int, str]) -> None:
         super().__init__()
         self._names = names
-        self._keep, self._channels = 1.0, 0
+        # By identity; the tensors are held, so that none is made where another was.
+        self._marks: dict[int, _Dropped] = {}
         self.layers: dict[str, Layer] = {}
         self.head_inputs: torch.Tensor | None = None
         self.head: str = ""
@@ -52,31 +86,47 @@ class _Recorder(DropoutMode):
 
     def drop(self, inputs: torch.Tensor, rate: float, *, channels: bool) -> torch.Tensor:
         self.dropped = True
-        self._keep *= 1.0 - rate
-        self._channels = int(inputs.shape[1]) if channels else 0
-        return inputs
+        before = self._marks.get(id(inputs))
+        keep = (1.0 - rate) * (before.keep if before else 1.0)
+        # Another tensor, for the one that came may be used without dropout too.
+        return self._mark(inputs.view_as(inputs), keep, int(inputs.shape[1]) if channels else 0)
 
     def other(self, func: Any, args: Any, named: Any) -> Any:
+        inputs = _argument(args, named, (0, "input"))
+        mark = self._marks.get(id(inputs))
         if func is _LINEAR or func in _CONVOLUTIONS:
             weight, bias = (_argument(args, named, place) for place in ((1, "weight"), (2, "bias")))
             name = self._names.get(id(weight), "")
-            self.head, self.head_inputs = (
-                (name, _argument(args, named, (0, "input"))) if func is _LINEAR else ("", None)
-            )
+            self.head, self.head_inputs = (name, inputs) if func is _LINEAR else ("", None)
             if name:
-                self._note(Layer(name, self._names.get(id(bias), ""), self._keep, self._grouping(func, weight)))
-            self._keep, self._channels = 1.0, 0
-        return func(*args, **named)
+                self._note(name, self._names.get(id(bias), ""), mark, weight if func is _LINEAR else None)
+        found = func(*args, **named)
+        if mark is not None and isinstance(found, torch.Tensor) and _stays(func, mark):
+            self._mark(found, mark.keep, mark.channels)
+        return found
 
-    def _grouping(self, func: Any, weight: torch.Tensor) -> int:
-        """Channels dropped as a whole before they were flattened into the inputs of a plain layer."""
-        whole = func is _LINEAR and self._channels and weight.shape[1] % self._channels == 0
-        return self._channels if whole and weight.shape[1] > self._channels else 0
+    def _mark(self, tensor: torch.Tensor, keep: float, channels: int) -> torch.Tensor:
+        self._marks[id(tensor)] = _Dropped(tensor, keep, channels)
+        return tensor
 
-    def _note(self, layer: Layer) -> None:
-        known = self.layers.get(layer.weight)
+    def _note(self, name: str, bias: str, mark: _Dropped | None, plain: torch.Tensor | None) -> None:
+        """Note a layer; ``plain`` are its weights if it is no convolution."""
+        keep, channels = (1.0, 0) if mark is None else (mark.keep, mark.channels)
+        if plain is None:
+            # A kernel's weights are dropped with a channel, not with single elements of it.
+            layer = Layer(name, bias, keep if channels else 1.0)
+        else:
+            whole = channels and plain.shape[1] % channels == 0 and plain.shape[1] > channels
+            layer = Layer(name, bias, keep, channels if whole else 0)
+        known = self.layers.get(name)
         # Weights used twice: the larger probability gives the larger bound.
-        self.layers[layer.weight] = layer if known is None else replace(known, keep=max(known.keep, layer.keep))
+        self.layers[name] = layer if known is None else replace(known, keep=max(known.keep, keep))
+
+
+def _stays(func: Any, mark: _Dropped) -> bool:
+    """Whether a dropped unit is still 0, and apart from the others, behind an operation."""
+    name = getattr(func, "__name__", "")
+    return name in _ZERO_AT_ZERO or (name in _POOLING and mark.channels > 0)
 
 
 def _argument(args: Any, named: Any, place: tuple[int, str]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from suffice.errors import TrainingDivergedError
+from suffice.errors import InvalidValueError, TrainingDivergedError
 
 # Networks of fewer weights train faster on one thread.
 _SMALL: Final = 100_000
@@ -56,7 +56,7 @@ def train(
         total = torch.zeros((), device=inputs.device)
         for rows in batches(len(codes), recipe.batch_size):
             optimizer.zero_grad(set_to_none=True)
-            loss = averaged_loss(module, inputs[rows], codes[rows], recipe)
+            loss = _loss(module, inputs[rows], codes[rows], recipe)
             loss.backward()
             optimizer.step()
             total += loss.detach() * (len(rows) / len(codes))
@@ -64,9 +64,23 @@ def train(
         if not np.isfinite(losses[-1]):
             raise TrainingDivergedError(f"the loss became {losses[-1]} in epoch {epoch + 1} of {recipe.epochs}")
     module.eval()
-    if not all(bool(torch.isfinite(weights).all()) for weights in module.parameters()):
-        raise TrainingDivergedError("a weight became infinite or NaN")
+    with torch.no_grad():
+        finite = all(bool(torch.isfinite(weights).all()) for weights in module.parameters())
+        # Weights may be so large that what they give is not.
+        if not finite or not bool(torch.isfinite(module(inputs[:2])).all()):
+            raise TrainingDivergedError("a weight or an output became infinite or NaN")
     return losses
+
+
+def _loss(module: torch.nn.Module, inputs: torch.Tensor, codes: torch.Tensor, recipe: Recipe) -> torch.Tensor:
+    try:
+        return averaged_loss(module, inputs, codes, recipe)
+    except ValueError as error:
+        if "more than 1 value per channel" not in str(error):
+            raise
+        raise InvalidValueError(
+            "network normalises over a batch, which takes two labels at least; give more labels, or a larger batch_size"
+        ) from None
 
 
 def averaged_loss(module: torch.nn.Module, inputs: torch.Tensor, codes: torch.Tensor, recipe: Recipe) -> torch.Tensor:
