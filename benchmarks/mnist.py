@@ -179,6 +179,7 @@ def time_table(results: list[dict[str, Any]]) -> str:
 
 def draw(results: list[dict[str, Any]], path: Path) -> None:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
     colours = {"as published": "#1d4ed8", "no more labels": "#c2410c", "last layer by Laplace": "#15803d"}
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
@@ -190,11 +191,13 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
             left.plot(each["curves"]["error"], **style)
             right.plot(each["curves"]["ratio"], **style)
     left.set_ylabel("test error (cross entropy)")
+    left.set_yticks([0.2, 0.3, 0.5, 1.0])
     right.set_ylabel("error ratio")
-    right.axhline(0.2, color="#9aa5b1", ls="--", lw=1.0)
-    right.annotate("threshold 0.2", (99, 0.2), ha="right", va="bottom", fontsize=8, color="#616e7c")
+    right.axhline(0.2, color="#616e7c", ls="--", lw=1.0, label="threshold 0.2")
     for axis in (left, right):
         axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.yaxis.set_minor_formatter(NullFormatter())
         axis.set_xlabel("round of 5 labels")
         axis.spines[["top", "right"]].set_visible(False)
     right.legend(frameon=False, fontsize=8)
