@@ -291,7 +291,7 @@ def test_arithmetic_on_a_device(kind: str, device: str, monkeypatch: pytest.Monk
     assert TensorCandidates(tensor).bald() == pytest.approx(bald(p), abs=1e-13)
     expected = [batchbald(p, 8, configurations=configurations) for configurations in (1000, 100_000)]
     # The module, which has the name of its function: tensors on the host would be taken for arrays.
-    monkeypatch.setattr(sys.modules["suffice.acquisition.batchbald"], "candidates", TensorCandidates)
+    monkeypatch.setattr(sys.modules["suffice.acquisition.greedy"], "candidates", TensorCandidates)
     same(batchbald(tensor, 8, configurations=1000), expected[0])
     same(batchbald(tensor, 8), expected[1])
 

@@ -52,10 +52,7 @@ def new_model(task: Task) -> Any:
 
 def table_network(classes: Sequence[Any], seed: int) -> DropoutNetwork:
     """A network for tables, trained a little in every round as the paper's is: the rule watches it settle."""
-    training: dict[str, Any] = {"epochs": 5, "warm_epochs": 5, "batch_size": None, "train_samples": 5}
-    return DropoutNetwork(
-        "mlp", hidden=(256, 128), classes=classes, learning_rate=3e-3, samples=10, device="cpu", seed=seed, **training
-    )
+    return DropoutNetwork("mlp", classes=classes, samples=10, device="cpu", seed=seed)
 
 
 def label_pool(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterator[Progress]:

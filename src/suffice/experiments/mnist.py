@@ -36,6 +36,7 @@ def published_network(seed: int, **options: Any) -> DropoutNetwork:
         "epochs": 5,
         "warm_epochs": 5,
         "batch_size": None,
+        "learning_rate": 1e-3,
         "train_samples": 5,
         "samples": 5,
     }

@@ -62,8 +62,10 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         input_shape: Shape of one row, if the network does not take rows as they come in a table.
         classes: All classes there are, if known beforehand.
         epochs: Times that :meth:`fit` goes through the labels.
-        warm_epochs: Times that :meth:`observe` goes through all labels, from the weights it finds.
-        batch_size: Labels to a step of training; all at once if None.
+        warm_epochs: Times that :meth:`observe` goes through all labels, from the weights it finds; as often as
+            ``epochs`` if left out. Rounds can be compared only if they are trained alike.
+        batch_size: Labels to a step of training; if None all at once, so that a round is as many steps at the end of a
+            run as at its start.
         learning_rate: Step size of Adam.
         weight_decay: Weight decay of Adam.
         keep_optimizer: Whether Adam's running averages live on from one training to the next.
@@ -106,14 +108,14 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         network: Any = "mlp",
         *,
-        hidden: Any = (64, 64),
+        hidden: Any = (128,),
         dropout: float = 0.5,
         input_shape: Any = None,
         classes: Any = None,
-        epochs: int = 100,
-        warm_epochs: int = 5,
-        batch_size: int | None = 32,
-        learning_rate: float = 1e-3,
+        epochs: int = 20,
+        warm_epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float = 3e-3,
         weight_decay: float = 0.0,
         keep_optimizer: bool = True,
         train_samples: int = 1,
@@ -159,10 +161,11 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name, allowed in (("approximation", _APPROXIMATIONS), ("precision", _PRECISIONS)):
             if getattr(self, name) not in allowed:
                 raise InvalidValueError(f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}")
-        for name in ("epochs", "warm_epochs", "train_samples", "samples"):
+        for name in ("epochs", "train_samples", "samples"):
             whole(getattr(self, name), name, least=1)
-        if self.batch_size is not None:
-            whole(self.batch_size, "batch_size", least=1)
+        for name in ("warm_epochs", "batch_size"):
+            if getattr(self, name) is not None:
+                whole(getattr(self, name), name, least=1)
         real(self.learning_rate, "learning_rate", "above 0 and at most 1e30", lambda x: 0.0 < x <= 1e30)
         real(self.sigma, "sigma", "above 0", lambda x: x > 0.0)
         real(self.weight_decay, "weight_decay", "0 or above", lambda x: x >= 0.0)
@@ -255,7 +258,8 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train on with these labels, which are all there are: a round."""
         machine = self.machine_
         codes = np.searchsorted(self.classes_, y)
-        self.losses_ = machine.train(machine.tensor(X), codes, self.warm_epochs, round_number=self.rounds_)
+        epochs = self.epochs if self.warm_epochs is None else self.warm_epochs
+        self.losses_ = machine.train(machine.tensor(X), codes, epochs, round_number=self.rounds_)
         self.X_, self.y_, self.rounds_ = X, y, self.rounds_ + 1
         self.__dict__.pop("_last_layer", None)
 
