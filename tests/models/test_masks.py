@@ -14,7 +14,7 @@ from torch import nn
 
 from suffice.errors import InvalidValueError
 from suffice.models import DropoutNetwork
-from suffice.models.deep.masks import Masks, has_early_branch
+from suffice.models.deep.masks import Masks, must_multiply_early
 from suffice.models.deep.sampling import features, log_draws
 from suffice.models.deep.training import Recipe, averaged_loss
 from suffice.special import Floats
@@ -101,7 +101,8 @@ def built(make: Callable[[], nn.Module], seed: int = 0) -> Any:
 
 
 def drawn(module: nn.Module, rows: torch.Tensor, k: int = 7, seed: int = 3) -> Floats:
-    return np.asarray(log_draws(module, rows, k, seed=seed).numpy(), dtype=np.float64)
+    masks = Masks(k, seed, early=must_multiply_early(module, rows))
+    return np.asarray(log_draws(module, rows, masks).numpy(), dtype=np.float64)
 
 
 each_module = pytest.mark.parametrize("make", MODULES, ids=lambda make: make.__name__)
@@ -117,7 +118,7 @@ def test_one_draw_is_one_network_for_all_rows_and_blocks(make: Any) -> None:
     np.testing.assert_allclose(drawn(module, ROWS[order]), expected[order], rtol=1e-4, atol=1e-5)
     for row in (0, 22):
         np.testing.assert_allclose(drawn(module, ROWS[[row]])[0], expected[row], rtol=1e-4, atol=1e-5)
-    masks = Masks(7, 3, early=has_early_branch(module, ROWS))
+    masks = Masks(7, 3, early=must_multiply_early(module, ROWS))
     for sizes in ([1] * 23, [8, 8, 7], [20, 3]):
         with torch.no_grad():
             logits = torch.cat([masks.forward(module, rows) for rows in ROWS.split(sizes)])
@@ -148,7 +149,7 @@ def test_the_masked_logits_average_to_the_unmasked_where_all_after_the_mask_is_l
     module = built(make)
     with torch.no_grad():
         plain = module(ROWS) if make is not Functional else module.last(torch.relu(module.first(ROWS)))
-        found = Masks(4000, 0, early=has_early_branch(module, ROWS)).forward(module, ROWS)
+        found = Masks(4000, 0, early=must_multiply_early(module, ROWS)).forward(module, ROWS)
     error = found.std(dim=1) / np.sqrt(4000.0)
     assert float(((found.mean(dim=1) - plain).abs() / (error + 1e-6)).max()) < 5.0
 
@@ -246,10 +247,8 @@ def test_what_comes_before_the_first_mask_is_computed_once() -> None:
     assert (before, after) == ([23], [23 * 7])
     before.clear()
     after.clear()
-    log_draws(module, ROWS, 7, seed=0)
-    # A few rows more, by which it is seen that no branch passes the mask by.
-    assert 23 <= sum(before) <= 23 + 10
-    assert 23 * 7 <= sum(after) <= 23 * 7 + 20
+    log_draws(module, ROWS, Masks(7, 0))
+    assert (sum(before), sum(after)) == (23, 23 * 7)
 
 
 @pytest.mark.parametrize(
@@ -257,8 +256,8 @@ def test_what_comes_before_the_first_mask_is_computed_once() -> None:
 )
 def test_a_branch_past_the_first_mask_multiplies_the_rows_early(make: Any, early: bool) -> None:
     module = built(make)
-    assert has_early_branch(module, ROWS) is early
-    assert has_early_branch(module, ROWS[:1]) is early
+    assert must_multiply_early(module, ROWS) is early
+    assert must_multiply_early(module, ROWS[:1]) is early
     counted = rows_through(next(part for part in module.modules() if isinstance(part, nn.Linear)))
     Masks(4, 0, early=early).forward(module, ROWS)
     assert counted[0] == 23 * (4 if early else 1)
@@ -307,8 +306,8 @@ class Guarded(Residual):
 
 
 def test_branches_are_told_apart_by_what_they_give() -> None:
-    assert has_early_branch(built(ConstantBranch), ROWS) is False
-    assert has_early_branch(built(AcrossRows), ROWS) is True
+    assert must_multiply_early(built(ConstantBranch), ROWS) is False
+    assert must_multiply_early(built(AcrossRows), ROWS) is True
 
 
 def test_a_module_that_checks_its_shapes_is_multiplied_early() -> None:

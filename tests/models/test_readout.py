@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from suffice import kl
@@ -311,3 +312,57 @@ def test_a_class_that_a_module_has_no_output_for_is_refused() -> None:
             model.observe(X[:1], [stranger])
         assert model.n_labels_ == len(two)
         np.testing.assert_array_equal(flat(model), before)
+
+
+class InPlace(nn.Module):
+    """Writes to what was dropped, in one of several ways."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way = way
+        self.a, self.b, self.c = nn.Linear(4, 8), nn.Linear(8, 3), nn.Linear(4, 8)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        hidden = F.dropout(self.a(rows), 0.5)
+        if self.way == "add":
+            hidden += self.c(rows)
+        elif self.way == "constant":
+            hidden.add_(1.0)
+        elif self.way == "part":
+            hidden[:, 4:] = self.c(rows)[:, 4:]
+        elif self.way == "relu":
+            hidden = F.relu(hidden, inplace=True)
+        elif self.way == "tied":
+            hidden = hidden + (hidden @ self.b.weight.T).sum()
+        out: torch.Tensor = self.b(hidden)
+        return out
+
+
+@pytest.mark.parametrize(
+    ("way", "keep"), [("add", 1.0), ("constant", 1.0), ("part", 1.0), ("relu", 0.5), ("tied", 1.0), ("nothing", 0.5)]
+)
+def test_what_is_written_to_after_it_was_dropped_counts_as_kept(way: str, keep: float) -> None:
+    found = {layer.name: layer.keep for layer in structure(InPlace(way).eval(), torch.randn(2, 4)).layers}
+    assert found["b"] == keep
+
+
+def test_a_layer_over_the_positions_of_a_text_counts_as_kept() -> None:
+    class Tokens(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.each, self.head = nn.Linear(4, 5), nn.Linear(15, 2)
+
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            hidden = self.each(F.dropout(rows.reshape(len(rows), 3, 4), 0.5))
+            out: torch.Tensor = self.head(F.dropout(hidden.flatten(1), 0.25))
+            return out
+
+    found = {layer.name: layer.keep for layer in structure(Tokens().eval(), torch.randn(2, 12)).layers}
+    assert found == {"each": 1.0, "head": 0.75}
+
+
+def test_a_network_that_ends_in_a_softmax_is_refused() -> None:
+    module = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 3), nn.Softmax(dim=1))
+    with pytest.raises(InvalidValueError, match="gives probabilities, and class scores are needed"):
+        structure(module.eval(), torch.randn(2, 4))
+    assert structure(nn.Sequential(*list(module)[:-1], nn.LogSoftmax(dim=1)).eval(), torch.randn(2, 4)).outputs == 3

@@ -7,7 +7,7 @@ import numpy as np
 from suffice.acquisition.candidates import candidates
 from suffice.acquisition.choosers import Indices
 from suffice.acquisition.joint import Configurations
-from suffice.acquisition.search import Search
+from suffice.acquisition.search import TIE, Search
 from suffice.arguments import whole
 from suffice.errors import InvalidValueError
 from suffice.models.threads import one_thread
@@ -108,9 +108,15 @@ def batchbald(
         for _ in range(batch_size - 1):
             latest = pool.one(picks[-1][0])
             labels = labels.joined(latest, most=configurations // classes, negligible=_NEGLIGIBLE / batch_size, rng=rng)
+            exact += labels.exact
+            if lazy and labels.doubt() <= TIE:
+                # No label can tell more than is left to know: the rest are ties.
+                rest = search.rest(batch_size - len(picks))
+                picks += [(index, 0.0) for index in rest]
+                exact += (len(rest) - 1) * labels.exact
+                break
             search.look(labels)
             picks.append(search.take())
-            exact += labels.exact
     indices, gains = zip(*picks, strict=True)
     return BatchBALD(np.array(indices, dtype=np.intp), np.array(gains), exact, search.evaluated, search.bounded)
 

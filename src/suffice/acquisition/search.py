@@ -41,6 +41,10 @@ class Search:
         self._free[index] = False
         return index, float(self._gain[index])
 
+    def rest(self, count: int) -> list[int]:
+        """The first candidates that are not taken, where one is as good as another."""
+        return [int(index) for index in np.flatnonzero(self._free)[:count]]
+
     def look(self, configurations: Configurations) -> None:
         """Find the best gains next to a batch whose labels have these configurations."""
         self._best = -np.inf

@@ -1,7 +1,6 @@
 """What ``suffice run`` and ``suffice audit`` share: table read, model chosen, labels replayed, result told."""
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from suffice.criteria import ErrorStability
 from suffice.data import Table, read_table
 from suffice.data.table import Kind
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.files import require_writable, write_whole
 from suffice.report.run_figure import draw_run, require_writable_figure
 from suffice.trace import Trace
 
@@ -149,10 +149,12 @@ def _conduct(order: Order, label: Callable[[Job], Trace]) -> None:
     with threadpool_limits(limits=1):
         finding = _find(order, label, console)
     summarise(console, finding)
-    failure = failure or problem(lambda: _write(path, lambda at: draw_run(curves(finding), at)), raised=False)
+    failure = failure or problem(lambda: write_whole(path, lambda at: draw_run(curves(finding), at)), raised=False)
     console.print(f"No figure: {failure}" if failure else f"Figure: {path}", markup=False)
     unsaved = (
-        "" if order.save is None else problem(lambda: _write(Path(order.save or ""), finding.trace.save), raised=False)
+        ""
+        if order.save is None
+        else problem(lambda: write_whole(Path(order.save or ""), finding.trace.save), raised=False)
     )
     saved = None if order.save is None or unsaved else order.save
     if saved:
@@ -189,7 +191,7 @@ def chosen_model(kind: Kind, order: Order, y: Any) -> tuple[ModelName, str, Any]
         return name, "a Gaussian process", models.GaussianProcess()
     if name is ModelName.dropout:
         from suffice.experiments.demo import table_network
-        from suffice.models.deep.network import require_torch
+        from suffice.models.deep.settings import require_torch
 
         _require_no_basis(order, "the network")
         require_torch()
@@ -312,31 +314,6 @@ def _bar(console: Console, what: str, *columns: ProgressColumn) -> Iterator[Call
 
 def _require_writable_run(path: Path) -> None:
     """Say before a run, rather than after it, what would keep it from being saved."""
-    folder = path.absolute().parent
     if path.suffix.lower() != ".npz":
         raise InvalidValueError(f"the file {path} to save the run to must end in .npz")
-    reason = "it is a folder" if path.is_dir() else ""
-    if not folder.is_dir():
-        reason = f"the folder {folder} does not exist"
-    elif not os.access(folder, os.W_OK):
-        reason = f"the folder {folder} is read-only"
-    if reason:
-        raise SufficeError(f"the run cannot be saved to {path}: {reason}")
-
-
-def _write(path: Path, write: Callable[[Path], None]) -> None:
-    """Write a file whole or not at all, also when interrupted: beside it first, then in its place."""
-    if path.exists() and not path.is_file():
-        write(path)
-        return
-    final = path.resolve()
-    part = final.with_name(f".{final.stem}.{os.getpid()}{final.suffix}")
-    try:
-        write(part)
-        part.replace(final)
-    except SufficeError as error:
-        raise SufficeError(str(error).replace(str(part), str(path))) from None
-    except OSError as error:
-        raise SufficeError(f"{path} cannot be written: {error.strerror or error}") from None
-    finally:
-        part.unlink(missing_ok=True)
+    require_writable(path, "the run")

@@ -4,6 +4,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from suffice.models.predictive import as_numbers, exponentials
 from suffice.special import Floats
 
 _BINS: Final = 15
@@ -39,7 +40,7 @@ def quality(log_draws: Any, codes: Any) -> Quality:
         (0.231, 1.0, 0.2)
     """
     rows = np.arange(len(codes))
-    chosen, averaged = _numbers(log_draws[rows, :, np.asarray(codes)]), _numbers(_exponential(log_draws).mean(1))
+    chosen, averaged = as_numbers(log_draws[rows, :, np.asarray(codes)]), as_numbers(exponentials(log_draws).mean(1))
     right = averaged.argmax(axis=1) == np.asarray(codes)
     return Quality(-float(chosen.mean()), float(right.mean()), calibration_error(averaged.max(axis=1), right))
 
@@ -56,11 +57,3 @@ def calibration_error(confidence: Floats, right: Any) -> float:
     bins = np.minimum((confidence * _BINS).astype(int), _BINS - 1)
     gap = np.bincount(bins, weights=np.asarray(right) - confidence, minlength=_BINS)
     return float(np.abs(gap).sum() / len(confidence))
-
-
-def _exponential(values: Any) -> Any:
-    return np.exp(values) if isinstance(values, np.ndarray) else values.exp()
-
-
-def _numbers(values: Any) -> Floats:
-    return np.asarray(values if isinstance(values, np.ndarray) else values.double().cpu().numpy(), dtype=np.float64)

@@ -12,6 +12,7 @@ from suffice.engines.sampled import quality
 from suffice.learner import simulate
 from suffice.learner.start import first_items, generator
 from suffice.models import DropoutNetwork
+from suffice.models.predictive import as_numbers, exponentials
 from suffice.special import Floats
 from suffice.trace import Trace
 
@@ -130,9 +131,8 @@ class _PublishedError:
         if self._inputs is None:
             self._inputs = model.machine_.tensor(self._test.images)
         draws = model.log_draws(self._inputs, model.samples, model.rounds_)
-        averaged = (draws.exp() if hasattr(draws, "exp") else np.exp(draws)).mean(1)
-        numbers = averaged.double().cpu().numpy() if hasattr(averaged, "cpu") else averaged
-        return {"published_error": published_error(numbers, self._test.labels)}
+        averaged = as_numbers(exponentials(draws).mean(1))
+        return {"published_error": published_error(averaged, self._test.labels)}
 
 
 def published_error(probabilities: Floats, codes: Any) -> float:

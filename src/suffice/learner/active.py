@@ -38,10 +38,11 @@ class ActiveLearner:
             is not changed.
         X_pool: Inputs, ``m x D``.
         criterion: The stopping rule, which is copied; :class:`suffice.ErrorStability` with its defaults if left out.
-        acquisition: Which item next: see :data:`suffice.acquisition.NAMES`; variance or entropy if left out.
+        acquisition: Which item next: see :data:`suffice.acquisition.NAMES`; variance or entropy if left out, or
+            BatchBALD for a network.
         seed: Seed of all randomness.
         initial: Items asked for before the model chooses: how many at random, or which.
-        dtype: Number type that the pool is kept in; ``float32`` halves the memory.
+        dtype: Number type that the pool is kept in; ``float32`` halves the memory. Networks compute in it anyway.
 
     Attributes:
         verdict: What the rule says now.
@@ -195,16 +196,23 @@ class ActiveLearner:
         known = items[self._status[items] == 1]
         if len(known):
             raise InvalidValueError(f"item {known[0]} has a label; only items without one can be skipped")
+        before = self._status[items].copy()
         self._status[items] = 2
-        if self._begun:
-            self._course.skip(items)
-        elif not self.left and self._labels:
-            self._begin()
+        try:
+            if self._begun:
+                self._course.skip(items)
+            elif not self.left and self._labels:
+                self._begin()
+        except BaseException:
+            self._status[items] = before
+            raise
         self.verdict = self._exhausted(self.verdict)
         return self.verdict
 
     def correct(self, index: Any, label: Any) -> Verdict:
         """Change the label of an item, as if it had been so from the start: the rule sees the whole history anew.
+
+        A network learns the corrected label like a new one instead; what the rule saw of earlier rounds stays.
 
         Returns:
             What the rule says now.
@@ -259,7 +267,7 @@ class ActiveLearner:
             self._note(items, given)
             try:
                 self._begin()
-            except Exception:
+            except BaseException:
                 for item in items:
                     del self._labels[int(item)]
                 self._status[items] = before

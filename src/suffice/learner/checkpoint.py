@@ -1,13 +1,15 @@
 """A run on disk, so that it goes on after it was killed: written whole or not at all."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
 import numpy as np
 
-from suffice.errors import InvalidValueError, SufficeError
+from suffice.errors import InvalidValueError
+from suffice.files import write_whole
 
 _FORMAT: Final = "suffice-checkpoint-1"
 
@@ -19,14 +21,19 @@ def fingerprint(**parts: Any) -> dict[str, Any]:
 
 def settings(model: Any) -> dict[str, str]:
     """All parameters of a model or pipeline, in full; of a module among them also the weights that it came with."""
-    return {f"model's {name}": _full(value) for name, value in model.get_params(deep=True).items()}
+    found = model.get_params(deep=True)
+    # The steps of a pipeline are listed one by one besides.
+    return {f"model's {name}": _full(value) for name, value in found.items() if name not in ("steps", "transformers")}
 
 
 def _full(value: Any) -> str:
+    if hasattr(value, "get_params"):
+        return type(value).__name__
     if not hasattr(value, "state_dict"):
-        return f"{type(value).__name__}" if hasattr(value, "get_params") else repr(value)
+        # Where something lies in memory is no part of what it is.
+        return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
     weights = b"".join(tensor.detach().cpu().double().numpy().tobytes() for tensor in value.state_dict().values())
-    return f"{' '.join(repr(value).split())} with checksum {crc32(weights):08x}"
+    return f"{' '.join(repr(value).split())} whose first weights have checksum {crc32(weights):08x}"
 
 
 def _print(part: Any) -> Any:
@@ -44,15 +51,17 @@ def save_checkpoint(path: Path, run: dict[str, Any], state: dict[str, Any]) -> N
     """
     import torch
 
-    part = path.with_name(f"{path.name}.part")
-    try:
+    def write(part: Path) -> None:
         with part.open("wb") as file:
-            torch.save({"format": _FORMAT, "run": run, "state": state}, file)
+            try:
+                torch.save({"format": _FORMAT, "run": run, "state": state}, file)
+            except RuntimeError as error:
+                # What torch says of a disk that is full.
+                raise OSError(str(error).splitlines()[0]) from None
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise SufficeError(f"{path} cannot be written: {error.strerror or error}") from None
+
+    write_whole(path, write, part=path.with_name(f"{path.name}.part"))
 
 
 def load_checkpoint(path: Path, run: dict[str, Any]) -> dict[str, Any] | None:

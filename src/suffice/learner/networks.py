@@ -7,17 +7,20 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.acquisition import Indices, bald, batchbald, entropy, label_free_chooser, margin, require_known
+from suffice.acquisition.search import TIE
 from suffice.divergence import KLPair, dropout_contributions, kl
+from suffice.engines.memory import require_memory
 from suffice.engines.sampled import quality
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.learner.course import History, Outcome, Setting
 from suffice.models import DropoutNetwork
 from suffice.models.logistic import class_labels
+from suffice.models.predictive import as_numbers, exponentials
 from suffice.special import Floats
 
 _ESTIMATED: Final = {
-    "dropout": "how far training moved the weights, each taken as Gaussian about its value: predictions use the values",
-    "last-layer": "the posterior of the last layer by Laplace's approximation; training moves its features too",
+    "dropout": "the divergence tells how far training has moved the weights, not what the labels tell",
+    "last-layer": "the divergence is that of the last layer alone, and training moves the features before it too",
 }
 # Masks of the test error and masks of the choice must not be the same.
 _CHOOSING, _TESTING = 1, 2
@@ -38,6 +41,8 @@ class NetworkCourse:
         model.check()
         self._model, self._setting = copy.deepcopy(model), setting
         self._name = require_known(setting.acquisition, "network")
+        if self._name in ("bald", "batchbald") and model.samples < 2:
+            raise InvalidValueError(f"{self._name} compares draws; samples must be 2 or more, not {model.samples}")
         flat = setting.X.reshape(len(setting.X), -1)
         self._fixed = label_free_chooser(self._name, flat, setting.rng)
         self._free = np.ones(len(setting.X), dtype=bool)
@@ -66,11 +71,23 @@ class NetworkCourse:
         if self._draws is None:
             self._draws = self._probabilities(rows)
         if self._name == "batchbald":
-            return rows[batchbald(self._draws, min(size, len(rows))).indices]
+            return rows[self._joint(min(size, len(rows)))]
         score = _scores(self._draws, self._name)
         best = float(score.max(initial=0.0)) or 1.0
         # Scores equal up to rounding are ties, which go to the lowest index.
         return rows[np.argsort(-np.round(score / best, 6), kind="stable")[:size]]
+
+    def _joint(self, size: int) -> Indices:
+        """A batch by BatchBALD; where no label would tell more, by how uncertain a row is, and at random."""
+        chosen = batchbald(self._draws, size)
+        telling = chosen.indices[chosen.gains > TIE]
+        if len(telling) == size:
+            return telling
+        others = np.setdiff1d(np.arange(len(self._draws)), telling)
+        score = entropy(as_numbers(self._draws.mean(1)))[others]
+        shuffled = np.random.default_rng(self._seed(_CHOOSING)).permutation(len(others))
+        order = shuffled[np.argsort(-np.round(score[shuffled], 6), kind="stable")]
+        return np.concatenate([telling, others[order[: size - len(telling)]]])
 
     def skip(self, indices: Indices) -> None:
         """Leave items out."""
@@ -85,7 +102,9 @@ class NetworkCourse:
     def begin(self, indices: Indices, y: Any) -> None:
         """Train on the initial labels."""
         self.check(y)
-        self._trained(lambda: self._model.fit(self._setting.X[indices], y))
+        with self._model.unless_it_fails():
+            self._trained(lambda: self._model.fit(self._setting.X[indices], y))
+            self._require_memory()
         self._add(indices, y, together=True)
 
     def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
@@ -147,13 +166,13 @@ class NetworkCourse:
             model.prepare(y)
             old: Any = model.posterior if of_weights else None
             self._trained(lambda: model.learn(np.concatenate([self._rows(), self._setting.X[indices]]), labels))
-        # The last layer before the new labels, on the features of now: both posteriors are of one model.
-        old, new = (old, model.posterior) if of_weights else model.last_layer_pair(n)
-        measures = {"loss": np.array([model.losses_[-1]])}
-        if of_weights:
-            measures["contributions"] = dropout_contributions(new, old)[None, :]
-        pair = KLPair(np.array([float(kl(new, old))]), np.array([float(kl(old, new))]))
-        return self._judged(pair, measures)
+            # The last layer before the new labels, on the features of now: both posteriors are of one model.
+            old, new = (old, model.posterior) if of_weights else model.last_layer_pair(n)
+            measures = {"loss": np.array([model.losses_[-1]])}
+            if of_weights:
+                measures["contributions"] = dropout_contributions(new, old)[None, :]
+            pair = KLPair(np.array([float(kl(new, old))]), np.array([float(kl(old, new))]))
+            return self._judged(pair, measures)
 
     def _judged(self, pair: KLPair, measures: dict[str, Floats]) -> Outcome:
         estimated = _ESTIMATED[self._model.approximation]
@@ -169,17 +188,29 @@ class NetworkCourse:
             )
         inputs = self._test[0] if known.all() else self._test[0][np.flatnonzero(known)]
         draws = self._model.log_draws(inputs, self._model.samples, self._seed(_TESTING))
-        # The loss of a class that the network has never met is no number, so it is measured on the others.
+        # The loss of a class that the network has never met is no number, so error and calibration are measured on the
+        # others; its rows count as predicted wrong.
         found = quality(draws, np.searchsorted(self._model.classes_, self._test[1][known]))
-        measures |= {"accuracy": np.array([found.accuracy]), "calibration": np.array([found.calibration])}
+        accuracy = found.accuracy * float(known.mean())
+        measures |= {"accuracy": np.array([accuracy]), "calibration": np.array([found.calibration])}
         return Outcome(pair, np.array([found.error]), estimated, measures)
 
     def _probabilities(self, rows: Indices) -> Any:
         if self._pool is None:
             self._pool = self._model.machine_.tensor(self._setting.X)
         # New masks every round: few draws that stayed the same would be asked the same questions.
-        draws = self._model.log_draws(self._pool[rows], self._model.samples, self._seed(_CHOOSING))
-        return np.exp(draws) if isinstance(draws, np.ndarray) else draws.exp()
+        model = self._model
+        if model.machine_.plan.device.type == "cpu":
+            require_memory(8 * len(rows) * model.samples * len(model.classes_), f"{model.samples} draws of the pool")
+        return exponentials(model.log_draws(self._pool[rows], model.samples, self._seed(_CHOOSING)))
+
+    def _require_memory(self) -> None:
+        """Refuse a last layer whose Hessian does not fit."""
+        model = self._model
+        if model.approximation == "last-layer":
+            width = model.machine_.features(model.machine_.tensor(model.X_[:1])).shape[1]
+            weights = width * model.machine_.structure.outputs
+            require_memory(4 * 8 * weights**2, f"the posterior of {weights} weights of the last layer")
 
     def _seed(self, purpose: int) -> int:
         """Seed of masks: of the choice it changes with the round, of the test error it does not."""
@@ -214,6 +245,5 @@ def _scores(draws: Any, name: str) -> Floats:
     """How useful the label of each row would be, from its draws."""
     if name == "bald":
         return bald(draws)
-    mean = draws.mean(1)
-    averaged = np.asarray(mean if isinstance(mean, np.ndarray) else mean.double().cpu().numpy())
+    averaged = as_numbers(draws.mean(1))
     return margin(averaged) if name == "margin" else entropy(averaged)

@@ -9,6 +9,7 @@ import numpy as np
 from suffice.arguments import whole
 from suffice.divergence import KLPair
 from suffice.errors import InvalidValueError, TrainingDivergedError
+from suffice.files import require_writable
 from suffice.learner.checkpoint import fingerprint, load_checkpoint, save_checkpoint, settings
 from suffice.learner.course import Course, Labels, Outcome, Setting
 from suffice.learner.networks import NetworkCourse
@@ -55,7 +56,8 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         steps: Steps to take; to the end of the pool if left out.
         X_test: Test inputs; with them the expected error is recorded after every step.
         y_test: Test labels.
-        acquisition: Which item next: see :data:`suffice.acquisition.NAMES`; variance or entropy if left out.
+        acquisition: Which item next: see :data:`suffice.acquisition.NAMES`; variance or entropy if left out, or
+            BatchBALD for a network.
         batch: Labels bought at each step.
         seed: Seed of all randomness.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory.
@@ -190,6 +192,7 @@ def _place(checkpoint: Path | str | None, course: Course, parts: dict[str, Any])
         return None
     if not isinstance(course, NetworkCourse):
         raise InvalidValueError("checkpoint is for networks; the other models run a pool in seconds, so leave it out")
+    require_writable(Path(checkpoint), "the run")
     return _Place(Path(checkpoint), fingerprint(**parts))
 
 

@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from typing import Any, NamedTuple, cast
+from zlib import crc32
 
 import numpy as np
 from scipy.sparse import issparse
@@ -99,7 +100,9 @@ def generator(seed: Any) -> np.random.Generator:
 
 def seed_name(seed: Any) -> int | str:
     """How a record names the seed."""
-    return str(seed) if isinstance(seed, np.random.Generator) else int(seed)
+    if not isinstance(seed, np.random.Generator):
+        return int(seed)
+    return f"{seed} at state {crc32(repr(seed.bit_generator.state).encode()):08x}"
 
 
 def default_acquisition(model: Any) -> str:

@@ -1,6 +1,7 @@
 """Bayesian logistic regression by Laplace's approximation, for two classes or many, one label at a time."""
 
 from typing import Any, Self
+from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -234,9 +235,12 @@ def class_labels(y: Any, classes: Any = None) -> Any:
         raise InvalidValueError(
             f"y contains {'NaN' if np.isnan(labels[row]) else 'inf'} at row {row}; every item needs a class"
         )
-    check_classification_targets(labels)
+    with catch_warnings():
+        # Many classes among few labels are nothing to warn of here.
+        filterwarnings("ignore", "The number of unique classes", UserWarning)
+        check_classification_targets(labels)
     if classes is not None and not np.isin(labels, np.asarray(classes)).all():
-        stranger = labels[~np.isin(labels, np.asarray(classes))][0]
+        stranger = labels[~np.isin(labels, np.asarray(classes))].tolist()[0]
         raise InvalidValueError(
             f"y holds {stranger!r}, which is not in classes={list(classes)!r}; name every class there is"
         )

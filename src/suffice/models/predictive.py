@@ -66,3 +66,13 @@ def weight_draws(posterior: Any, n: int, seed: int = 0) -> Floats:
     z = np.random.default_rng(seed).standard_normal((posterior.weights.size, (n + 1) // 2))
     offsets = solve_upper(posterior.factor, z).T.reshape(-1, *posterior.weights.shape)
     return np.concatenate([posterior.weights + offsets, posterior.weights - offsets])[:n]
+
+
+def exponentials(values: Any) -> Any:
+    """``exp`` of an array or a tensor, on its device."""
+    return np.exp(values) if isinstance(values, np.ndarray) else values.exp()
+
+
+def as_numbers(values: Any) -> Floats:
+    """An array or a tensor on any device, in double precision."""
+    return np.asarray(values if isinstance(values, np.ndarray) else values.double().cpu().numpy(), dtype=np.float64)

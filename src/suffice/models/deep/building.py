@@ -8,7 +8,7 @@ import torch
 
 from suffice.errors import InvalidValueError
 from suffice.models.deep.machine import SHAPES, Machine, Plan, network_by_name
-from suffice.models.deep.network import sizes
+from suffice.models.deep.settings import sizes
 from suffice.models.deep.training import Recipe
 from suffice.special import Floats
 
@@ -80,7 +80,7 @@ def known_classes(model: Any, labels: Any, outputs: int) -> Any:
         return seen
     raise InvalidValueError(
         f"network has {outputs} outputs, but there are {len(seen)} classes; give classes=[...] with one for each "
-        "output, in sorted order"
+        "output, in their order"
     )
 
 

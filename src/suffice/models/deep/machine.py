@@ -11,6 +11,7 @@ from torch import nn
 
 from suffice.errors import InvalidValueError
 from suffice.models.deep.last_layer import head_features
+from suffice.models.deep.masks import Masks, must_multiply_early
 from suffice.models.deep.modules import mnist_network, perceptron, widened
 from suffice.models.deep.readout import Structure, dropout_posterior, structure
 from suffice.models.deep.sampling import log_draws
@@ -76,13 +77,17 @@ class Machine:
         self.module = module.to(plan.device).eval()
         self._averages: Any = None
         self._example = np.array(example[:2])
+        rows = self.tensor(self._example)
         try:
-            self.structure: Structure = structure(self.module, self.tensor(self._example))
+            self.structure: Structure = structure(self.module, rows)
+            self.early = self.structure.dropped and must_multiply_early(self.module, rows)
         except (RuntimeError, IndexError, ValueError) as error:
             if isinstance(error, InvalidValueError):
                 raise
-            rows = tuple(self.tensor(self._example).shape[1:])
-            raise InvalidValueError(f"network cannot take rows of shape {rows}, in single precision: {error}") from None
+            shape = tuple(rows.shape[1:])
+            raise InvalidValueError(
+                f"network cannot take rows of shape {shape}, in single precision: {error}"
+            ) from None
 
     def tensor(self, X: Any) -> torch.Tensor:
         """Rows on the device, in the module's shape."""
@@ -98,7 +103,7 @@ class Machine:
         return torch.tensor(rows, device=self.plan.device)
 
     def train(self, X: torch.Tensor, codes: Any, epochs: int, *, round_number: int) -> list[float]:
-        """Train on labelled rows; if that diverges, the weights are those of before.
+        """Train on labelled rows. What :meth:`kept` gave before can be put back if it fails.
 
         Args:
             X: Labelled rows.
@@ -110,7 +115,6 @@ class Machine:
             Mean loss of each epoch.
         """
         plan = self.plan
-        kept = copy.deepcopy(self.module.state_dict())
         trained = [weights for weights in self.module.parameters() if weights.requires_grad]
         optimizer = torch.optim.Adam(trained, lr=plan.learning_rate, weight_decay=plan.weight_decay)
         if self._averages is not None:
@@ -121,17 +125,16 @@ class Machine:
         try:
             with seeded((plan.seed, 1, round_number), plan.device), fitting_threads(self.module, plan.device):
                 losses = train(self.module, X, targets, optimizer=optimizer, recipe=recipe)
-        except BaseException:
-            # Also when interrupted: half a training is no state to go on from.
-            self.module.load_state_dict(kept)
+        finally:
             self.module.eval()
-            raise
         self._averages = optimizer.state_dict() if plan.keep_optimizer else None
         return losses
 
     def log_draws(self, X: torch.Tensor, draws: int, seed: int) -> torch.Tensor:
         """Log probabilities under draws of the masks, ``N x k x C``."""
-        return log_draws(self.module, X, draws, seed=seed, autocast=self.plan.autocast)
+        # A module may have noise of its own: it is the same for the same seed.
+        with seeded((seed, 3), self.plan.device):
+            return log_draws(self.module, X, Masks(draws, seed, early=self.early), autocast=self.plan.autocast)
 
     def features(self, X: torch.Tensor) -> Floats:
         """Inputs of the last layer, a constant first."""
@@ -159,13 +162,14 @@ class Machine:
         self.module.load_state_dict(state["weights"])
         self._averages = copy.deepcopy(state["averages"])
 
-    def kept(self) -> tuple[nn.Module, Structure, Any]:
-        """What :meth:`widen` replaces."""
-        return self.module, self.structure, self._averages
+    def kept(self) -> tuple[nn.Module, Structure, dict[str, Any]]:
+        """What training and :meth:`widen` change."""
+        return self.module, self.structure, self.state()
 
-    def put_back(self, kept: tuple[nn.Module, Structure, Any]) -> None:
-        """Undo :meth:`widen`: the layers that both networks share are as training left them."""
-        self.module, self.structure, self._averages = kept
+    def put_back(self, kept: tuple[nn.Module, Structure, dict[str, Any]]) -> None:
+        """Undo whatever was done since :meth:`kept`."""
+        self.module, self.structure, state = kept
+        self.restore(state)
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickled on the CPU, so that it can be read where there is no GPU.

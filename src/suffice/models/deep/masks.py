@@ -16,7 +16,9 @@ from suffice.errors import InvalidValueError
 
 _ELEMENTS: Final = frozenset({F.dropout, torch.dropout, torch.dropout_})
 _CHANNELS: Final = frozenset({F.dropout1d, F.dropout2d, F.dropout3d, torch.feature_dropout})
-_REFUSED: Final = frozenset({F.alpha_dropout, F.feature_alpha_dropout})
+_REFUSED: Final = frozenset(
+    {F.alpha_dropout, F.feature_alpha_dropout, torch.alpha_dropout, torch.feature_alpha_dropout}
+)
 
 
 class DropoutMode(TorchFunctionMode):
@@ -66,12 +68,12 @@ class Masks(DropoutMode):
         super().__init__()
         self.draws, self.seed, self.early = draws, seed, early
         self._kept: dict[tuple[Any, ...], torch.Tensor] = {}
-        self._call = 0
+        self._call = self._rows = 0
         self._multiplied = False
 
     def forward(self, module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
         """Outputs of ``B`` rows under every draw, ``B x k x ...``."""
-        self._call, self._multiplied = 0, self.early
+        self._call, self._rows, self._multiplied = 0, len(inputs), self.early
         with self:
             outputs: torch.Tensor = module(inputs.repeat_interleave(self.draws, dim=0) if self.early else inputs)
         if not self._multiplied:
@@ -81,13 +83,24 @@ class Masks(DropoutMode):
 
     def drop(self, inputs: torch.Tensor, rate: float, *, channels: bool) -> torch.Tensor:
         """Rows times the masks of this call, in every draw."""
-        rows = inputs.unflatten(0, (-1, self.draws)) if self._multiplied else inputs.unsqueeze(1)
+        wanted = self._rows * (self.draws if self._multiplied else 1)
+        # A module may fold further axes into that of the rows: positions of a text, parts of an image.
+        folded, left = divmod(len(inputs), wanted)
+        if left or not folded or (folded > 1 and not self._multiplied):
+            raise _RowsLostError(
+                f"a dropout layer of the network sees {len(inputs)} rows where {wanted} were given; rows must be the "
+                "first axis everywhere (batch_first=True)"
+            )
+        rows = inputs.unflatten(0, (self._rows, -1)) if self._multiplied else inputs.unsqueeze(1)
+        size = tuple(inputs.shape[1:])
+        shape = (size[0], *[1] * (len(size) - 1)) if channels else size
+        if folded > 1:
+            rows, shape = inputs.unflatten(0, (self._rows, self.draws, folded)), (folded, *shape)
         self._multiplied = True
-        size = inputs.shape[1:]
-        shape = (size[0], *[1] * (len(size) - 1)) if channels else tuple(size)
         mask = self._mask(shape, rate, inputs)
         self._call += 1
-        return (rows * mask).flatten(0, 1)
+        masked: torch.Tensor = (rows * mask).flatten(0, 2 if folded > 1 else 1)
+        return masked
 
     def _mask(self, shape: tuple[int, ...], rate: float, like: torch.Tensor) -> torch.Tensor:
         """``k x shape``: 0 where dropped, else ``1 / (1 - rate)``."""
@@ -100,15 +113,31 @@ class Masks(DropoutMode):
         return self._kept[key]
 
 
-def has_early_branch(module: torch.nn.Module, inputs: torch.Tensor) -> bool:
-    """Whether rows must be multiplied before the module: a branch passes its first dropout layer by."""
+class _RowsLostError(InvalidValueError):
+    """A dropout layer whose first axis is not the rows."""
+
+
+def must_multiply_early(module: torch.nn.Module, inputs: torch.Tensor) -> bool:
+    """Whether rows must be multiplied before the module: a branch passes its first dropout layer by.
+
+    Raises:
+        InvalidValueError: Masks cannot be applied row by row, because rows are not the first axis everywhere.
+    """
     rows = inputs[:2] if len(inputs) > 1 else inputs.repeat_interleave(2, dim=0)
     late, early = (Masks(3, 0, early=early) for early in (False, True))
     with torch.no_grad():
         expected = early.forward(module, rows)
+        if not _alike(early.forward(module, rows.flip(0)).flip(0), expected):
+            raise InvalidValueError(
+                "what the network gives for a row depends on the other rows; rows must be the first axis everywhere "
+                "(batch_first=True), and batch normalisation in evaluation mode"
+            )
         try:
-            found = late.forward(module, rows)
+            return not _alike(late.forward(module, rows), expected)
         except Exception:
             # Whatever the module says of rows that do not fit together.
             return True
-    return found.shape != expected.shape or not torch.allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-3, atol=1e-4)

@@ -1,6 +1,6 @@
 """A network with dropout as a Bayesian model."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
@@ -9,34 +9,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.arguments import real, whole
-from suffice.errors import InvalidValueError, MissingExtraError
+from suffice.errors import InvalidValueError
+from suffice.models.deep.settings import require_torch, sizes
 from suffice.models.inputs import as_labels, prediction_inputs, training_inputs
 from suffice.models.logistic import class_labels
+from suffice.models.predictive import exponentials
 from suffice.special import Floats
 
 _NAMES: Final = ("mlp", "mnist")
 _APPROXIMATIONS: Final = ("dropout", "last-layer")
 _PRECISIONS: Final = ("auto", "float32", "bfloat16")
-
-
-def sizes(value: Any, name: str) -> tuple[int, ...]:
-    """Return several sizes as whole numbers, or say what is wrong with them."""
-    if not isinstance(value, Iterable) or isinstance(value, str):
-        raise InvalidValueError(f"{name} must be several whole numbers, such as (64, 64), not {value!r}")
-    return tuple(whole(size, name, least=1) for size in value)
-
-
-def require_torch() -> Any:
-    """Return torch, or say how to get it.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("torch", "torch", "A dropout network") from None
-    return torch
 
 
 class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,7 +42,8 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         hidden: Widths of the hidden layers of ``"mlp"``.
         dropout: Probability of dropping a unit, for networks known by name.
         input_shape: Shape of one row, if the network does not take rows as they come in a table.
-        classes: All classes there are, if known beforehand.
+        classes: All classes there are, if known beforehand; for a module of your own one for each of its outputs, in
+            their order.
         epochs: Times that :meth:`fit` goes through the labels.
         warm_epochs: Times that :meth:`observe` goes through all labels, from the weights it finds; as often as
             ``epochs`` if left out. Rounds can be compared only if they are trained alike.
@@ -192,14 +175,13 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             TrainingDivergedError: The loss is not finite any more.
         """
         self.check()
-        inputs, given = training_inputs(self, X, as_labels(y), dtype=np.float32)
-        labels = class_labels(given, self.classes)
-        machine, classes = self._building().new_machine(self, inputs, labels)
-        self.losses_ = machine.train(
-            machine.tensor(inputs), np.searchsorted(classes, labels), self.epochs, round_number=0
-        )
-        self.X_, self.y_, self.classes_, self.machine_, self.rounds_ = inputs, labels, classes, machine, 1
-        self.__dict__.pop("_last_layer", None)
+        with self.unless_it_fails():
+            inputs, given = training_inputs(self, X, as_labels(y), dtype=np.float32)
+            labels = class_labels(given, self.classes)
+            machine, classes = self._building().new_machine(self, inputs, labels)
+            self.X_, self.y_, self.classes_, self.machine_, self.rounds_ = inputs, labels, classes, machine, 0
+            self._train(self.epochs)
+            self.__dict__.pop("_last_layer", None)
         return self
 
     def observe(self, X: Any, y: Any) -> Self:
@@ -217,6 +199,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if not hasattr(self, "machine_"):
             return self.fit(X, y)
+        self.check()
         inputs, given = training_inputs(self, X, as_labels(y), reset=False, dtype=np.float32)
         self._require_shape(inputs)
         with self.unless_it_fails():
@@ -227,14 +210,15 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @contextmanager
     def unless_it_fails(self) -> Iterator[None]:
-        """Whatever is done to the model here is undone if it does not come to its end."""
-        kept = self.machine_.kept(), self.classes_
+        """Whatever is done to the model here is undone if it does not come to its end, also by an interrupt."""
+        kept, machine = dict(self.__dict__), self.machine_.kept() if hasattr(self, "machine_") else None
         try:
             yield
         except BaseException:
-            machine, self.classes_ = kept
-            self.machine_.put_back(machine)
-            self.__dict__.pop("_last_layer", None)
+            self.__dict__.clear()
+            self.__dict__.update(kept)
+            if machine is not None:
+                self.machine_.put_back(machine)
             raise
 
     def prepare(self, y: Any) -> None:
@@ -256,12 +240,21 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def learn(self, X: Floats, y: Any) -> None:
         """Train on with these labels, which are all there are: a round."""
+        self.X_, self.y_ = X, y
+        self._train(self.epochs if self.warm_epochs is None else self.warm_epochs)
+
+    def _train(self, epochs: int) -> None:
         machine = self.machine_
-        codes = np.searchsorted(self.classes_, y)
-        epochs = self.epochs if self.warm_epochs is None else self.warm_epochs
-        self.losses_ = machine.train(machine.tensor(X), codes, epochs, round_number=self.rounds_)
-        self.X_, self.y_, self.rounds_ = X, y, self.rounds_ + 1
+        codes = self._outputs[np.searchsorted(self.classes_, self.y_)]
+        self.losses_ = machine.train(machine.tensor(self.X_), codes, epochs, round_number=self.rounds_)
+        self.rounds_ += 1
         self.__dict__.pop("_last_layer", None)
+
+    @property
+    def _outputs(self) -> Any:
+        """The network's output for each class: a module's are in the order in which the classes were given."""
+        given = None if isinstance(self.network, str) else self.classes
+        return np.arange(len(self.classes_)) if given is None else np.argsort(np.asarray(given), kind="stable")
 
     def state(self) -> dict[str, Any]:
         """All that training has changed, to go on from later with :meth:`restore`."""
@@ -308,7 +301,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The Laplace posterior of the last layer on the features of now, as it grows label by label."""
         check_is_fitted(self, "machine_")
         if "_last_layer" not in self.__dict__:
-            self.last_layer_pair(len(self.y_))
+            self._last_layer = self.last_layer_at(len(self.y_))
         return self._last_layer
 
     def last_layer_at(self, n: int) -> Any:
@@ -351,7 +344,8 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         inputs = self.machine_.tensor(rows)
         draws = self.samples if k is None else whole(k, "k", least=1)
         found = self.log_draws(inputs, draws, self.seed if seed is None else whole(seed, "seed", least=0))
-        return np.asarray(np.exp(found) if isinstance(found, np.ndarray) else found.exp().cpu().numpy())
+        probabilities = exponentials(found)
+        return np.asarray(probabilities if isinstance(probabilities, np.ndarray) else probabilities.cpu().numpy())
 
     def log_draws(self, inputs: Any, draws: int, seed: int) -> Any:
         """Log probabilities under draws of the posterior, ``N x k x C``: an array or a tensor on the device.
@@ -364,7 +358,8 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(self.classes_) == 1:
             return np.zeros((len(inputs), draws, 1))
         if not self._of_last_layer:
-            return self.machine_.log_draws(inputs, draws, seed)
+            found, outputs = self.machine_.log_draws(inputs, draws, seed), self._outputs
+            return found if np.array_equal(outputs, np.arange(len(outputs))) else found[:, :, outputs.tolist()]
         from suffice.models.deep.last_layer import last_layer_draws
 
         return last_layer_draws(self.last_layer(), self.machine_.features(inputs), draws, seed)

@@ -15,7 +15,7 @@ _LINEAR: Final = F.linear
 _CONVOLUTIONS: Final = frozenset({torch.conv1d, torch.conv2d, torch.conv3d, F.conv1d, F.conv2d, F.conv3d})
 # By name, for a function of torch has several faces.
 _ZERO_AT_ZERO: Final = frozenset(
-    {"relu", "relu_", "leaky_relu", "leaky_relu_", "elu", "elu_", "gelu", "silu", "tanh", "tanh_", "relu6", "hardtanh"}
+    {"relu", "relu_", "leaky_relu", "leaky_relu_", "elu", "elu_", "gelu", "silu", "tanh", "tanh_", "relu6"}
     | {
         "selu",
         "selu_",
@@ -41,8 +41,7 @@ class Layer:
     """A layer of weights as the posterior counts it.
 
     Attributes:
-        name: Name of its weights in the module.
-        weight: Names of its weights; one that is no matrix or kernel counts as a single row.
+        weight: Name of its weights in the module; what is no matrix or kernel counts as a single row.
         bias: Name of its biases, or nothing.
         keep: Probability that an input unit is kept.
         channels: Number of input units where several inputs in a row belong to one unit; else 0.
@@ -63,6 +62,7 @@ class _Dropped(NamedTuple):
     """A tensor some of whose units may be 0, with what that means for the layer that takes it in."""
 
     tensor: torch.Tensor
+    version: int
     keep: float
     channels: int
 
@@ -79,6 +79,7 @@ class _Recorder(DropoutMode):
         self._names = names
         # By identity; the tensors are held, so that none is made where another was.
         self._marks: dict[int, _Dropped] = {}
+        self._elsewhere: set[str] = set()
         self.layers: dict[str, Layer] = {}
         self.head_inputs: torch.Tensor | None = None
         self.head: str = ""
@@ -86,41 +87,58 @@ class _Recorder(DropoutMode):
 
     def drop(self, inputs: torch.Tensor, rate: float, *, channels: bool) -> torch.Tensor:
         self.dropped = True
-        before = self._marks.get(id(inputs))
+        before = self._marked(inputs)
         keep = (1.0 - rate) * (before.keep if before else 1.0)
         # Another tensor, for the one that came may be used without dropout too.
         return self._mark(inputs.view_as(inputs), keep, int(inputs.shape[1]) if channels else 0)
 
     def other(self, func: Any, args: Any, named: Any) -> Any:
         inputs = _argument(args, named, (0, "input"))
-        mark = self._marks.get(id(inputs))
+        mark = self._marked(inputs)
         if func is _LINEAR or func in _CONVOLUTIONS:
             weight, bias = (_argument(args, named, place) for place in ((1, "weight"), (2, "bias")))
             name = self._names.get(id(weight), "")
             self.head, self.head_inputs = (name, inputs) if func is _LINEAR else ("", None)
             if name:
-                self._note(name, self._names.get(id(bias), ""), mark, weight if func is _LINEAR else None)
+                plain = weight if func is _LINEAR and inputs.ndim == 2 else None
+                self._note(name, self._names.get(id(bias), ""), mark, plain)
+        else:
+            self._elsewhere |= {self._names[id(value)] for value in args if id(value) in self._names}
         found = func(*args, **named)
         if mark is not None and isinstance(found, torch.Tensor) and _stays(func, mark):
             self._mark(found, mark.keep, mark.channels)
         return found
 
     def _mark(self, tensor: torch.Tensor, keep: float, channels: int) -> torch.Tensor:
-        self._marks[id(tensor)] = _Dropped(tensor, keep, channels)
+        self._marks[id(tensor)] = _Dropped(tensor, tensor._version, keep, channels)
         return tensor
 
+    def _marked(self, tensor: Any) -> _Dropped | None:
+        """The mark of a tensor, unless it was written to since."""
+        mark = self._marks.get(id(tensor))
+        return mark if mark is not None and mark.tensor._version == mark.version else None
+
     def _note(self, name: str, bias: str, mark: _Dropped | None, plain: torch.Tensor | None) -> None:
-        """Note a layer; ``plain`` are its weights if it is no convolution."""
+        """Note a layer; ``plain`` are its weights if it takes in one row of units."""
         keep, channels = (1.0, 0) if mark is None else (mark.keep, mark.channels)
         if plain is None:
-            # A kernel's weights are dropped with a channel, not with single elements of it.
-            layer = Layer(name, bias, keep if channels else 1.0)
+            # A kernel's weights are dropped with a channel, not with single elements of it; and what goes over the
+            # positions of a text is dropped at one and kept at another.
+            by_channel = channels and self.head_inputs is None
+            layer = Layer(name, bias, keep if by_channel else 1.0)
         else:
             whole = channels and plain.shape[1] % channels == 0 and plain.shape[1] > channels
             layer = Layer(name, bias, keep, channels if whole else 0)
         known = self.layers.get(name)
         # Weights used twice: the larger probability gives the larger bound.
-        self.layers[name] = layer if known is None else replace(known, keep=max(known.keep, keep))
+        self.layers[name] = layer if known is None else replace(known, keep=max(known.keep, layer.keep))
+
+    def used(self) -> list[Layer]:
+        """The layers in order; weights that something else uses too are kept there."""
+        return [
+            replace(layer, keep=1.0, channels=0) if name in self._elsewhere else layer
+            for name, layer in self.layers.items()
+        ]
 
 
 def _stays(func: Any, mark: _Dropped) -> bool:
@@ -163,7 +181,11 @@ def structure(module: torch.nn.Module, inputs: torch.Tensor) -> Structure:
             f"network must give one row of class scores, at least two, for each row of inputs; {len(inputs)} rows of "
             f"shape {tuple(inputs.shape[1:])} gave {tuple(outputs.shape)}"
         )
-    found = [layer for layer in recorder.layers.values() if _trained(module, layer.weight)]
+    if bool((outputs >= 0.0).all()) and torch.allclose(outputs.sum(dim=1), torch.ones(()).to(outputs), atol=1e-4):
+        raise InvalidValueError(
+            "network gives probabilities, and class scores are needed; leave out its softmax, or take its logarithm"
+        )
+    found = [layer for layer in recorder.used() if _trained(module, layer.weight)]
     known = {name for layer in found for name in (layer.weight, layer.bias)}
     rest = [Layer(name) for name, weights in module.named_parameters() if weights.requires_grad and name not in known]
     with torch.no_grad():

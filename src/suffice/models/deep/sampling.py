@@ -5,7 +5,7 @@ from typing import Final
 
 import torch
 
-from suffice.models.deep.masks import Masks, has_early_branch
+from suffice.models.deep.masks import Masks
 from suffice.models.deep.readout import head_inputs
 from suffice.models.deep.training import fitting_threads, precision
 
@@ -15,24 +15,22 @@ _FILLED: Final = 25_000_000
 
 
 def log_draws(
-    module: torch.nn.Module, inputs: torch.Tensor, draws: int, *, seed: int, autocast: torch.dtype | None = None
+    module: torch.nn.Module, inputs: torch.Tensor, masks: Masks, *, autocast: torch.dtype | None = None
 ) -> torch.Tensor:
     """Log probabilities of the classes under draws of the dropout masks; every row sees the same masks.
 
     Args:
         module: In evaluation mode.
         inputs: ``N x ...``, on the module's device.
-        draws: ``k``.
-        seed: Seed of the masks.
+        masks: The draws, ``k`` of them.
         autocast: Number type of the arithmetic, or None for that of the weights.
 
     Returns:
         ``N x k x C``, float32, on the module's device.
     """
     with torch.no_grad(), fitting_threads(module, inputs.device), precision(inputs.device, autocast):
-        masks = Masks(draws, seed, early=has_early_branch(module, inputs[:2]))
         found: torch.Tensor | None = None
-        for rows in _blocks(inputs, draws):
+        for rows in _blocks(inputs, masks.draws):
             logits = masks.forward(module, inputs[rows]).float()
             if found is None:
                 found = torch.empty((len(inputs), *logits.shape[1:]), device=logits.device)
