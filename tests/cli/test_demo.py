@@ -137,7 +137,7 @@ def test_interrupt_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.experiments.demo.label_pool", interrupted)
     result = RUN.invoke(app, ["demo"])
     assert result.exit_code == 1
-    assert "Interrupted. Nothing was written" in result.output
+    assert "interrupted. Nothing was written" in result.output
 
 
 def test_without_matplotlib_the_demo_works_and_says_how_to_get_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:

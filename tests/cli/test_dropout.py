@@ -141,3 +141,16 @@ def test_a_loss_that_is_no_number_ends_in_a_sentence(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(demo, "table_network", explosive)
     with pytest.raises(TrainingDivergedError, match=r"round \d+: .*Lower learning_rate"):
         RUN.invoke(app, ["run", wine(), "--target", "kind", "--model", "dropout"], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("model", ["dropout", "logistic"])
+def test_classes_that_nobody_has_met_are_told(model: str) -> None:
+    X, y = load_wine(return_X_y=True)
+    rows = [f"{a},{b},{kind}" for a, b, kind in zip(X[:, 0], X[:, 6], y, strict=True)]
+    Path("sorted.csv").write_text("\n".join(["a,b,kind", *rows]))
+    arguments = ["audit", "sorted.csv", "--target", "kind", "--task", "classification", "--model", model]
+    options = ["--initial", "20", "--batch", "5", "--most", "50"]
+    done = RUN.invoke(app, [*arguments, *options])
+    assert done.exit_code == 0, done.output
+    assert "Beware: no label of 2 of the 3 classes has been bought up to there." in done.output
+    assert json.loads(RUN.invoke(app, [*arguments, *options, "--json"]).output)["classes_not_met"] == 2

@@ -42,6 +42,7 @@ FIELDS = {
     "error_name",
     "accuracy_at_stop",
     "accuracy_at_end",
+    "classes_not_met",
     "ratio",
     "threshold",
     "reason",

@@ -59,7 +59,7 @@ def demo_command(
         ),
     ] = None,
     model: Annotated[
-        DemoModel, typer.Option(help="A linear model, or a network with dropout (needs torch; about a minute).")
+        DemoModel, typer.Option(help="A linear model, or a network with dropout (needs torch; half a minute).")
     ] = DemoModel.linear,
     threshold: Annotated[
         float | None,
@@ -91,7 +91,7 @@ def demo_command(
         with threadpool_limits(limits=1):
             run = _label(job, model, rule, rng, LiveView(console, len(job.y_pool), rule.threshold))
     except KeyboardInterrupt:
-        console.print("\nInterrupted. Nothing was written; run [bold]suffice demo[/] to start again.")
+        typer.echo("\nsuffice: interrupted. Nothing was written; give the same command to start again.", err=True)
         raise typer.Exit(1) from None
     _summarise(console, run)
     failure = failure or problem(lambda: draw_run(_curves(run, rule.threshold), path), raised=False)
@@ -163,6 +163,7 @@ def _result(run: _Run, threshold: float, figure: Path | None) -> dict[str, objec
     verdict = run.verdicts[run.last]
     return {
         "task": run.task.kind,
+        "data": run.task.name,
         "stopped": run.stop is not None,
         "labels": run.n_labelled[run.last],
         "pool": len(run.task.y_pool),

@@ -36,7 +36,8 @@ def run_command(
     threshold: Threshold = None,
     bound: Bound = BoundName.paper,
     acquisition: Annotated[
-        str | None, typer.Option(help="Which row next: variance, entropy, margin, bald, random, k-centre, order, ...")
+        str | None,
+        typer.Option(help="Which row next: variance, entropy, margin, bald, batchbald, random, k-centre, order."),
     ] = None,
     initial: Initial = None,
     batch: Batch = None,

@@ -245,7 +245,18 @@ def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Find
         verdicts=verdicts,
         stop=stop,
         accuracy=accuracy if len(test) else [],
+        unmet=_unmet(table, pool, trace, at[0]) if table.kind == "classification" else 0,
     )
+
+
+def _unmet(table: Table, pool: Any, trace: Trace, step: int) -> int:
+    """Classes of which no label was bought up to a step."""
+    return len(np.unique(table.y)) - len(np.unique(table.y[_bought(pool, trace, step)]))
+
+
+def _bought(pool: Any, trace: Trace, step: int) -> Any:
+    """Rows of the table that were labelled up to a step."""
+    return pool[np.concatenate([trace.initial, trace.indices[: step + 1].ravel()])]
 
 
 def _accuracies(model: Any, table: Table, rows: tuple[Any, Any], trace: Trace, steps: list[int]) -> list[float]:
@@ -262,7 +273,7 @@ def _accuracy(model: Any, table: Table, rows: tuple[Any, Any], trace: Trace, ste
     pool, test = rows
     if not len(test):
         return 0.0
-    bought = pool[np.concatenate([trace.initial, trace.indices[: step + 1].ravel()])]
+    bought = _bought(pool, trace, step)
     fitted = clone(model).fit(table.X[bought], table.y[bought])
     return float(np.mean(fitted.predict(table.X[test]) == table.y[test]))
 

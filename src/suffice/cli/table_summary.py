@@ -36,6 +36,7 @@ class Finding:
         verdicts: What the rule said after each step.
         stop: Index of the first step at which it said stop, or None.
         accuracy: Of the predictions at the stop and at the end, for classes with a test set; else empty.
+        unmet: Classes of the table of which no label was bought up to the stop, or the end.
     """
 
     title: str
@@ -48,6 +49,7 @@ class Finding:
     verdicts: list[Verdict]
     stop: int | None
     accuracy: list[float]
+    unmet: int = 0
 
     @property
     def last(self) -> int:
@@ -109,6 +111,9 @@ def summarise(console: Console, found: Finding) -> None:
     if found.accuracy:
         stop = "" if found.stop is None else f"{found.accuracy[0]:.3f} at the stop, "
         console.print(f"Accuracy of the predictions: {stop}{found.accuracy[-1]:.3f} {at_end}.")
+    if found.unmet:
+        classes = len(np.unique(found.table.y))
+        console.print(f"Beware: no label of {found.unmet} of the {classes} classes has been bought up to there.")
     console.print(f"Certificate: {verdict.certificate}", markup=False)
 
 
@@ -136,6 +141,7 @@ def as_json(found: Finding, figure: Path | None, saved_trace: Path | None) -> di
         "error_name": found.error_name,
         "accuracy_at_stop": found.accuracy[0] if found.accuracy and found.stop is not None else None,
         "accuracy_at_end": found.accuracy[-1] if found.accuracy else None,
+        "classes_not_met": found.unmet,
         "ratio": verdict.value,
         "threshold": verdict.threshold,
         "reason": verdict.reason,

@@ -223,9 +223,10 @@ class ErrorStability(Criterion):
     def _certificate(self, change: float, step: Step) -> Certificate:
         bounded = f"changed the expected error by at most {change:.3g} of the loss range."
         if step.estimated:
+            otherwise = f"the last step {bounded}" if change < 1.0 else "they would be too large to bound anything."
             return Certificate(
                 statement=f"Nothing is guaranteed: {step.estimated}.",
-                assumption=f"if the divergences were exact bounds, the last step {bounded}",
+                assumption=f"if the divergences were exact bounds, {otherwise}",
             )
         statement = f"The last step {bounded}" if change < 1.0 else _SAYS_NOTHING
         assumption = _ASSUMPTION

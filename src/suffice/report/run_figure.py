@@ -73,7 +73,7 @@ def draw_run(curves: RunCurves, path: Path) -> None:
         SufficeError: The file cannot be written.
     """
     from matplotlib.figure import Figure
-    from matplotlib.ticker import StrMethodFormatter
+    from matplotlib.ticker import LogFormatter, StrMethodFormatter
 
     measured = len(curves.error) > 0
     figure = Figure(figsize=(7.2, 4.8 if measured else 3.2), layout="constrained")
@@ -84,6 +84,8 @@ def draw_run(curves: RunCurves, path: Path) -> None:
         _say_stop_above(axes[0], curves)
     _draw_value(axes[-1], curves)
     axes[-1].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    # Between powers of ten only where there are few of them, and plainly too.
+    axes[-1].yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
     _set_title(axes[0], curves.title, pad=6.0 if measured else 20.0)
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
