@@ -11,9 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import importlib
 import time
-from collections.abc import Callable
 from functools import partial
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from suffice.acquisition import BatchBALD, bald, batchbald
 from suffice.acquisition.candidates import ArrayCandidates
 from suffice.acquisition.joint import Configurations
 from tables import publish, table
+from timing import seconds
 
 #: Configurations of ours count the classes of the candidate; samples of theirs are of the batch alone.
 CONFIGURATIONS, SAMPLES = 100_000, 10_000
@@ -40,15 +39,6 @@ PARTS = [
     "bounded",
 ]
 ERROR = ["error of a gain next to 8 picks, nats", "largest gain", "suffice", "batchbald_redux"]
-
-
-def seconds(work: Callable[[], object], times: int = 5) -> float:
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - start)
-    return median(taken)
 
 
 def logarithms(probs: Probabilities) -> Any:

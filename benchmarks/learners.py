@@ -22,17 +22,9 @@ from learner_data import Pool, grid, loaded, power, protein, skin
 from learner_references import plain_process, plain_ridge_step, process_step, sklearn_logistic_step
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess, RadialBasis
 from tables import publish, table
+from timing import seconds
 
 HEADER = ["work, with the error on a test set", "suffice", "reference", "takes", "ratio", "wanted"]
-
-
-def seconds(work: Callable[[], object], times: int = 3) -> float:
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - start)
-    return median(taken)
 
 
 def integrated(step: Callable[[int], object], counts: list[int]) -> float:

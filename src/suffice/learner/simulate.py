@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from suffice.arguments import whole
-from suffice.divergence import KLPair
-from suffice.errors import InvalidValueError, TrainingDivergedError
-from suffice.files import require_writable
-from suffice.learner.checkpoint import fingerprint, load_checkpoint, save_checkpoint, settings
-from suffice.learner.course import Course, Labels, Outcome, Setting
-from suffice.learner.networks import NetworkCourse
+from suffice.errors import InvalidValueError
+from suffice.learner.checkpoint import settings
+from suffice.learner.course import Setting
+from suffice.learner.recording import Plan, Watch, new_place, record_run
 from suffice.learner.start import (
     default_acquisition,
     first_items,
@@ -24,7 +22,7 @@ from suffice.learner.start import (
 )
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
-from suffice.trace import Relearned, Trace
+from suffice.trace import Trace
 
 
 def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keyword
@@ -110,9 +108,9 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         X, y = setting.test or (None, None)
         parts = {"acquisition": name, "seed": about["seed"], "batch": size, **settings(model)}
         data = {"initial": first, "X_pool": pool, "y_pool": labels, "X_test": X, "y_test": y}
-        place = _place(checkpoint, course, {**parts, **data})
-        seen = None if watch is None else _Watch(watch, prepared)
-        return _record(course, labels, first, _Plan(wanted, size, about, progress, place, seen))
+        place = new_place(checkpoint, course, {**parts, **data})
+        seen = None if watch is None else Watch(watch, prepared)
+        return record_run(course, labels, first, Plan(wanted, size, about, progress, place, seen))
 
 
 def audit(  # noqa: PLR0913 - as above
@@ -157,139 +155,6 @@ def audit(  # noqa: PLR0913 - as above
         raise InvalidValueError(f"X has {rows} rows, fewer than the {n} initial labels")
     options: dict[str, Any] = {"X_test": X_test, "y_test": y_test, "batch": batch, "progress": progress}
     return simulate(model, X, y, initial=np.arange(n), acquisition="order", **options)
-
-
-class _Place(NamedTuple):
-    """Where a run is saved, and how it is known again."""
-
-    path: Path
-    run: dict[str, Any]
-
-
-class _Plan(NamedTuple):
-    steps: int
-    size: int
-    about: dict[str, Any]
-    progress: Callable[[int, int], None] | None
-    place: _Place | None
-    watch: "_Watch | None"
-
-
-class _Watch(NamedTuple):
-    """What the caller wants to see of the model, as he knows it: with its pipeline."""
-
-    look: Callable[[Any], Mapping[str, Any]]
-    prepared: Any
-
-    def at(self, course: Course) -> dict[str, Any]:
-        """What is seen now."""
-        model = course.model if isinstance(course, NetworkCourse) else course.fitted()
-        return {name: np.asarray(value).tolist() for name, value in self.look(self.prepared.joined(model)).items()}
-
-
-def _place(checkpoint: Path | str | None, course: Course, parts: dict[str, Any]) -> _Place | None:
-    if checkpoint is None:
-        return None
-    if not isinstance(course, NetworkCourse):
-        raise InvalidValueError("checkpoint is for networks; the other models run a pool in seconds, so leave it out")
-    require_writable(Path(checkpoint), "the run")
-    return _Place(Path(checkpoint), fingerprint(**parts))
-
-
-class _Record:
-    """A run as it is written down."""
-
-    def __init__(self, course: Course, labels: Any, first: Any, plan: _Plan) -> None:
-        self.course, self.labels, self.first, self.plan = course, labels, first, plan
-        self.outcomes: list[Outcome | Labels] = []
-        self.picks: list[Any] = []
-        self.relearned: list[Relearned] = []
-        self.watched: list[Mapping[str, Any]] = []
-        self.done = 0
-
-    def begin(self) -> None:
-        """Learn the initial labels, or take up a saved run."""
-        place = self.plan.place
-        state = None if place is None else load_checkpoint(place.path, place.run)
-        if state is None:
-            self.course.begin(self.first, self.labels[self.first])
-            self.save()
-            return
-        assert isinstance(self.course, NetworkCourse)
-        self.course.restore(state["course"], self.labels)
-        past, size = self.course.relearn(), self.plan.size
-        self.done = min(len(past.kl_new_old), self.plan.steps)
-        items = np.array(state["course"]["indices"], dtype=np.intp)[len(self.first) :]
-        self.picks, self.outcomes = [items[: self.done * size]], [past.first(self.done)]
-        self.watched = [] if self.plan.watch is None else list(state["watched"])[: self.done]
-        if self.plan.watch is not None and len(self.watched) < self.done:
-            raise InvalidValueError(
-                f"checkpoint {place and place.path} was saved without watch; leave watch out, or start over"
-            )
-
-    def step(self) -> None:
-        """One step, or several that are known already."""
-        plan, course = self.plan, self.course
-        due, left = course.until_relearning(), 1 if plan.watch is not None else plan.steps - self.done
-        most = left if due is None else max(1, min(left, due))
-        chosen = course.propose(most) if plan.size == 1 else course.batch(plan.size)
-        outcome = course.learn(chosen, self.labels[chosen], together=plan.size > 1)
-        self.picks.append(chosen)
-        self.done += len(chosen) if plan.size == 1 else 1
-        if course.until_relearning() == 0:
-            history = course.relearn()
-            self.relearned.append(Relearned(self.done - 1, history.kl_new_old, history.kl_old_new))
-            outcome = _ending(Outcome.joined([outcome]), history)
-        self.outcomes.append(outcome)
-        if plan.watch is not None:
-            self.watched.append(plan.watch.at(course))
-        self.save()
-
-    def save(self) -> None:
-        """Save the run, if it is to be saved."""
-        if self.plan.place is not None:
-            assert isinstance(self.course, NetworkCourse)
-            state = {"course": self.course.state(), "watched": self.watched}
-            save_checkpoint(self.plan.place.path, self.plan.place.run, state)
-
-
-def _record(course: Course, labels: Any, first: Any, plan: _Plan) -> Trace:
-    """Take the steps, and write them down."""
-    record = _Record(course, labels, first, plan)
-    try:
-        record.begin()
-        while record.done < plan.steps:
-            record.step()
-            if plan.progress is not None:
-                plan.progress(record.done, plan.steps)
-    except TrainingDivergedError as error:
-        if plan.place is None or not plan.place.path.exists():
-            raise
-        raise TrainingDivergedError(f"{error}. The run up to there is saved in {plan.place.path}") from None
-    found = Outcome.joined(record.outcomes)
-    indices, size = np.concatenate([np.zeros(0, dtype=np.intp), *record.picks]), plan.size
-    names = record.watched[0] if record.watched else ()
-    return Trace(
-        initial=first,
-        indices=indices if size == 1 else indices.reshape(-1, size),
-        n_labelled=len(first) + size * np.arange(1, plan.steps + 1),
-        kl_new_old=found.kl_new_old,
-        kl_old_new=found.kl_old_new,
-        error=found.error,
-        relearned=tuple(record.relearned),
-        estimated=found.estimated,
-        about=plan.about,
-        measures={**found.measures, **{name: np.array([each[name] for each in record.watched]) for name in names}},
-    )
-
-
-def _ending(outcome: Outcome, history: Outcome) -> Outcome:
-    """The outcome with its last step as the hyper-parameters learned after it see it."""
-    new_old, old_new, error = (
-        np.append(getattr(outcome, name)[:-1], getattr(history, name)[-1:])
-        for name in ("kl_new_old", "kl_old_new", "error")
-    )
-    return Outcome(KLPair(new_old, old_new), error, outcome.estimated, outcome.measures)
 
 
 def _labels(y: Any, rows: int, name: str, beside: str) -> Any:
