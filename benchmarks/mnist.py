@@ -191,7 +191,6 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
             left.plot(each["curves"]["error"], **style)
             right.plot(each["curves"]["ratio"], **style)
     left.set_ylabel("test error (cross entropy)")
-    left.set_yticks([0.2, 0.3, 0.5, 1.0])
     right.set_ylabel("error ratio")
     right.axhline(0.2, color="#616e7c", ls="--", lw=1.0, label="threshold 0.2")
     for axis in (left, right):
@@ -200,6 +199,7 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
         axis.yaxis.set_minor_formatter(NullFormatter())
         axis.set_xlabel("round of 5 labels")
         axis.spines[["top", "right"]].set_visible(False)
+    left.set_yticks([0.2, 0.3, 0.5, 1.0])
     right.legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=130)
 
