@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -297,8 +296,7 @@ def cut_after(saves: int, monkeypatch: pytest.MonkeyPatch, **options: Any) -> No
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        # suffice.learner.simulate is the function; the module has the same name.
-        patched.setattr(sys.modules["suffice.learner.simulate"], "save_checkpoint", save)
+        patched.setattr("suffice.learner.recording.save_checkpoint", save)
         with pytest.raises(KeyboardInterrupt):
             run(**options)
 
