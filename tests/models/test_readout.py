@@ -361,6 +361,21 @@ def test_a_layer_over_the_positions_of_a_text_counts_as_kept() -> None:
     assert found == {"each": 1.0, "head": 0.75}
 
 
+def test_a_layer_over_parts_that_were_made_rows_counts_as_kept() -> None:
+    class Parts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.each, self.head = nn.Linear(4, 5), nn.Linear(15, 2)
+
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            hidden = self.each(F.dropout(rows, 0.5).reshape(len(rows) * 3, 4))
+            out: torch.Tensor = self.head(F.dropout(hidden.reshape(len(rows), -1), 0.25))
+            return out
+
+    found = {layer.name: layer.keep for layer in structure(Parts().eval(), torch.randn(2, 12)).layers}
+    assert found == {"each": 1.0, "head": 0.75}
+
+
 def test_a_network_that_ends_in_a_softmax_is_refused() -> None:
     module = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 3), nn.Softmax(dim=1))
     with pytest.raises(InvalidValueError, match="gives probabilities, and class scores are needed"):

@@ -83,23 +83,20 @@ class Masks(DropoutMode):
 
     def drop(self, inputs: torch.Tensor, rate: float, *, channels: bool) -> torch.Tensor:
         """Rows times the masks of this call, in every draw."""
-        wanted = self._rows * (self.draws if self._multiplied else 1)
+        copies = self.draws if self._multiplied else 1
         # A module may fold further axes into that of the rows: positions of a text, parts of an image.
-        folded, left = divmod(len(inputs), wanted)
+        folded, left = divmod(len(inputs), self._rows * copies)
         if left or not folded or (folded > 1 and not self._multiplied):
-            raise _RowsLostError(
-                f"a dropout layer of the network sees {len(inputs)} rows where {wanted} were given; rows must be the "
-                "first axis everywhere (batch_first=True)"
+            raise InvalidValueError(
+                f"a dropout layer of the network sees {len(inputs)} rows where {self._rows * copies} were given; rows "
+                "must be the first axis everywhere (batch_first=True)"
             )
-        rows = inputs.unflatten(0, (self._rows, -1)) if self._multiplied else inputs.unsqueeze(1)
         size = tuple(inputs.shape[1:])
         shape = (size[0], *[1] * (len(size) - 1)) if channels else size
-        if folded > 1:
-            rows, shape = inputs.unflatten(0, (self._rows, self.draws, folded)), (folded, *shape)
+        mask = self._mask((folded, *shape), rate, inputs)
         self._multiplied = True
-        mask = self._mask(shape, rate, inputs)
         self._call += 1
-        masked: torch.Tensor = (rows * mask).flatten(0, 2 if folded > 1 else 1)
+        masked: torch.Tensor = (inputs.unflatten(0, (self._rows, copies, folded)) * mask).flatten(0, 2)
         return masked
 
     def _mask(self, shape: tuple[int, ...], rate: float, like: torch.Tensor) -> torch.Tensor:
@@ -111,10 +108,6 @@ class Masks(DropoutMode):
             kept = torch.rand((self.draws, *shape), generator=generator) >= rate
             self._kept[key] = (kept / (1.0 - rate)).to(like.device, like.dtype)
         return self._kept[key]
-
-
-class _RowsLostError(InvalidValueError):
-    """A dropout layer whose first axis is not the rows."""
 
 
 def must_multiply_early(module: torch.nn.Module, inputs: torch.Tensor) -> bool:

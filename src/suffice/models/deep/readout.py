@@ -15,21 +15,31 @@ _LINEAR: Final = F.linear
 _CONVOLUTIONS: Final = frozenset({torch.conv1d, torch.conv2d, torch.conv3d, F.conv1d, F.conv2d, F.conv3d})
 # By name, for a function of torch has several faces.
 _ZERO_AT_ZERO: Final = frozenset(
-    {"relu", "relu_", "leaky_relu", "leaky_relu_", "elu", "elu_", "gelu", "silu", "tanh", "tanh_", "relu6"}
-    | {
+    [
+        "relu",
+        "relu_",
+        "leaky_relu",
+        "leaky_relu_",
+        "elu",
+        "elu_",
         "selu",
         "selu_",
         "celu",
         "celu_",
+        "gelu",
+        "silu",
         "mish",
         "hardswish",
+        "relu6",
+        "tanh",
+        "tanh_",
         "flatten",
         "view",
         "reshape",
         "contiguous",
         "float",
         "clone",
-    }
+    ]
 )
 _POOLING: Final = frozenset(
     f"{adaptive}{kind}_pool{axes}d" for adaptive in ("", "adaptive_") for kind in ("max", "avg") for axes in (1, 2, 3)
@@ -74,9 +84,9 @@ class _Recorder(DropoutMode):
     other it counts as kept, which makes the bound on the divergence larger, never too small.
     """
 
-    def __init__(self, names: dict[int, str]) -> None:
+    def __init__(self, names: dict[int, str], rows: int) -> None:
         super().__init__()
-        self._names = names
+        self._names, self._rows = names, rows
         # By identity; the tensors are held, so that none is made where another was.
         self._marks: dict[int, _Dropped] = {}
         self._elsewhere: set[str] = set()
@@ -100,8 +110,10 @@ class _Recorder(DropoutMode):
             name = self._names.get(id(weight), "")
             self.head, self.head_inputs = (name, inputs) if func is _LINEAR else ("", None)
             if name:
-                plain = weight if func is _LINEAR and inputs.ndim == 2 else None
-                self._note(name, self._names.get(id(bias), ""), mark, plain)
+                # What goes over the positions of a text, say, is dropped at one of them and kept at another.
+                once = len(inputs) == self._rows and (func is not _LINEAR or inputs.ndim == 2)
+                width = int(weight.shape[1]) if func is _LINEAR else 0
+                self._note(name, self._names.get(id(bias), ""), mark if once else None, width)
         else:
             self._elsewhere |= {self._names[id(value)] for value in args if id(value) in self._names}
         found = func(*args, **named)
@@ -118,16 +130,14 @@ class _Recorder(DropoutMode):
         mark = self._marks.get(id(tensor))
         return mark if mark is not None and mark.tensor._version == mark.version else None
 
-    def _note(self, name: str, bias: str, mark: _Dropped | None, plain: torch.Tensor | None) -> None:
-        """Note a layer; ``plain`` are its weights if it takes in one row of units."""
+    def _note(self, name: str, bias: str, mark: _Dropped | None, width: int) -> None:
+        """Note a layer; ``width`` is the number of inputs of a plain one, 0 for a convolution."""
         keep, channels = (1.0, 0) if mark is None else (mark.keep, mark.channels)
-        if plain is None:
-            # A kernel's weights are dropped with a channel, not with single elements of it; and what goes over the
-            # positions of a text is dropped at one and kept at another.
-            by_channel = channels and self.head_inputs is None
-            layer = Layer(name, bias, keep if by_channel else 1.0)
+        if not width:
+            # A kernel's weights are dropped with a channel, not with single elements of it.
+            layer = Layer(name, bias, keep if channels else 1.0)
         else:
-            whole = channels and plain.shape[1] % channels == 0 and plain.shape[1] > channels
+            whole = channels and width % channels == 0 and width > channels
             layer = Layer(name, bias, keep, channels if whole else 0)
         known = self.layers.get(name)
         # Weights used twice: the larger probability gives the larger bound.
@@ -203,7 +213,7 @@ def head_inputs(module: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 
 def _record(module: torch.nn.Module, inputs: torch.Tensor) -> tuple[_Recorder, torch.Tensor]:
-    recorder = _Recorder({id(weights): name for name, weights in module.named_parameters()})
+    recorder = _Recorder({id(weights): name for name, weights in module.named_parameters()}, len(inputs))
     with torch.no_grad(), recorder:
         outputs: torch.Tensor = module(inputs)
     return recorder, outputs
