@@ -48,7 +48,7 @@ def _kept(name: str, **options: Any) -> Probabilities:
 
 def _predicted(folder: Path, options: dict[str, Any]) -> Any:
     from suffice.data.mnist import read_mnist
-    from suffice.experiments.mnist import published_network
+    from suffice.experiments.paper.mnist import published_network
 
     images, labels = read_mnist(folder)
     order = np.random.default_rng(0).permutation(len(images))

@@ -18,7 +18,9 @@ import numpy as np
 
 from suffice.criteria import ErrorStability
 from suffice.data.mnist import read_mnist
-from suffice.experiments.mnist import PUBLISHED_CORRELATION, PUBLISHED_STOP, correlation, published_run, unlabelled_run
+from suffice.data.protocols import PUBLISHED
+from suffice.experiments.paper.measures import correlation
+from suffice.experiments.paper.mnist import published_run, unlabelled_run
 from suffice.trace import Trace
 from tables import MEASURED, publish, table
 
@@ -148,7 +150,7 @@ def summary(results: list[dict[str, Any]]) -> str:
     heads = ["run", "seeds", "correlation", "with the published error", "stop at 0.2", "at 0.15", "at 0.1"]
     text = table([*heads, "last ratio", "last accuracy", "100 rounds"], rows)
     paper = (
-        f"Published: correlation {PUBLISHED_CORRELATION}, stop at round {PUBLISHED_STOP} for 0.2, never for 0.15 and "
+        f"Published: correlation {PUBLISHED['bdnn/mnist'].correlation}, stop at round 67 for 0.2, never for 0.15 and "
         "0.1. Median and range over the seeds; a stop is counted in rounds from 0."
     )
     return f"{text}\n\n{paper}\n\n{time_table(results)}"

@@ -47,3 +47,11 @@ class NotEnoughMemoryError(SufficeError, MemoryError):
 
 class TrainingDivergedError(SufficeError, ArithmeticError):
     """A network's loss or weights are no longer finite; what it was before the training is kept."""
+
+
+class MissingDataError(SufficeError):
+    """A data set is not there; the message says where it belongs and how to get it."""
+
+
+class CorruptDataError(SufficeError):
+    """A file of a data set is not what it should be; the message holds both checksums."""

@@ -53,3 +53,16 @@ def write_whole(path: Path, write: Callable[[Path], None], *, part: Path | None 
         raise SufficeError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_text_whole(path: Path, text: str) -> None:
+    """Write a text, whole or not at all.
+
+    Raises:
+        SufficeError: It cannot be written.
+    """
+
+    def write(part: Path) -> None:
+        part.write_text(text, encoding="utf-8")
+
+    write_whole(path, write)

@@ -13,9 +13,9 @@ import pytest
 
 from suffice import kl
 from suffice.data.mnist import Digits, read_mnist
-from suffice.experiments import mnist
-from suffice.experiments.mnist import (
-    correlation,
+from suffice.experiments.paper import mnist
+from suffice.experiments.paper.measures import correlation
+from suffice.experiments.paper.mnist import (
     published_error,
     published_network,
     published_run,
@@ -54,7 +54,7 @@ def test_the_published_error_by_hand() -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_the_correlation_of_the_published_runs(name: str) -> None:
     run = np.load(Path(FOLDER or "") / f"{name}.npz")
-    found = correlation(run["error_ratio"], run["error"], calibration=10)
+    found = correlation(run["error_ratio"], run["error"], counted_from=10)
     assert found == pytest.approx(float(run["correlation"]), abs=1e-6)
 
 
@@ -63,9 +63,9 @@ def test_the_correlation_by_hand() -> None:
     error = np.array([0.0, 5.0, 4.0, 99.0, 2.0, 99.0, 99.0, 1.0])
     # Lower than ever before, from the step on that is the first to count: 1, 0.8, 0.5, 0.1.
     expected = np.corrcoef([1.0, 0.8, 0.5, 0.1], [5.0, 4.0, 2.0, 1.0])[0, 1]
-    assert correlation(ratio, error, calibration=1) == pytest.approx(expected, rel=1e-12)
+    assert correlation(ratio, error, 1) == pytest.approx(expected, rel=1e-12)
     later = np.corrcoef([0.8, 0.5, 0.1], [4.0, 2.0, 1.0])[0, 1]
-    assert correlation(ratio, error, calibration=2) == pytest.approx(later, rel=1e-12)
+    assert correlation(ratio, error, 2) == pytest.approx(later, rel=1e-12)
 
 
 def test_the_published_settings() -> None:
@@ -129,7 +129,7 @@ KILLED = """
 from pathlib import Path
 import numpy as np
 from suffice.data.mnist import Digits
-from suffice.experiments import mnist
+from suffice.experiments.paper import mnist
 mnist.INITIAL = 30
 data = np.load("data.npz")
 train, test = (Digits(data[f"{part}_images"], data[f"{part}_labels"]) for part in ("train", "test"))

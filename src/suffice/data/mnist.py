@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suffice.data.checking import require_set
+from suffice.data.folder import data_folder
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.special import Floats
 
@@ -21,6 +23,21 @@ class Digits(NamedTuple):
 
     images: Floats
     labels: Any
+
+
+def mnist_folder(folder: Path | None = None) -> Path:
+    """Return where the four files lie, for :func:`read_mnist`, once the checksum of each is found right.
+
+    Args:
+        folder: The data folder; :func:`suffice.data.folder.data_folder` if left out.
+
+    Raises:
+        MissingDataError: A file is not there; the message says how to get it.
+        CorruptDataError: A file is not what it should be.
+    """
+    place = data_folder() if folder is None else folder
+    require_set("mnist", place)
+    return place / "mnist"
 
 
 def read_mnist(folder: Path | str, part: str = "train") -> Digits:

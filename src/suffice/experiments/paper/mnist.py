@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.data.mnist import Digits
+from suffice.data.protocols import PUBLISHED
 from suffice.divergence import kl
 from suffice.engines.sampled import quality
 from suffice.learner import simulate
@@ -16,13 +17,11 @@ from suffice.models.predictive import as_numbers, exponentials
 from suffice.special import Floats
 from suffice.trace import Trace
 
-#: What was published: the correlation, the round at which 0.2 was reached (0.15 and 0.1 never were).
-PUBLISHED_CORRELATION: Final = 0.9564
-PUBLISHED_STOP: Final = 67
+_RECORD: Final = PUBLISHED["bdnn/mnist"]
 #: The first training is the first of the 100 rounds, so there are 99 steps.
-STEPS: Final = 99
-INITIAL: Final = 1000
-BATCH: Final = 5
+STEPS: Final = _RECORD.steps
+INITIAL: Final = _RECORD.initial
+BATCH: Final = _RECORD.batch
 
 
 def published_network(seed: int, **options: Any) -> DropoutNetwork:
@@ -139,26 +138,3 @@ def published_error(probabilities: Floats, codes: Any) -> float:
     """Cross entropy of a softmax of probabilities: the slip of the authors' code, at least 1.46 for ten classes."""
     wrong = np.log(np.exp(probabilities).sum(axis=1)) - probabilities[np.arange(len(codes)), codes]
     return float(wrong.mean())
-
-
-def correlation(ratio: Floats, error: Floats, calibration: int) -> float:
-    """Correlation of error ratio and error where the ratio is lower than ever before, once it is calibrated.
-
-    Elsewhere the ratio cannot stop the run, so it does not count.
-
-    Args:
-        ratio: Error ratio after each step, 1 until it is calibrated.
-        error: Error after each step.
-        calibration: Steps that the ratio is calibrated by, ``m``; the m-th, counted from 0, is the first that counts.
-
-    Reference: [IshibashiHino2021] section 5.1.
-
-    Examples:
-        >>> ratio, error = np.array([1.0, 1.0, 0.5, 0.7, 0.4]), np.array([9.0, 3.0, 2.0, 7.0, 1.0])
-        >>> round(correlation(ratio, error, calibration=1), 3)
-        0.933
-    """
-    later, errors = ratio[calibration:], error[calibration:]
-    lowest = np.minimum.accumulate(later)
-    at = np.r_[True, lowest[1:] < lowest[:-1]]
-    return float(np.corrcoef(later[at], errors[at])[0, 1])

@@ -1,0 +1,265 @@
+"""``suffice reproduce``: every table and figure of the paper, from one command."""
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from suffice import __version__
+from suffice.cli.reproduce_progress import RunsView
+from suffice.errors import SufficeError
+from suffice.files import require_writable, write_text_whole
+
+if TYPE_CHECKING:
+    from suffice.experiments.paper.claims import Finding
+    from suffice.experiments.paper.outcome import Outcome
+    from suffice.experiments.paper.plan import Job
+    from suffice.experiments.paper.runner import Skipped
+    from suffice.report.paper.tables import Table
+
+_COLOURS = {"holds": "green", "holds in part": "yellow", "does not hold": "red"}
+
+
+class Protocol(StrEnum):
+    """Which experiments: those that were published, those that should have been, or both."""
+
+    published = "published"
+    corrected = "corrected"
+    both = "both"
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What is to be done: runs in the order of the report, and where everything goes."""
+
+    jobs: "Sequence[Job]"
+    left_out: str
+    out: Path
+    workers: int
+    json_file: Path | None
+    slips: bool
+
+
+def reproduce_command(
+    protocol: Annotated[
+        Protocol,
+        typer.Option(help="published: as the authors ran it, slips included; corrected: as the paper says it."),
+    ] = Protocol.published,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Experiments (gpr/power_plant), models (gpr) or data sets (skin), with commas between.",
+            show_default="all; the network only where there is a GPU",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each experiment.", show_default="published 1, corrected 10")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs at once.", show_default="as many as there are processors")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for runs, tables, figures and report.")] = Path("suffice-reproduce"),
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write a row a run as JSON; - is the terminal.")
+    ] = None,
+    slips: Annotated[
+        bool, typer.Option("--slips", help="Also put each slip of the authors right alone, and measure what it does.")
+    ] = False,
+) -> None:
+    """Run the experiments of the paper, and write its tables and figures, and what holds of its claims.
+
+    Every run is kept in the folder as soon as it is done; the same command goes on from there.
+
+    Example: suffice reproduce --only gpr,brr --out paper
+    """
+    order = _order(protocol, only, seeds, jobs, out, json_file, slips)
+    console = Console(quiet=str(json_file) == "-", highlight=False)
+    console.soft_wrap = not console.is_terminal
+    skipped = _conduct(order, console)
+    if skipped:
+        raise typer.Exit(1)
+
+
+def _order(
+    protocol: Protocol,
+    only: str | None,
+    seeds: int | None,
+    jobs: int | None,
+    out: Path,
+    json_file: Path | None,
+    slips: bool,
+) -> _Order:
+    from suffice.experiments.paper.plan import choose, plan
+    from suffice.report.paper.figures import require_matplotlib
+
+    require_matplotlib()
+    if json_file is not None and str(json_file) != "-":
+        require_writable(json_file, "the rows")
+    _require_folder(out)
+    protocols = ("published", "corrected") if protocol is Protocol.both else (protocol.value,)
+    planned = plan([each for name in protocols for each in choose(name, only)], seeds)
+    ready, left_out = _without_network(planned, out / "traces", asked=only is not None)
+    workers = jobs or _processors()
+    return _Order(ready, left_out, out, workers, json_file, slips)
+
+
+def _processors() -> int:
+    """Processors that this process may use, where the system tells."""
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable is not None else os.cpu_count() or 1
+
+
+def _require_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise SufficeError(f"{out} is a file; --out must be a folder, or the name of one to be made")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SufficeError(f"the folder {out} cannot be made: {error.strerror or error}") from None
+    if not os.access(out, os.W_OK):
+        raise SufficeError(f"the folder {out} is read-only; name another with --out")
+
+
+def _without_network(jobs: "Sequence[Job]", traces: Path, *, asked: bool) -> "tuple[Sequence[Job], str]":
+    """Leave out a network that would take hours, unless it was asked for by name or is there already."""
+    from suffice.experiments.paper.runner import kept
+
+    slow = [job for job in jobs if job.experiment.model == "bdnn" and not asked and kept(job, traces) is None]
+    if not slow or _has_gpu():
+        return jobs, ""
+    said = "bdnn/mnist is left out: a run takes over an hour without a GPU. --only bdnn/mnist runs it all the same"
+    return [job for job in jobs if job not in slow], said
+
+
+def _has_gpu() -> bool:
+    if find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def _conduct(order: _Order, console: Console) -> "list[Skipped]":
+    from suffice.experiments.paper.claims import judge
+    from suffice.experiments.paper.outcome import Outcome
+
+    found = _carry_out(order.jobs, order, console)
+    outcomes = [each for each in found if isinstance(each, Outcome)]
+    skipped: list[Skipped] = [each for each in found if not isinstance(each, Outcome)]
+    slip_tables = _slips(order, outcomes, console) if order.slips else []
+    rows = json.dumps([each.row() for each in outcomes], indent=1) + "\n"
+    write_text_whole(order.out / "results.json", rows)
+    findings = judge(outcomes)
+    if outcomes:
+        _write_report(order, outcomes, findings, skipped, slip_tables)
+    if str(order.json_file) == "-":
+        typer.echo(rows, nl=False)
+    elif order.json_file is not None:
+        write_text_whole(order.json_file, rows)
+    _tell(order, outcomes, findings, skipped, console)
+    return skipped
+
+
+def _carry_out(jobs: "Sequence[Job]", order: _Order, console: Console) -> "list[Outcome | Skipped]":
+    from suffice.experiments.paper.runner import Watcher, carry_out_all
+
+    with RunsView(console, jobs) as view:
+        try:
+            return carry_out_all(jobs, order.out / "traces", order.workers, Watcher(view.moved, view.ended))
+        except KeyboardInterrupt:
+            done = f"{view.done} of {len(jobs)} runs are kept in {order.out}"
+            typer.echo(f"suffice: interrupted; {done}, and the same command goes on from there", err=True)
+            raise typer.Exit(1) from None
+
+
+def _slips(order: _Order, outcomes: "Sequence[Outcome]", console: Console) -> "list[Table]":
+    """Each slip put right alone: what changes."""
+    from suffice.experiments.paper.outcome import Outcome
+    from suffice.experiments.paper.slips import slip_jobs
+    from suffice.report.paper.slips import SlipEffect, slips_table
+
+    bases = {(each.name, each.seed): each for each in outcomes if each.protocol == "published"}
+    changed = [
+        (slip, base, job)
+        for base in order.jobs
+        if (base.experiment.name, base.seed) in bases and base.experiment.protocol == "published"
+        for slip, job in slip_jobs(base)
+    ]
+    if not changed:
+        return []
+    console.print(f"Slips put right, one at a time: {len(changed)} runs")
+    found = _carry_out([job for _, _, job in changed], order, console)
+    effects = [
+        SlipEffect(slip, bases[base.experiment.name, base.seed], each)
+        for (slip, base, _), each in zip(changed, found, strict=True)
+        if isinstance(each, Outcome)
+    ]
+    return [slips_table(effects)]
+
+
+def _write_report(
+    order: _Order,
+    outcomes: "Sequence[Outcome]",
+    findings: "Sequence[Finding]",
+    skipped: "Sequence[Skipped]",
+    slip_tables: "Sequence[Table]",
+) -> None:
+    from suffice.report.paper.figures import draw_paper
+    from suffice.report.paper.page import Contents, write_report
+    from suffice.report.paper.tables import paper_tables
+
+    tables = [*paper_tables(outcomes), *slip_tables]
+    folder = order.out / "tables"
+    folder.mkdir(exist_ok=True)
+    for table in tables:
+        write_text_whole(folder / f"{table.name}.md", table.markdown())
+        write_text_whole(folder / f"{table.name}.csv", table.csv())
+    contents = Contents(
+        title="Stopping by error stability, reproduced",
+        findings=tuple(findings),
+        tables=tuple(tables),
+        figures=tuple(draw_paper(outcomes, order.out / "figures")),
+        skipped=tuple((each.job.name, each.reason) for each in skipped),
+        provenance=_provenance(order),
+    )
+    write_report(order.out / "report.html", contents)
+
+
+def _provenance(order: _Order) -> tuple[tuple[str, str], ...]:
+    parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    lines = [
+        ("Command", shlex.join(["suffice", *sys.argv[1:]])),
+        ("Versions", f"suffice {__version__}, Python {platform.python_version()}, {parts}"),
+        ("Runs", str(len(order.jobs))),
+    ]
+    return (*lines, *([("Left out", order.left_out)] if order.left_out else []))
+
+
+def _tell(
+    order: _Order,
+    outcomes: "Sequence[Outcome]",
+    findings: "Sequence[Finding]",
+    skipped: "Sequence[Skipped]",
+    console: Console,
+) -> None:
+    for each in findings:
+        console.print(f"[bold {_COLOURS[each.verdict]}]{each.verdict}[/] ({each.protocol}): {each.claim}")
+    if order.left_out:
+        console.print(order.left_out)
+    for reason in dict.fromkeys(each.reason for each in skipped):
+        names = list(dict.fromkeys(each.job.experiment.name for each in skipped if each.reason == reason))
+        typer.echo(f"suffice: skipped {', '.join(names)}: {reason}", err=True)
+    if outcomes:
+        console.print(f"{len(outcomes)} runs; read {order.out / 'report.html'}")

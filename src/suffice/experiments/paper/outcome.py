@@ -1,0 +1,122 @@
+"""One run of an experiment, and what is reported of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from suffice.data.protocols import Experiment
+from suffice.experiments.paper.measures import correlation, first_at_most
+from suffice.special import Floats
+from suffice.trace import Trace
+
+_CURVES = frozenset({"ratio", "error", "counted_from"})
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One run, measured.
+
+    Attributes:
+        protocol: ``published`` or ``corrected``.
+        model: ``gpr``, ``brr``, ``blr`` or ``bdnn``.
+        data: Name of the data set.
+        seed: Seed of split and first labels.
+        arm: What hyper-parameters were learned from: ``bought`` labels or labels ``outside`` the run; None where the
+            protocol knows one way only.
+        features: Inputs of the model.
+        pool: Rows to choose from.
+        initial: Labels at the start.
+        steps: Acquisitions made.
+        correlation: Of error ratio and error, at the running minima of the ratio.
+        published_correlation: What the paper's run had.
+        stops: For each threshold the acquisitions made when it was reached, counted from 0; None if never.
+        error_first: Error after the first acquisition.
+        error_best: Least error of the run.
+        error_at_stop: Error at each stop; None if never.
+        seconds: Time that the run took.
+        ratio: Error ratio after each step.
+        error: Error after each step.
+        counted_from: First step that counts for the correlation.
+    """
+
+    protocol: str
+    model: str
+    data: str
+    seed: int
+    arm: str | None
+    features: int
+    pool: int
+    initial: int
+    steps: int
+    correlation: float | None
+    published_correlation: float | None
+    stops: Mapping[str, int | None]
+    error_first: float
+    error_best: float
+    error_at_stop: Mapping[str, float | None]
+    seconds: float
+    ratio: Floats
+    error: Floats
+    counted_from: int
+
+    @property
+    def name(self) -> str:
+        """Model and data set."""
+        return f"{self.model}/{self.data}"
+
+    def excess(self, threshold: str) -> float | None:
+        """How much of the fall in error was still to come: (at stop - best) / (first - best); None if it never stopped.
+
+        Below 0 is impossible; above 1 is a stop at an error worse than the first.
+        """
+        at = self.error_at_stop[threshold]
+        fall = self.error_first - self.error_best
+        return None if at is None or fall <= 0.0 else (at - self.error_best) / fall
+
+    def row(self) -> dict[str, Any]:
+        """The run without its curves, as it is written to JSON."""
+        return {
+            each.name: dict(value) if isinstance(value := getattr(self, each.name), Mapping) else value
+            for each in fields(self)
+            if each.name not in _CURVES
+        }
+
+
+def measure(experiment: Experiment, trace: Trace, *, seed: int, arm: str | None, seconds: float) -> Outcome:
+    """Measure a run.
+
+    Args:
+        experiment: What was run.
+        trace: The run.
+        seed: Its seed.
+        arm: What its hyper-parameters were learned from.
+        seconds: Time that it took.
+    """
+    ratio = trace.ratio(calibration=experiment.calibration)
+    watched = "published_error" if experiment.protocol == "published" else ""
+    error = np.asarray(trace.measures.get(watched, trace.error))
+    first = experiment.counted_from
+    stops = {f"{each:g}": first_at_most(ratio, each, first) for each in experiment.thresholds}
+    return Outcome(
+        protocol=experiment.protocol,
+        model=experiment.model,
+        data=experiment.data,
+        seed=seed,
+        arm=arm,
+        features=len(experiment.view.inputs) or 784,
+        pool=experiment.pool_size,
+        initial=experiment.initial,
+        steps=len(trace),
+        correlation=correlation(ratio, error, first),
+        published_correlation=experiment.correlation,
+        stops=stops,
+        error_first=float(error[0]),
+        error_best=float(error.min()),
+        error_at_stop={name: None if at is None else float(error[at]) for name, at in stops.items()},
+        seconds=seconds,
+        ratio=ratio,
+        error=error,
+        counted_from=first,
+    )

@@ -1,0 +1,241 @@
+"""The report: one page to be read from top to bottom, with everything that it shows inside."""
+
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Final, TypeVar
+
+from suffice.errors import SufficeError
+from suffice.experiments.paper.claims import Finding
+from suffice.files import write_whole
+from suffice.report.paper.runs import PROTOCOLS
+from suffice.report.paper.sheet import STYLE
+from suffice.report.paper.style import Drawn
+from suffice.report.paper.table import Table
+
+_NAMES: Final = {"published": "As published", "corrected": "Corrected", "further": "Further"}
+_ABOUT: Final = {
+    "published": (
+        "What the authors ran, slips of their scripts included. It shows whether the computations here are theirs: "
+        "the correlations should come out as printed in the paper."
+    ),
+    "corrected": (
+        "What the paper says, on the columns that it means, with hyper-parameters learned from labels that the run has "
+        "paid for, and over several seeds. It shows what holds up."
+    ),
+    "further": "What belongs to neither of the two.",
+}
+#: The verdicts from good to bad: how each looks, what it begins with, and how it is counted for one and for several.
+_VERDICTS: Final = {
+    "holds": ("holds", "✓", "holds", "hold"),
+    "holds in part": ("in-part", "◐", "holds in part", "hold in part"),
+    "does not hold": ("fails", "✗", "does not hold", "do not hold"),
+    "not tested": ("untested", "–", "was not tested", "were not tested"),  # noqa: RUF001 - a dash is meant
+}
+_TERMS: Final = (
+    (
+        "Error ratio",
+        "A bound on how much the last label can have changed the model's expected error, divided by the least such "
+        "bound among the first labels of the run. It is 1 until there are enough of those, and falls as labels change "
+        "less.",
+    ),
+    (
+        "Threshold, stop",
+        "A threshold λ stops a run at the first label at which the error ratio is at most λ. "
+        "Never: the ratio did not come down to it before the run ended.",
+    ),
+    (
+        "Error",
+        "The expected error on rows set aside for the test: the mean squared error plus the model's own variance for a "
+        "number, the cross entropy for a class. Under the published protocol: what the authors' scripts recorded.",
+    ),
+    (
+        "Correlation",
+        "Of error ratio and error, at those labels only at which the ratio was lower than ever before: elsewhere it "
+        "cannot stop a run. It is undefined with fewer than three of them.",
+    ),
+    (
+        "Excess",
+        "How much of the fall in error was still to come at the stop: (error at the stop - least error) / (first error "
+        "- least error). 0 is the best of the run, 1 no better than the first error, more than 1 worse.",
+    ),
+    (
+        "Bought, outside",
+        "Whether hyper-parameters were learned from the labels bought so far, as in life, or from other labels that "
+        "the run did not pay for. The second shows what learning them costs.",
+    ),
+    (
+        "Median (lowest to highest)",
+        "Over the seeds, which change the test rows, the pool and the first labels. A run that never stopped counts as "
+        "later than all others.",
+    ),
+)
+
+
+_Shown = TypeVar("_Shown", Drawn, Table)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the page holds.
+
+    Attributes:
+        title: Its heading.
+        findings: Claims of the paper with what was found.
+        tables: Tables; the first word of a name, up to the hyphen, is the protocol, or it comes after both.
+        figures: Figures in their files, named likewise.
+        skipped: Runs that are missing, each with the reason.
+        provenance: How it was made, name by name: the command, versions, the device. No date, so that the same runs
+            give the same page.
+    """
+
+    title: str
+    findings: Sequence[Finding] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[Drawn] = ()
+    skipped: Sequence[tuple[str, str]] = ()
+    provenance: Sequence[tuple[str, str]] = ()
+
+
+def write_report(path: Path, contents: Contents) -> None:
+    """Write the page, whole or not at all.
+
+    Raises:
+        SufficeError: It cannot be written, or a figure's file cannot be read.
+    """
+    # A name out of somebody's file system may hold what is no letter.
+    page = report(contents).encode("utf-8", "backslashreplace")
+    write_whole(path, lambda part: _put(part, page))
+
+
+def report(contents: Contents) -> str:
+    """The page as text."""
+    filled = {_part(each.name) for each in contents.figures} | {_part(each.name) for each in contents.tables}
+    sections = [
+        ("summary", "Summary", _summary(contents.findings)),
+        *((each, _NAMES[each], _shown(contents, each)) for each in _NAMES if each in filled),
+        ("reading", "How to read it", _pairs(_TERMS)),
+        *([("skipped", "Left out", _skipped(contents.skipped))] if contents.skipped else []),
+        *([("provenance", "How this page was made", _pairs(contents.provenance))] if contents.provenance else []),
+    ]
+    links = "\n".join(f'<li><a href="#{key}">{name}</a></li>' for key, name, _ in sections)
+    body = "\n".join(
+        f'<section id="{key}" aria-labelledby="{key}-heading">\n<h2 id="{key}-heading">{name}</h2>\n{text}\n</section>'
+        for key, name, text in sections
+    )
+    title = escape(contents.title)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<header>
+<h1>{title}</h1>
+<nav aria-labelledby="contents"><h2 id="contents">On this page</h2>
+<ol>
+{links}
+</ol></nav>
+</header>
+<main>
+{body}
+</main>
+</body>
+</html>
+"""
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return "<p>No claim was judged: no run speaks to one of them.</p>"
+    told = "\n".join(_counted(findings, each) for each in PROTOCOLS)
+    claims: dict[tuple[str, str], list[Finding]] = {}
+    for each in findings:
+        claims.setdefault((each.claim, each.where), []).append(each)
+    return told + "\n" + "\n".join(_claim(*key, found) for key, found in claims.items())
+
+
+def _counted(findings: Sequence[Finding], protocol: str) -> str:
+    """How many of the claims that were tested hold under a protocol, in a sentence."""
+    given = [each.verdict for each in findings if each.protocol == protocol]
+    tested = [verdict for verdict in given if verdict != "not tested"]
+    if not given:
+        return ""
+    parts = []
+    for verdict, (_, _, one, several) in _VERDICTS.items():
+        number = given.count(verdict)
+        of_all = f" of {len(tested)} claims" if verdict == "holds" else ""
+        if number or of_all:
+            parts.append(f"{number}{of_all} {one if number == 1 else several}")
+    return f'<p class="lead"><strong>{_NAMES[protocol]}:</strong> {", ".join(parts)}.</p>'
+
+
+def _claim(claim: str, where: str, findings: Iterable[Finding]) -> str:
+    rows = "\n".join(
+        f'<dl class="found"><dt>{escape(_NAMES.get(each.protocol, each.protocol))}: {_badge(each.verdict)}</dt>'
+        f"<dd>{escape(each.words)}</dd></dl>"
+        for each in findings
+    )
+    return (
+        f'<article class="claim">\n<h3>{escape(claim)}</h3>\n<p class="where">{escape(where)}</p>\n{rows}\n</article>'
+    )
+
+
+def _badge(verdict: str) -> str:
+    look, sign, *_ = _VERDICTS.get(verdict, ("untested", "–"))  # noqa: RUF001 - a dash is meant
+    return f'<span class="badge {look}"><span aria-hidden="true">{sign}</span> {escape(verdict)}</span>'
+
+
+def _shown(contents: Contents, part: str) -> str:
+    figures, tables = _of(contents.figures, part), _of(contents.tables, part)
+    parts = [f"<p>{_ABOUT[part]}</p>"]
+    if figures:
+        parts += ["<h3>Figures</h3>", *map(_figure, figures)]
+    if tables:
+        parts += ["<h3>Tables</h3>", *(each.html() for each in tables)]
+    return "\n".join(parts)
+
+
+def _of(given: Iterable[_Shown], part: str) -> list[_Shown]:
+    return [each for each in given if _part(each.name) == part]
+
+
+def _part(name: str) -> str:
+    protocol = name.partition("-")[0]
+    return protocol if protocol in PROTOCOLS else "further"
+
+
+def _figure(drawn: Drawn) -> str:
+    try:
+        content = drawn.png.read_bytes()
+    except OSError as error:
+        raise SufficeError(f"the figure {drawn.png} cannot be read: {error.strerror or error}") from None
+    # Its size stands in its first bytes, and keeps the page from jumping while it is read.
+    width, height = (int.from_bytes(content[at : at + 4]) for at in (16, 20))
+    end = "" if drawn.title.endswith("?") else "."
+    return (
+        f'<figure id="{escape(drawn.name)}">\n<div class="card" role="region" tabindex="0" '
+        f'aria-label="{escape(drawn.title)}"><img alt="{escape(drawn.alt)}" width="{width}" height="{height}" '
+        f'src="data:image/png;base64,{b64encode(content).decode()}"></div>\n'
+        f"<figcaption><strong>{escape(drawn.title)}{end}</strong> {escape(drawn.caption)}</figcaption>\n</figure>"
+    )
+
+
+def _skipped(skipped: Sequence[tuple[str, str]]) -> str:
+    lines = "\n".join(f"<li><code>{escape(run)}</code>: {escape(reason)}</li>" for run, reason in skipped)
+    return f"<p>These runs are missing from everything above.</p>\n<ul>\n{lines}\n</ul>"
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    lines = "\n".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
+    return f'<dl class="terms">\n{lines}\n</dl>'
+
+
+def _put(path: Path, content: bytes) -> None:
+    path.write_bytes(content)

@@ -1,0 +1,223 @@
+"""The report as a page: complete, well formed, self-contained, and safe whatever a name holds."""
+
+import struct
+import zlib
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from suffice.errors import SufficeError
+from suffice.experiments.paper.claims import Finding
+from suffice.report.paper.page import Contents, report, write_report
+from suffice.report.paper.style import Drawn
+from suffice.report.paper.table import Table
+
+HOSTILE = """<script>alert("x")</script> & 'q' </style></table>"""
+VOID = {"meta", "img", "br", "hr", "link", "input"}
+
+
+class Reader(HTMLParser):
+    """Reads a page and complains where a tag is not closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.alts: list[str] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.tags.append(tag)
+        self.ids += [given["id"]] if "id" in given else []
+        self.addresses += [given[name] for name in ("src", "href", "srcset", "data") if name in given]
+        if tag == "img":
+            self.alts.append(given["alt"])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.text += data
+
+
+def finding(claim: str = "It correlates", protocol: str = "published", verdict: str = "holds") -> Finding:
+    return Finding(claim, "figure 2", protocol, verdict, f"Words on {claim}, {protocol}.")
+
+
+def png(width: int, height: int) -> bytes:
+    """A white picture."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    lines = zlib.compress((b"\0" + b"\xff" * width) * height)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")
+
+
+def picture(folder: Path, name: str, title: str = "A title") -> Drawn:
+    path = folder / "picture.png"
+    path.write_bytes(png(30, 20))
+    return Drawn(name, title, f"Caption of {name}.", f"What {name} shows.", path, path.with_suffix(".pdf"))
+
+
+@pytest.fixture
+def contents(tmp_path: Path) -> Contents:
+    names = ("published-one", "corrected-two", "slips")
+    return Contents(
+        "The experiments",
+        findings=[
+            finding(),
+            finding("It stops", verdict="holds in part"),
+            finding("It costs little", verdict="not tested"),
+            finding(protocol="corrected", verdict="does not hold"),
+            finding("It stops", "corrected", "holds"),
+        ],
+        tables=[
+            Table(name, f"Table of {name}", ("a", "b"), (("x", f"cell of {name}"),), f"Note on {name}.")
+            for name in names
+        ],
+        figures=[picture(tmp_path, "published-first"), picture(tmp_path, "corrected-second")],
+        skipped=[("corrected bdnn/mnist", "PyTorch is not installed")],
+        provenance=[("Command", "suffice reproduce --seeds 10")],
+    )
+
+
+def test_everything_is_there(contents: Contents) -> None:
+    read = Reader(report(contents))
+    for each in contents.findings:
+        assert each.claim in read.text
+        assert each.words in read.text
+    for table in contents.tables:
+        assert table.title in read.text
+        assert f"cell of {table.name}" in read.text
+        assert table.note in read.text
+    assert read.alts == ["What published-first shows.", "What corrected-second shows."]
+    assert "Caption of corrected-second." in read.text
+    assert "corrected bdnn/mnist: PyTorch is not installed" in read.text
+    assert "suffice reproduce --seeds 10" in read.text
+
+
+def test_it_is_read_from_top_to_bottom(contents: Contents) -> None:
+    page = report(contents)
+    marks = [
+        '<nav aria-labelledby="contents">',
+        '<section id="summary"',
+        '<section id="published"',
+        'id="published-first"',
+        "Table of published-one",
+        '<section id="corrected"',
+        'id="corrected-second"',
+        "Table of corrected-two",
+        '<section id="further"',
+        '<section id="reading"',
+        '<section id="skipped"',
+        '<section id="provenance"',
+    ]
+    places = [page.index(mark) for mark in marks]
+    assert places == sorted(places)
+
+
+def test_the_claims_are_counted(contents: Contents) -> None:
+    text = Reader(report(contents)).text
+    assert "As published: 1 of 2 claims holds, 1 holds in part, 1 was not tested." in text
+    assert "Corrected: 1 of 2 claims holds, 1 does not hold." in text
+    several = [finding(str(number), verdict="does not hold") for number in range(3)]
+    assert "As published: 0 of 3 claims hold, 3 do not hold." in Reader(report(Contents("t", several))).text
+
+
+def test_what_was_found_under_both_protocols_stands_under_one_claim(contents: Contents) -> None:
+    read = Reader(report(contents))
+    assert read.tags.count("article") == 3
+    assert read.text.count("It correlates\n") == 1
+    for verdict in ("holds", "holds in part", "does not hold", "not tested"):
+        assert f" {verdict}</span>" in report(contents)
+
+
+def test_it_is_well_formed_and_its_links_lead_somewhere(contents: Contents) -> None:
+    read = Reader(report(contents))
+    assert len(read.ids) == len(set(read.ids))
+    inside = [address[1:] for address in read.addresses if address.startswith("#")]
+    assert inside
+    assert set(inside) <= set(read.ids)
+    assert read.tags.count("h1") == 1
+    assert read.tags.count("main") == 1
+
+
+def test_it_needs_nothing_from_elsewhere(contents: Contents) -> None:
+    page = report(contents)
+    read = Reader(page)
+    assert all(address.startswith(("#", "data:image/png;base64,")) for address in read.addresses)
+    assert "script" not in read.tags
+    assert "link" not in read.tags
+    for word in ("http://", "https://", "url(", "@import"):
+        assert word not in page
+
+
+def test_pictures_say_their_size_so_that_the_page_does_not_jump(contents: Contents) -> None:
+    assert 'width="30" height="20"' in report(contents)
+
+
+def test_whatever_a_name_holds_it_stays_text(tmp_path: Path) -> None:
+    hostile = Contents(
+        HOSTILE,
+        [Finding(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)],
+        [Table("published-t", HOSTILE, (HOSTILE,), ((HOSTILE,),), HOSTILE)],
+        [replace(picture(tmp_path, "published-f", HOSTILE), caption=HOSTILE, alt=HOSTILE)],
+        [(HOSTILE, HOSTILE)],
+        [(HOSTILE, HOSTILE)],
+    )
+    read = Reader(report(hostile))
+    assert "script" not in read.tags
+    assert read.text.count(HOSTILE) >= 12
+    assert read.alts == [HOSTILE]
+
+
+def test_a_title_that_asks_is_not_closed_by_a_full_stop(tmp_path: Path) -> None:
+    page = report(Contents("t", figures=[picture(tmp_path, "published-f", "Is it so?")]))
+    assert "<strong>Is it so?</strong>" in page
+    assert "<strong>A title.</strong>" in report(Contents("t", figures=[picture(tmp_path, "published-f")]))
+
+
+def test_with_nothing_to_say_it_says_so() -> None:
+    read = Reader(report(Contents("The experiments")))
+    assert "No claim was judged" in read.text
+    assert {"summary", "reading"} <= set(read.ids)
+    assert not {"published", "corrected", "further", "skipped", "provenance"} & set(read.ids)
+
+
+def test_it_is_written_whole_and_always_the_same(contents: Contents, tmp_path: Path) -> None:
+    path = tmp_path / "out" / "report.html"
+    path.parent.mkdir()
+    write_report(path, contents)
+    first = path.read_bytes()
+    write_report(path, contents)
+    assert path.read_bytes() == first == report(contents).encode()
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_name_that_is_no_text_is_written_too(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_report(path, Contents("t", provenance=[("Command", "suffice \udce9")]))
+    assert rb"suffice \udce9" in path.read_bytes()
+
+
+def test_what_cannot_be_read_or_written_is_said(contents: Contents, tmp_path: Path) -> None:
+    with pytest.raises(SufficeError, match="cannot be written"):
+        write_report(tmp_path / "missing" / "report.html", contents)
+    contents.figures[0].png.unlink()
+    path = tmp_path / "report.html"
+    with pytest.raises(SufficeError, match=r"picture\.png cannot be read"):
+        write_report(path, contents)
+    assert not path.exists()
