@@ -63,6 +63,6 @@ def write_text_whole(path: Path, text: str) -> None:
     """
 
     def write(part: Path) -> None:
-        part.write_text(text, encoding="utf-8")
+        part.write_text(text, encoding="utf-8", newline="")
 
     write_whole(path, write)

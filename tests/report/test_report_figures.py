@@ -215,12 +215,29 @@ def test_stops_stand_at_the_labels_of_the_median() -> None:
     assert beside == [f"{value:.0f}" for value in labels]
 
 
+def test_captions_say_where_hyperparameters_came_from() -> None:
+    bought, outside = (
+        [run(name, "corrected", arm=arm) for name in ("gpr/protein", "gpr/power_plant")]
+        for arm in ("bought", "outside")
+    )
+    for sketch in drawn(*bought).values():
+        assert "Hyper-parameters from bought labels." in sketch.caption
+    for sketch in drawn(*outside).values():
+        assert "Hyper-parameters from labels outside the run." in sketch.caption
+    both = drawn(*bought, *outside)
+    assert "lighter" in both["corrected-correlations"].caption
+    assert "Hyper-parameters from bought labels." in both["corrected-scatter"].caption
+    assert "Dashed" in both["corrected-errors-gpr"].caption
+    assert "Hollow" in both["corrected-same-place"].caption
+    assert all("yper-parameters" not in sketch.caption for sketch in drawn(run("gpr/protein")).values())
+
+
 def test_the_run_in_full_colour_is_the_middle_one() -> None:
     given = [replace(run("gpr/protein", seed=seed), correlation=value) for seed, value in enumerate((0.1, 0.9, 0.5))]
     (axis,) = drawn(*given)["published-scatter"].figure.axes
     assert axis.get_title(loc="left").endswith("r = 0.500")
     full = max(axis.lines, key=lambda line: line.get_alpha())
-    assert full.get_ydata()[0] == given[2].error[given[2].counted_from]
+    assert full.get_xdata()[0] == given[2].error[given[2].counted_from]
 
 
 def test_a_name_with_a_dollar_starts_no_formula() -> None:

@@ -228,6 +228,11 @@ def test_html_is_escaped_and_numbers_stand_on_the_right() -> None:
     assert '<th scope="col" class="number">n</th><th scope="col">m</th>' in page
 
 
+def test_long_words_are_broken_into_lines() -> None:
+    page = Table("t", "", ("a", "b"), (("short", "long " * 10), ("x", ""))).html()
+    assert '<td>short</td><td class="words">long long' in page
+
+
 def test_markdown_keeps_its_columns() -> None:
     text = Table("t", "title", ("name", "n"), ((HOSTILE, "12"),), "note").markdown()
     lines = text.splitlines()

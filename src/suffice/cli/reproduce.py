@@ -159,7 +159,8 @@ def _conduct(order: _Order, console: Console) -> "list[Skipped]":
     outcomes = [each for each in found if isinstance(each, Outcome)]
     skipped: list[Skipped] = [each for each in found if not isinstance(each, Outcome)]
     slip_tables = _slips(order, outcomes, console) if order.slips else []
-    rows = json.dumps([each.row() for each in outcomes], indent=1) + "\n"
+    # A line a run: readable, small, and a change shows where it is.
+    rows = "[\n" + ",\n".join(json.dumps(each.row()) for each in outcomes) + "\n]\n"
     write_text_whole(order.out / "results.json", rows)
     findings = judge(outcomes)
     if outcomes:
@@ -188,7 +189,7 @@ def _slips(order: _Order, outcomes: "Sequence[Outcome]", console: Console) -> "l
     """Each slip put right alone: what changes."""
     from suffice.experiments.paper.outcome import Outcome
     from suffice.experiments.paper.slips import slip_jobs
-    from suffice.report.paper.slips import SlipEffect, slips_table
+    from suffice.report.paper.slips import SlipEffect, slips_tables
 
     bases = {(each.name, each.seed): each for each in outcomes if each.protocol == "published"}
     changed = [
@@ -206,7 +207,7 @@ def _slips(order: _Order, outcomes: "Sequence[Outcome]", console: Console) -> "l
         for (slip, base, _), each in zip(changed, found, strict=True)
         if isinstance(each, Outcome)
     ]
-    return [slips_table(effects)]
+    return slips_tables(effects)
 
 
 def _write_report(
@@ -217,6 +218,7 @@ def _write_report(
     slip_tables: "Sequence[Table]",
 ) -> None:
     from suffice.report.paper.figures import draw_paper
+    from suffice.report.paper.findings import findings_markdown
     from suffice.report.paper.page import Contents, write_report
     from suffice.report.paper.tables import paper_tables
 
@@ -226,6 +228,7 @@ def _write_report(
     for table in tables:
         write_text_whole(folder / f"{table.name}.md", table.markdown())
         write_text_whole(folder / f"{table.name}.csv", table.csv())
+    write_text_whole(order.out / "findings.md", findings_markdown(findings))
     contents = Contents(
         title="Stopping by error stability, reproduced",
         findings=tuple(findings),

@@ -1,13 +1,13 @@
 """What the paper claims, held against what was measured."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
+from math import inf
 from typing import Final
 
 import numpy as np
 
-from suffice.data.protocols import PUBLISHED
+from suffice.experiments.paper.groups import PROTOCOLS, Runs, grouped, middle, of_model, spread
 from suffice.experiments.paper.measures import correlation
 from suffice.experiments.paper.outcome import Outcome
 
@@ -21,11 +21,12 @@ HIGH: Final = 0.9
 SAME_PLACE: Final = 0.1
 #: An error that ends this far above its least has risen again.
 RISEN: Final = 0.05
+#: A correlation that is not high, but there.
+_SOME: Final = 0.5
 _EXCEPTED: Final = "blr/htru2"
 #: How close the published correlations must be met: to the last printed digit; but where a solver's tolerance, or a
 #: network's training, decides the picks.
 _TOLERANCE: Final = {"gpr": 6e-5, "brr": 6e-5, "blr": 0.05, "bdnn": 0.05}
-_NEVER: Final = float("inf")
 
 
 @dataclass(frozen=True)
@@ -57,77 +58,61 @@ def judge(outcomes: Sequence[Outcome]) -> list[Finding]:
         Findings on the published protocol first.
     """
     found: list[Finding | None] = []
-    for protocol in ("published", "corrected"):
-        runs = [each for each in outcomes if each.protocol == protocol]
-        if protocol == "published":
-            found.append(_repeats(runs))
-        found.append(_correlates(runs, protocol))
-        found += [_same_place(runs, protocol, model) for model in ("gpr", "brr", "blr")]
-        found += [_less_is_more(runs, protocol), _levels_off(runs, protocol)]
+    for protocol in PROTOCOLS:
+        groups = grouped(outcomes, protocol)
+        found += [_repeats(groups)] if protocol == "published" else []
+        found += [_correlates(groups, protocol)]
+        found += [_same_place(of_model(groups, model), protocol) for model in ("gpr", "brr", "blr")]
+        found += [_less_is_more(of_model(groups, "blr"), protocol), _levels_off(of_model(groups, "bdnn"), protocol)]
     return [each for each in found if each is not None]
 
 
-def groups(runs: Iterable[Outcome]) -> dict[tuple[str, str | None], list[Outcome]]:
-    """Runs that differ in their seed alone, by name and arm."""
-    found: dict[tuple[str, str | None], list[Outcome]] = {}
-    for each in runs:
-        found.setdefault((each.name, each.arm), []).append(each)
-    return found
-
-
-def middle(values: Iterable[float | None]) -> float:
-    """Median; what is None (never, undefined) counts as larger than all others, and an even half tells the larger."""
-    known = sorted(_NEVER if value is None else value for value in values)
-    return known[len(known) // 2] if _NEVER in known else float(median(known))
-
-
-def _repeats(runs: Sequence[Outcome]) -> Finding | None:
-    first = [each for each in runs if each.seed == 1 and each.published_correlation is not None]
+def _repeats(groups: Sequence[Runs]) -> Finding | None:
+    """With the authors' own seed."""
+    first = [each for runs in groups for each in runs.outcomes if each.seed == 1 and runs.published is not None]
     if not first:
         return None
     gaps = {each.name: _gap(each) for each in first}
-    missed = [each for each in first if gaps[each.name] > _TOLERANCE[each.model]]
+    missed = [each.name for each in first if gaps[each.name] > _TOLERANCE[each.model]]
     exact = [each for each in first if each.model in ("gpr", "brr")]
+    others = [each for each in first if each not in exact]
     words = []
     if exact:
         worst = max(gaps[each.name] for each in exact)
         words.append(f"GPR and BRR: {len(exact)} correlations, the furthest {worst:.0e} from what was published.")
-    others = [each for each in first if each not in exact]
-    told = ", ".join(f"{each.name} {_number(each.correlation)} ({each.published_correlation:.4f})" for each in others)
     if others:
+        told = ", ".join(f"{each.name} {_told([each.correlation])} ({each.published_correlation})" for each in others)
         words.append(f"Ours, and published: {told}; the picks depend on a solver's tolerance or a network's training.")
     if missed:
-        words.append(f"Further away than expected: {', '.join(each.name for each in missed)}.")
+        words.append(f"Further away than expected: {', '.join(missed)}.")
     verdict = HOLDS if not missed else FAILS if len(missed) == len(first) else IN_PART
-    return Finding("The published correlations are what the authors' method gives", "figure 2", "published", verdict,
-                   " ".join(words))  # fmt: skip
+    claim = "The published correlations are what the authors' method gives"
+    return Finding(claim, "figure 2", "published", verdict, " ".join(words))
 
 
 def _gap(each: Outcome) -> float:
     if each.correlation is None or each.published_correlation is None:
-        return _NEVER
+        return inf
     return abs(each.correlation - each.published_correlation)
 
 
-def _correlates(runs: Sequence[Outcome], protocol: str) -> Finding | None:
-    found = {
-        key: sorted(-_NEVER if each.correlation is None else each.correlation for each in group)
-        for key, group in groups(runs).items()
-        if key[0] != _EXCEPTED
-    }
+def _correlates(groups: Sequence[Runs], protocol: str) -> Finding | None:
+    found = [runs for runs in groups if runs.name != _EXCEPTED]
     if not found:
         return None
-    low = {key: values for key, values in found.items() if median(values) <= HIGH}
-    some = {key: values for key, values in found.items() if key not in low and values[0] <= HIGH}
+    low = [runs for runs in found if _middle_correlation(runs) <= HIGH]
+    some = [runs for runs in found if runs not in low and min(_correlations(runs)) <= HIGH]
     words = [f"The median over seeds is above {HIGH} in {len(found) - len(low)} of {len(found)} cases."]
-    if any(arm for _, arm in found):
+    if any(runs.arm for runs in found):
         words.append("A case is a model on a data set, with hyper-parameters from labels bought or outside the run.")
-    words += _listed("At most that", low)
+    if low:
+        words.append(f"At most that: {'; '.join(f'{_case(runs)} {_told(_correlations(runs))}' for runs in low)}.")
     if some:
         words.append(f"In {len(some)} of the others some seed is not above it.")
-    excepted = [(key, group) for key, group in groups(runs).items() if key[0] == _EXCEPTED]
-    for key, group in excepted:
-        words.append(f"HTRU2, which the paper excepts{_arm(key[1])}: {_range([each.correlation for each in group])}.")
+    excepted = [runs for runs in groups if runs.name == _EXCEPTED]
+    if excepted:
+        told = "; ".join(f"{_case(runs)} {_told(_correlations(runs))}" for runs in excepted)
+        words.append(f"What the paper excepts: {told}.")
     return Finding(
         "The error ratio and the error correlate by more than 0.9, but for logistic regression on HTRU2",
         "section 5.3, figures 2 and 3",
@@ -137,103 +122,93 @@ def _correlates(runs: Sequence[Outcome], protocol: str) -> Finding | None:
     )
 
 
-def _listed(title: str, found: dict[tuple[str, str | None], list[float]]) -> list[str]:
-    if not found:
-        return []
-    told = "; ".join(f"{name}{_arm(arm)} {_range(values)}" for (name, arm), values in found.items())
-    return [f"{title}: {told}."]
+def _correlations(runs: Runs) -> list[float]:
+    """One a run; where it is undefined nothing correlates."""
+    return [0.0 if each.correlation is None else each.correlation for each in runs.outcomes]
 
 
-def _same_place(runs: Sequence[Outcome], protocol: str, model: str) -> Finding | None:
-    own = [each for each in runs if each.model == model]
-    if len({each.data for each in own}) < 2:
+def _middle_correlation(runs: Runs) -> float:
+    return middle(_correlations(runs))
+
+
+def _same_place(groups: Sequence[Runs], protocol: str) -> Finding | None:
+    if len({runs.data for runs in groups}) < 2:
         return None
-    words, kept, total = [], 0, 0
-    thresholds = [f"{each:g}" for each in PUBLISHED[own[0].name].thresholds[:3]]
-    for arm in dict.fromkeys(each.arm for each in own):
-        places = [_places([each for each in own if each.arm == arm], threshold) for threshold in thresholds]
-        kept, total = kept + sum(each.same for each in places), total + len(places)
-        told = "; ".join(f"at {threshold} {place}" for threshold, place in zip(thresholds, places, strict=True))
-        words.append(f"{f'Labels {arm}: ' if arm else ''}{told}.")
+    places = {
+        (arm, threshold): {runs.data: middle(runs.excesses(threshold)) for runs in groups if runs.arm == arm}
+        for arm in dict.fromkeys(runs.arm for runs in groups)
+        for threshold in groups[0].thresholds
+    }
+    told: dict[str | None, list[str]] = {}
+    for (arm, threshold), found in places.items():
+        told.setdefault(arm, []).append(f"threshold {threshold}: {_ends(found)}")
+    words = " ".join(f"{f'Labels {arm}: ' if arm else ''}{'; '.join(each)}." for arm, each in told.items())
+    worse = any(1.0 < place < inf for found in places.values() for place in found.values())
+    same = sum(max(found.values()) < inf and max(found.values()) - min(found.values()) <= SAME_PLACE
+               for found in places.values())  # fmt: skip
+    model = groups[0].model
     return Finding(
         f"One threshold stops at about the same place on every data set: {model.upper()}",
         "section 5.3, figure " + {"gpr": "4", "brr": "5", "blr": "6"}[model],
         protocol,
-        _share_verdict(kept, total),
-        "Share of the fall in error that was still to come at the stop, from the lowest data set to the highest "
-        f"(median over seeds; the same place is within {SAME_PLACE:g}). {' '.join(words)}",
+        _share_verdict(same, len(places)),
+        "Excess, the share of the fall in error that was still to come at the stop, from the lowest data set to the "
+        f"highest (median over seeds; the same place is within {SAME_PLACE:g}): {words}"
+        + (" Above 1 is a stop at an error worse than the first." if worse else ""),
     )
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Where one threshold stops: on the data sets that it stops on, and on which it does not."""
-
-    reached: list[float]
-    never: list[str]
-
-    @property
-    def same(self) -> bool:
-        return not self.never and max(self.reached) - min(self.reached) <= SAME_PLACE
-
-    def __str__(self) -> str:
-        ends = f"{min(self.reached):.3f} to {max(self.reached):.3f}" if self.reached else "nowhere"
-        return f"{ends} (never: {' and '.join(self.never)})" if self.never else ends
+def _ends(places: dict[str, float]) -> str:
+    reached = [place for place in places.values() if place < inf]
+    never = [data for data, place in places.items() if place == inf]
+    ends = f"{min(reached):.3f} to {max(reached):.3f}" if reached else "no data set stops"
+    return f"{ends}, {' and '.join(never)} never" if never and reached else ends
 
 
-def _places(runs: Sequence[Outcome], threshold: str) -> _Places:
-    found = {name: middle([each.excess(threshold) for each in group]) for (name, _), group in groups(runs).items()}
-    never = [name.split("/")[1] for name, place in found.items() if place == _NEVER]
-    return _Places([place for place in found.values() if place < _NEVER], never)
-
-
-def _less_is_more(runs: Sequence[Outcome], protocol: str) -> Finding | None:
-    found = groups(each for each in runs if each.model == "blr")
-    rising = {key: group for key, group in found.items() if median([_grown(each) for each in group]) > RISEN}
+def _less_is_more(groups: Sequence[Runs], protocol: str) -> Finding | None:
+    risen = {runs: middle(each.error[-1] / each.error_best - 1.0 for each in runs.outcomes) for runs in groups}
+    rising = [runs for runs in groups if risen[runs] > RISEN]
     if not rising:
         return None
-    words, before = [], {}
-    for (name, arm), group in rising.items():
-        values = [_before_best(each) for each in group]
-        before[name, arm] = median([-1.0 if value is None else value for value in values])
-        grown = median([_grown(each) for each in group])
-        words.append(f"{name}{_arm(arm)}: {grown:.0%} above by the end, correlation up to the least {_range(values)}.")
-    high, some = (sum(value > bar for value in before.values()) for bar in (HIGH, 0.5))
+    before = {runs: [_before_best(each) for each in runs.outcomes] for runs in rising}
+    told = " ".join(
+        f"{_case(runs)}: {risen[runs]:.0%} above by the end, correlation up to the least {_told(before[runs])}."
+        for runs in rising
+    )
+    middles = [middle(each) for each in before.values()]
+    enough = min(middles)
     return Finding(
         "Where the error rises again in the end (less is more), the error ratio correlates with it until it does",
         "section 5.3",
         protocol,
-        HOLDS if high == len(before) else IN_PART if some == len(before) else FAILS,
-        f"The error ends more than {RISEN:.0%} above its least in {len(rising)} of {len(found)} cases of logistic "
-        f"regression. {' '.join(words)}",
+        HOLDS if enough > HIGH else IN_PART if enough > _SOME else FAILS,
+        f"The error ends more than {RISEN:.0%} above its least in {len(rising)} of {len(groups)} cases of logistic "
+        f"regression. {told}",
     )
 
 
-def _grown(each: Outcome) -> float:
-    return float(each.error[-1] / each.error_best - 1.0)
-
-
-def _before_best(each: Outcome) -> float | None:
+def _before_best(each: Outcome) -> float:
     end = int(np.argmin(each.error)) + 1
-    return correlation(each.ratio[:end], each.error[:end], each.counted_from)
+    return correlation(each.ratio[:end], each.error[:end], each.counted_from) or 0.0
 
 
-def _levels_off(runs: Sequence[Outcome], protocol: str) -> Finding | None:
-    own = [each for each in runs if each.model == "bdnn"]
-    if not own:
+def _levels_off(groups: Sequence[Runs], protocol: str) -> Finding | None:
+    if not groups:
         return None
-    stops = {threshold: [each.stops[threshold] for each in own] for threshold in ("0.2", "0.15", "0.1")}
-    last = [float(np.median(each.ratio[-10:])) for each in own]
-    at = [each.excess("0.2") for each in own]
-    stopped = sum(stop is not None for stop in stops["0.2"])
-    later = sum(stop is not None for name in ("0.15", "0.1") for stop in stops[name])
-    words = (
-        f"{stopped} of {len(own)} runs stop at 0.2, at round {_range(stops['0.2'], '.0f')}; {later} of "
-        f"{2 * len(own)} stop at 0.15 or 0.1. The ratio of the last ten rounds: {_range(last, '.2f')}. Of the fall in "
-        f"error was still to come at the stop: {_range(at)}. The ratio falls as the training settles, whether labels "
-        "come or not, so the stop says little about labels: see the page on networks."
+    runs = groups[0].outcomes
+    stops = [each.stops["0.2"] for each in runs if each.stops["0.2"] is not None]
+    later = sum(each.stops[name] is not None for name in ("0.15", "0.1") for each in runs)
+    last = [float(np.median(each.ratio[-10:])) for each in runs]
+    words = f"{len(stops)} of {len(runs)} runs stop at 0.2"
+    if stops:
+        left = [place for place in groups[0].excesses("0.2") if place < inf]
+        words += f", at round {_told(stops, '.0f')}, with an excess of {_told(left)}"
+    words += (
+        f"; {later} of {2 * len(runs)} stop at 0.15 or 0.1. The last ten rounds have a ratio of {_told(last, '.2f')}. "
+        "It falls as the training settles, whether labels come or not, so the stop says little about labels: see the "
+        "page on networks."
     )
-    verdict = HOLDS if stopped == len(own) and not later else IN_PART if stopped or not later else FAILS
+    verdict = HOLDS if len(stops) == len(runs) and not later else IN_PART if stops else FAILS
     claim = "The network's error ratio levels off near 0.2: 0.2 stops, at a good time, and 0.15 and 0.1 never do"
     return Finding(claim, "section 5.3, figure 7", protocol, verdict, words)
 
@@ -242,16 +217,15 @@ def _share_verdict(good: int, total: int) -> str:
     return HOLDS if good == total else FAILS if 2 * good < total else IN_PART
 
 
-def _arm(arm: str | None) -> str:
-    return f", {arm}" if arm else ""
+def _case(runs: Runs) -> str:
+    return f"{runs.name}, {runs.arm}" if runs.arm else runs.name
 
 
-def _number(value: float | None, form: str = ".4f") -> str:
-    return "undefined" if value is None else format(value, form)
-
-
-def _range(values: Iterable[float | None], form: str = ".3f") -> str:
-    """Median and range; what is None comes last."""
-    known = sorted(_NEVER if value is None else value for value in values)
-    say: Callable[[float], str] = lambda value: "never" if abs(value) == _NEVER else format(value, form)  # noqa: E731
-    return say(known[0]) if len(known) == 1 else f"{say(middle(known))} ({say(known[0])} to {say(known[-1])})"
+def _told(values: Iterable[float | None], form: str = ".3f") -> str:
+    """Median and range, or the one number that there is."""
+    found = spread(value for value in values if value is not None)
+    if found is None:
+        return "undefined"
+    if found.number == 1:
+        return format(found.median, form)
+    return f"{found.median:{form}} ({found.lowest:{form}} to {found.highest:{form}})"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from suffice.report.paper.runs import Runs, spread
+from suffice.experiments.paper.groups import Runs, has_two_arms, spread, told_arm
 from suffice.report.paper.style import COLOURS, INK, MUTED, Sketch, literal, new_figure, say_beside
 
 #: What the paper claims of all but one.
@@ -21,7 +21,7 @@ def correlations(groups: Sequence[Runs], protocol: str) -> Sketch:
     axis = figure.add_subplot()
     for arms, rows in zip(experiments.values(), places, strict=True):
         for runs, y in zip(arms, rows, strict=True):
-            _draw_bar(axis, runs, y)
+            _draw_bar(axis, runs, y, light=runs.arm == "outside" and has_two_arms(groups))
         _mark_published(axis, arms[0], rows)
     _finish(axis, groups, places, list(experiments.values()))
     figure.legend(handles=_legend(groups), loc="outside lower center", ncols=4, fontsize=8)
@@ -29,13 +29,13 @@ def correlations(groups: Sequence[Runs], protocol: str) -> Sketch:
     bars = "medians over the seeds, with lines from the lowest to the highest" if several else "those measured here"
     lighter = (
         " Of two bars the lighter one has its hyper-parameters from labels outside the run."
-        if _two_arms(groups)
+        if has_two_arms(groups)
         else ""
     )
     return Sketch(
         f"{protocol}-correlations",
         "Correlation of error ratio and error",
-        f"Figure 2 of the paper. Bars are {bars}; diamonds are what the paper gives.{lighter}",
+        f"Figure 2 of the paper. Bars are {bars}; diamonds are what the paper gives.{lighter}{told_arm(groups)}",
         f"Bars of the correlation, {_in_words(groups)}.",
         figure,
     )
@@ -52,11 +52,10 @@ def _places(experiments: Sequence[Sequence[Runs]]) -> list[list[float]]:
     return places
 
 
-def _draw_bar(axis: Any, runs: Runs, y: float) -> None:
+def _draw_bar(axis: Any, runs: Runs, y: float, *, light: bool) -> None:
     found, colour = spread(runs.correlations), COLOURS[runs.model]
-    outside = runs.arm == "outside"
     if found is not None:
-        axis.barh(y, found.median, height=0.86, color=colour, alpha=0.45 if outside else 0.9, lw=0)
+        axis.barh(y, found.median, height=0.86, color=colour, alpha=0.45 if light else 0.9, lw=0)
         if found.number > 1:
             axis.plot([found.lowest, found.highest], [y, y], color=INK, lw=1.1, solid_capstyle="butt")
             axis.plot([found.lowest, found.highest], [y, y], "|", color=INK, ms=5, mew=1.1)
@@ -97,7 +96,7 @@ def _legend(groups: Sequence[Runs]) -> list[Any]:
     from matplotlib.patches import Patch
 
     handles: list[Any] = []
-    if _two_arms(groups):
+    if has_two_arms(groups):
         names = {"bought labels": 0.9, "labels outside the run": 0.45}
         handles = [
             Patch(color=INK, alpha=alpha, lw=0, label=f"hyper-parameters from {name}") for name, alpha in names.items()
@@ -105,10 +104,6 @@ def _legend(groups: Sequence[Runs]) -> list[Any]:
     if any(each.published is not None for each in groups):
         handles.append(Line2D([], [], ls="", marker="D", ms=5.5, mfc="white", mec=INK, mew=1.2, label="in the paper"))
     return [*handles, Line2D([], [], color=INK, lw=0.9, ls=(0, (4, 3)), label=f"{_CLAIMED:g}")]
-
-
-def _two_arms(groups: Sequence[Runs]) -> bool:
-    return any(each.arm == "outside" for each in groups)
 
 
 def _in_words(groups: Sequence[Runs]) -> str:

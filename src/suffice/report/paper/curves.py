@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from suffice.data.protocols import MODELS
-from suffice.report.paper.runs import Runs, Spread, main_arms, other_arm, spread
+from suffice.experiments.paper.groups import Runs, Spread, has_two_arms, main_arms, other_arm, spread, told_arm
 from suffice.report.paper.style import (
     COLOURS,
     INK,
@@ -61,9 +61,8 @@ def _named(place: int, runs: Runs) -> str:
 def _caption(groups: Sequence[Runs], drawn: Sequence[Runs]) -> str:
     several = any(len(each.outcomes) > 1 for each in drawn)
     lines = " Thin lines: the seeds; thick line: their median." if several else ""
-    dashed = (
-        " Dashed: the median with hyper-parameters from labels outside the run." if len(groups) > len(drawn) else ""
-    )
+    both = has_two_arms(groups)
+    dashed = " Dashed: the median with hyper-parameters from labels outside the run." if both else told_arm(groups)
     reach = " (their median; a bar from the first to the last, to the edge if some never did)" if several else ""
     count = ", with how many of the seeds stopped if not all did" if several else ""
     return (

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from suffice.errors import SufficeError
+from suffice.experiments.paper.groups import MODELS, PROTOCOLS, grouped, of_model
 from suffice.experiments.paper.outcome import Outcome
 from suffice.report.paper.correlations import correlations
 from suffice.report.paper.curves import error_curves
-from suffice.report.paper.runs import MODELS, PROTOCOLS, grouped, of_model
 from suffice.report.paper.same_place import same_place
 from suffice.report.paper.scatter import scatter
 from suffice.report.paper.style import Drawn, Sketch, plain_style, require_matplotlib

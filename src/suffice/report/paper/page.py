@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 
 from suffice.errors import SufficeError
 from suffice.experiments.paper.claims import Finding
+from suffice.experiments.paper.groups import PROTOCOLS
 from suffice.files import write_whole
-from suffice.report.paper.runs import PROTOCOLS
 from suffice.report.paper.sheet import STYLE
 from suffice.report.paper.style import Drawn
 from suffice.report.paper.table import Table

@@ -4,7 +4,17 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from suffice.report.paper.runs import MODELS, Runs, main_arms, of_model, on_several_sets, other_arm, spread
+from suffice.experiments.paper.groups import (
+    MODELS,
+    Runs,
+    has_two_arms,
+    main_arms,
+    of_model,
+    on_several_sets,
+    other_arm,
+    spread,
+    told_arm,
+)
 from suffice.report.paper.style import COLOURS, GRID, Sketch, few_ticks, literal, new_figure, say_beside
 
 #: What lies beyond an axis is drawn at its edge, and told in numbers beside it.
@@ -39,13 +49,14 @@ def same_place(groups: Sequence[Runs], protocol: str) -> Sketch | None:
 
 def _caption(groups: Sequence[Runs]) -> str:
     several = any(len(each.outcomes) > 1 for each in groups)
-    two = any(each.arm == "outside" for each in groups)
+    both = has_two_arms(groups)
     points = "Small points: the seeds that stopped; large point and number: the median of all. " if several else ""
-    arms = "Hollow, without a number: hyper-parameters from labels outside the run. " if two else ""
+    arms = "Hollow, without a number: hyper-parameters from labels outside the run. " if both else ""
     return (
         "Not in the paper. Excess: how much of the fall in error was still to come at the stop, from 0 (the least "
         f"error of the run) to 1 (the first). {points}{arms}Where the points of a threshold lie below each other, it "
         "stops at the same place on every data set. A triangle: beyond the edge."
+        f"{told_arm(groups)}"
     )
 
 
@@ -55,6 +66,7 @@ def _lines(runs: Sequence[Runs]) -> int:
 
 def _draw_panel(axis: Any, sets: Sequence[Runs], groups: Sequence[Runs]) -> None:
     ticks: list[tuple[int, str]] = []
+    colour = COLOURS[sets[0].model]
     arms = [(each, other_arm(groups, each)) for each in sets]
     every = [v for pair in arms for each in pair if each for t in each.thresholds for v in each.excesses(t)]
     known = [value for value in every if isfinite(value)]
@@ -64,9 +76,9 @@ def _draw_panel(axis: Any, sets: Sequence[Runs], groups: Sequence[Runs]) -> None
         for runs, outside in arms:
             y = len(ticks)
             axis.axhline(y, color=GRID, lw=0.6, zorder=0)
-            _draw_row(axis, runs, threshold, y=y - 0.15 * bool(outside), edge=edge)
+            _draw_row(axis, runs.excesses(threshold), y=y - 0.15 * bool(outside), edge=edge, colours=(colour, colour))
             if outside is not None:
-                _draw_row(axis, outside, threshold, y=y + 0.2, edge=edge)
+                _draw_row(axis, outside.excesses(threshold), y=y + 0.2, edge=edge, colours=(colour, "white"))
             _say(axis, runs, threshold, y)
             ticks.append((y, runs.title))
     axis.set_yticks([y for y, _ in ticks], [literal(name) for _, name in ticks], fontsize=7.5)
@@ -77,19 +89,18 @@ def _draw_panel(axis: Any, sets: Sequence[Runs], groups: Sequence[Runs]) -> None
     few_ticks(axis.xaxis)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
-    axis.set_title(sets[0].model.upper(), color=COLOURS[sets[0].model], fontweight="bold")
+    axis.set_title(sets[0].model.upper(), color=colour, fontweight="bold")
     axis.set_xlabel("excess error at the stop")
 
 
-def _draw_row(axis: Any, runs: Runs, threshold: str, *, y: float, edge: float) -> None:
-    colour, found = COLOURS[runs.model], spread(runs.excesses(threshold))
+def _draw_row(axis: Any, excesses: Sequence[float], *, y: float, edge: float, colours: tuple[str, str]) -> None:
+    found, (colour, face) = spread(excesses), colours
     if found is None:
         return
     if found.number > 1:
-        inside = [value for value in runs.excesses(threshold) if value <= edge]
+        inside = [value for value in excesses if value <= edge]
         axis.plot(inside, [y] * len(inside), "o", ms=2.5, mew=0, color=colour, alpha=0.35)
     if isfinite(found.median):
-        face = "white" if runs.arm == "outside" else colour
         shape, x = ("o", found.median) if found.median <= edge else (">", edge)
         axis.plot(x, y, shape, ms=5, mfc=face, mec=colour, mew=1.0, clip_on=False, zorder=3)
 

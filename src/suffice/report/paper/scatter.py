@@ -1,11 +1,11 @@
-"""The paper's twelve scatter plots: error against error ratio where the ratio is lower than ever before."""
+"""The paper's twelve scatter plots: error ratio against error where the ratio is lower than ever before."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from suffice.experiments.paper.groups import Runs, main_arms, spread, told_arm
 from suffice.experiments.paper.measures import running_minima
 from suffice.experiments.paper.outcome import Outcome
-from suffice.report.paper.runs import Runs, main_arms, spread
 from suffice.report.paper.style import COLOURS, Sketch, few_ticks, literal, new_figure
 
 #: The rows of the paper's figure.
@@ -26,9 +26,9 @@ def scatter(groups: Sequence[Runs], protocol: str) -> Sketch | None:
             axis = figure.add_subplot(grid[y, x])
             _draw_panel(axis, runs)
             # What every panel has in common is said once a row and once a column.
-            axis.set_ylabel("error" if x == 0 else "")
+            axis.set_ylabel("error ratio" if x == 0 else "")
             below = y + 1 < len(rows) and x < len(rows[y + 1])
-            axis.set_xlabel("" if below else "error ratio")
+            axis.set_xlabel("" if below else "error")
     several = any(len(each.outcomes) > 1 for each in drawn)
     faint = (
         " In full colour: the run whose correlation r is the middle one. Faint: the other seeds, as far as they fit in."
@@ -37,10 +37,10 @@ def scatter(groups: Sequence[Runs], protocol: str) -> Sketch | None:
     )
     return Sketch(
         f"{protocol}-scatter",
-        "Error against error ratio",
+        "Error ratio against error",
         f"Figure 3 of the paper: one point for each acquisition at which the ratio was lower than ever before.{faint}"
-        " Labelling goes from right to left. Both axes are linear, as the correlation is.",
-        f"Scatter plots of error against error ratio, {_in_words(drawn)}.",
+        f"{told_arm(drawn)} Labelling goes from top to bottom. Both axes are linear, as the correlation is.",
+        f"Scatter plots of error ratio against error, {_in_words(drawn)}.",
         figure,
     )
 
@@ -57,16 +57,16 @@ def _draw_panel(axis: Any, runs: Runs) -> None:
     if _counts(typical):
         _draw_points(axis, typical, color=colour, ms=3.0, alpha=0.75)
         # A single seed that begins far out would press all the others into a corner.
-        axis.set_xlim(0.0, 1.05 * max(1.0, typical.ratio[typical.counted_from]))
+        axis.set_ylim(0.0, 1.05 * max(1.0, typical.ratio[typical.counted_from]))
     mark = f"({runs.letter}) " if runs.letter else ""
     axis.set_title(literal(f"{mark}{runs.model.upper()} {runs.title}\nr = {_middle(runs)}"), fontsize=8.5)
     few_ticks(axis.xaxis, axis.yaxis, most=4)
-    axis.margins(y=0.08)
+    axis.margins(x=0.08)
 
 
 def _draw_points(axis: Any, run: Outcome, **style: Any) -> None:
     at = running_minima(run.ratio, run.counted_from)
-    axis.plot(run.ratio[at], run.error[at], "o", mew=0, **style)
+    axis.plot(run.error[at], run.ratio[at], "o", mew=0, **style)
 
 
 def _middle(runs: Runs) -> str:

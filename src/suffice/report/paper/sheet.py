@@ -40,7 +40,7 @@ nav ol { margin: .25rem 0 0; padding-left: 1.4rem; }
 .found { display: grid; grid-template-columns: 10.5rem 1fr; gap: 0 1rem; margin: 0; padding: .6rem 0;
   border-top: 1px solid var(--line); max-width: none; }
 .found dt { font-size: .9rem; color: var(--muted); }
-.found dd { margin: 0; }
+.found dd { margin: 0; max-width: 52rem; }
 .badge { display: block; width: fit-content; margin-top: .2rem; padding: .1rem .6rem; border-radius: 1rem;
   font-weight: 600; font-size: .85rem; color: var(--none); background: var(--none-soft); }
 .holds { color: var(--good); background: var(--good-soft); }
@@ -59,8 +59,7 @@ caption { text-align: left; font-weight: 600; font-size: .95rem; padding: .6rem;
 caption span { display: inline-block; position: sticky; left: .6rem; max-width: calc(100vw - 4rem); }
 th, td { padding: .35rem .6rem; text-align: left; vertical-align: top; border-top: 1px solid var(--line); }
 td { white-space: nowrap; }
-/* A list of names at the end of a line. */
-td:last-child:not(.number) { white-space: normal; min-width: 13rem; }
+td.words { white-space: normal; min-width: 14rem; }
 th { background: var(--soft); font-weight: 600; vertical-align: bottom; }
 .number { text-align: right; }
 tbody tr:hover { background: var(--soft); }
@@ -87,7 +86,7 @@ tbody tr:hover { background: var(--soft); }
   .card { border: 0; padding: 0; }
   .box { overflow: visible; border: 0; }
   table { font-size: 7pt; }
-  td, td:last-child:not(.number) { white-space: normal; min-width: 0; }
+  td, td.words { white-space: normal; min-width: 0; }
   th, td { padding: .15rem .3rem; }
 }
 """

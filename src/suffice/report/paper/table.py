@@ -18,6 +18,8 @@ _NUMERIC: Final = re.compile(
 )
 #: What may stand in a column of numbers and is none.
 _SILENT: Final = frozenset({NOTHING, "undefined"})
+#: A longer cell is broken into lines.
+_LONG: Final = 40
 #: A spreadsheet takes a cell that begins with one of these for a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _MARKUP: Final = re.compile(r"([\\`*_\[\]<>|])")
@@ -53,7 +55,7 @@ class Table:
             | skin | 245057 |
             <BLANKLINE>
         """
-        rule = ("---:" if numeric else "---" for numeric in self._numeric())
+        rule = ("---:" if self._kind(at) == "number" else "---" for at in range(len(self.head)))
         lines = [f"**{_plain(self.title)}**", "", _line(map(_plain, self.head)), _line(rule)]
         lines += [_line(map(_plain, row)) for row in self.rows]
         if self.note:
@@ -75,7 +77,7 @@ class Table:
 
     def html(self) -> str:
         """The table as HTML, in a box of its own that scrolls where the page is narrow."""
-        sides = [' class="number"' if numeric else "" for numeric in self._numeric()]
+        sides = [f' class="{kind}"' if (kind := self._kind(at)) else "" for at in range(len(self.head))]
         head = "".join(map('<th scope="col"{}>{}</th>'.format, sides, map(escape, self.head)))
         body = "\n".join(
             f"<tr>{''.join(map('<td{}>{}</td>'.format, sides, map(escape, row)))}</tr>" for row in self.rows
@@ -88,10 +90,12 @@ class Table:
             f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>{note}"
         )
 
-    def _numeric(self) -> list[bool]:
-        """Which columns hold numbers, and nothing else that says something."""
-        columns = ({row[at] for row in self.rows} - {""} for at in range(len(self.head)))
-        return [bool(cells) and all(map(_NUMERIC.fullmatch, cells - _SILENT)) for cells in columns]
+    def _kind(self, at: int) -> str:
+        """Whether a column holds a ``number`` a line and nothing else that says something, or many ``words``."""
+        cells = {row[at] for row in self.rows} - {""}
+        if cells and all(map(_NUMERIC.fullmatch, cells - _SILENT)):
+            return "number"
+        return "words" if max(map(len, cells), default=0) > _LONG else ""
 
 
 def _harmless(cell: str) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import isinf
 
+from suffice.experiments.paper.groups import MODELS, Runs, Spread, grouped, of_model, on_several_sets, other_arm, spread
 from suffice.experiments.paper.outcome import Outcome
-from suffice.report.paper.runs import MODELS, Runs, Spread, grouped, of_model, on_several_sets, other_arm, spread
 from suffice.report.paper.table import NOTHING, Table
 
 __all__ = ["Table", "paper_tables"]

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
+from statistics import median
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from suffice.data.protocols import PUBLISHED
-from suffice.experiments.paper.claims import middle
 from suffice.experiments.paper.outcome import Outcome
 from suffice.special import Floats
 
@@ -42,6 +42,17 @@ class Spread(NamedTuple):
     lowest: float
     highest: float
     number: int
+
+
+def middle(values: Iterable[float]) -> float:
+    """Median; where one is infinite, for never, the larger of the two in the middle of an even number.
+
+    Examples:
+        >>> middle([1.0, 2.0]), middle([1.0, float("inf")])
+        (1.5, inf)
+    """
+    given = sorted(values)
+    return given[len(given) // 2] if inf in given else float(median(given))
 
 
 def spread(values: Iterable[float]) -> Spread | None:
@@ -106,8 +117,8 @@ class Runs:
     def typical(self) -> Outcome:
         """The run whose correlation is the middle one, the lower of two; the first if none is defined."""
         ranked = sorted(self.correlations)
-        middle = ranked[(len(ranked) - 1) // 2] if ranked else None
-        return next((each for each in self.outcomes if each.correlation == middle), self.outcomes[0])
+        lower = ranked[(len(ranked) - 1) // 2] if ranked else None
+        return next((each for each in self.outcomes if each.correlation == lower), self.outcomes[0])
 
     def labels(self, steps: int) -> Floats:
         """Labels at hand after each of so many steps."""
@@ -163,6 +174,18 @@ def on_several_sets(groups: Iterable[Runs]) -> list[Runs]:
 def other_arm(groups: Sequence[Runs], runs: Runs) -> Runs | None:
     """The same experiment in the other arm, where there is one."""
     return next((each for each in groups if each.name == runs.name and each.arm != runs.arm), None)
+
+
+def has_two_arms(groups: Iterable[Runs]) -> bool:
+    """Whether hyper-parameters came from bought labels here and from outside there."""
+    return {"bought", "outside"} <= {each.arm for each in groups}
+
+
+def told_arm(groups: Iterable[Runs]) -> str:
+    """Where all hyper-parameters of some runs came from, as a sentence after others; nothing if that is no question."""
+    arms = {each.arm for each in groups} - {None}
+    words = {"bought": "bought labels", "outside": "labels outside the run"}
+    return f" Hyper-parameters from {words[str(arms.pop())]}." if len(arms) == 1 else ""
 
 
 def _batch(name: str) -> int:

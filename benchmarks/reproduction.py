@@ -1,0 +1,80 @@
+"""Everything that the page "Does the paper hold up?" shows: runs the commands, and puts their results where it does.
+
+``python benchmarks/reproduction.py`` takes about half an hour on two processors; runs are kept in ``build/``, and those
+that are there are not run again. The network's runs need a GPU: without one they are those under
+``docs/measured/paper/traces``.
+"""
+
+import argparse
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tables import MEASURED
+
+ROOT = Path(__file__).parent.parent
+SHOWN = MEASURED / "paper"
+RUNS, SLIPS = Path("build/paper"), Path("build/slips")
+#: The last one with a folder leaves its tables and figures there.
+COMMANDS = (
+    f"reproduce --only gpr,brr,blr --out {RUNS} --json docs/measured/paper/published.json",
+    f"reproduce --protocol corrected --out {RUNS} --json docs/measured/paper/corrected.json",
+    f"reproduce --protocol both --out {RUNS}",
+    f"reproduce --only gpr,brr,blr --seeds 5 --slips --out {SLIPS}",
+)
+
+
+def network_runs() -> None:
+    """Take the runs of the network that are there already."""
+    traces = ROOT / RUNS / "traces"
+    traces.mkdir(parents=True, exist_ok=True)
+    for path in sorted((SHOWN / "traces").glob("*.npz")):
+        if not (traces / path.name).exists():
+            shutil.copy(path, traces)
+
+
+def show() -> None:
+    """Copy what the page shows."""
+    for path in SHOWN.glob("*"):
+        if path.suffix in (".md", ".png"):
+            path.unlink()
+    for path in [*(ROOT / RUNS / "tables").glob("*.md"), *(ROOT / RUNS / "figures").glob("*.png")]:
+        shutil.copy(path, SHOWN)
+    shutil.copy(ROOT / RUNS / "findings.md", SHOWN)
+    for name in ("published-slips", "published-slip-effects"):
+        shutil.copy(ROOT / SLIPS / "tables" / f"{name}.md", SHOWN)
+    shutil.copy(ROOT / SLIPS / "tables" / "published-correlations.md", SHOWN / "published-five-seeds.md")
+    commands = "\n".join(f"suffice {command}" for command in COMMANDS)
+    (SHOWN / "commands.md").write_text(f"```bash\n{commands}\n```\n\n{times()}\n")
+
+
+def times() -> str:
+    """How long the runs took, from their own rows."""
+    rows = {name: json.loads((SHOWN / f"{name}.json").read_text()) for name in ("published", "corrected")}
+    seconds = {name: sum(row["seconds"] for row in found) for name, found in rows.items()}
+    regressions = sum(row["seconds"] for row in rows["published"] if row["model"] in ("gpr", "brr"))
+    picks = sum(row["steps"] for row in rows["published"] if row["model"] in ("gpr", "brr"))
+    return (
+        f"The runs' own seconds together: the eight published runs of GPR and BRR, {picks:,} picks, "
+        f"{regressions:.0f} s; all eleven {seconds['published']:.0f} s; the {len(rows['corrected'])} corrected ones "
+        f"{seconds['corrected'] / 60:.0f} minutes, those of the network on a GPU."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--show-only", action="store_true", help="run nothing; copy what the last runs left")
+    if not parser.parse_args().show_only:
+        network_runs()
+        for command in COMMANDS:
+            print(f"suffice {command}", flush=True)
+            program = str(Path(sys.executable).with_name("suffice"))
+            subprocess.run([program, *shlex.split(command)], cwd=ROOT, check=True)
+    show()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Which runs of the paper are asked for, what they are called, and when two of them are the same."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from suffice.data.catalogue import SETS
+from suffice.data.protocols import CORRECTED, PUBLISHED, Experiment
+from suffice.errors import InvalidValueError
+from suffice.experiments.paper import plan as planning
+from suffice.experiments.paper.plan import Job, choose, plan
+from suffice.experiments.paper.slips import slip_jobs
+
+
+def names(found: Sequence[Experiment]) -> list[str]:
+    return [each.name for each in found]
+
+
+def test_experiments_are_chosen_by_name_model_or_data_set() -> None:
+    assert names(choose("published", None)) == list(PUBLISHED)
+    assert choose("corrected", None) == list(CORRECTED.values())
+    assert names(choose("published", "gpr/power_plant")) == ["gpr/power_plant"]
+    assert names(choose("published", "blr")) == ["blr/grid_stability_c", "blr/skin", "blr/htru2"]
+    assert names(choose("corrected", "power_plant")) == ["gpr/power_plant", "brr/power_plant"]
+    assert choose("corrected", "skin") == [CORRECTED["blr/skin"]]
+    # Names are whole: grid_stability is not grid_stability_c.
+    assert names(choose("published", "grid_stability")) == ["gpr/grid_stability", "brr/grid_stability"]
+
+
+def test_order_case_blanks_and_doubles_do_not_matter() -> None:
+    expected = ["gpr/protein", "blr/skin", "bdnn/mnist"]
+    assert names(choose("published", "mnist,skin,gpr/protein")) == expected
+    assert names(choose("published", " GPR/Protein , SKIN,, bdnn,gpr/protein ")) == expected
+
+
+@pytest.mark.parametrize("only", ["", "  ", ",", " , ,"])
+def test_nothing_asked_for(only: str) -> None:
+    with pytest.raises(InvalidValueError, match=r"--only is empty; .*gpr/power_plant"):
+        choose("published", only)
+
+
+@pytest.mark.parametrize(
+    ("name", "guess"),
+    [
+        ("gpr/powerplant", "gpr/power_plant"),
+        ("skn", "skin"),
+        ("gp", "gpr"),
+        ("HTRU", "htru2"),
+        ("brr/skin", "blr/skin"),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_nearest(name: str, guess: str) -> None:
+    with pytest.raises(InvalidValueError) as told:
+        choose("published", f"gpr,{name}")
+    assert repr(name.lower()) in str(told.value)
+    assert f"Did you mean {guess}" in str(told.value)
+    assert str(told.value).endswith(", ".join(PUBLISHED))
+
+
+def test_an_unknown_name_like_none() -> None:
+    with pytest.raises(InvalidValueError, match="which is none of the experiments") as told:
+        choose("corrected", "zzzzzzzz")
+    assert "Did you mean" not in str(told.value)
+
+
+def test_seeds_and_arms() -> None:
+    assert [(job.seed, job.arm) for job in plan([PUBLISHED["gpr/protein"]])] == [(1, None)]
+    assert [job.seed for job in plan([PUBLISHED["bdnn/mnist"]], 3)] == [1, 2, 3]
+    jobs = plan([CORRECTED["blr/skin"]])
+    assert [(job.seed, job.arm) for job in jobs] == [(seed, arm) for seed in range(10) for arm in ("bought", "outside")]
+    for job in jobs:
+        assert job.experiment.hyperparameters == job.arm
+        assert replace(job.experiment, hyperparameters="bought") == CORRECTED["blr/skin"]
+    # A network has no hyper-parameters to learn, so only one way to run.
+    assert [(job.seed, job.arm) for job in plan([CORRECTED["bdnn/mnist"]], 2)] == [(0, None), (1, None)]
+
+
+def test_no_two_runs_share_a_file_or_an_identity() -> None:
+    jobs = plan([*PUBLISHED.values(), *CORRECTED.values()], 3)
+    changed = [job for base in jobs if base.experiment.protocol == "published" for _, job in slip_jobs(base)]
+    every = [*jobs, *(job for job in changed if job.variant)]
+    assert len({job.stem for job in every}) == len(every)
+    assert len({job.identity for job in every}) == len(every)
+    assert len({job.name for job in every}) == len(every)
+    assert all(re.fullmatch(r"[\w+-]+", job.stem) for job in every)
+
+
+# --------------------------------------------------------------------------------------------------- identity
+
+BASE = Job(CORRECTED["blr/htru2"], 3, "bought")
+SETTINGS: list[dict[str, Any]] = [
+    {"protocol": "published"}, {"model": "brr"}, {"data": "skin"}, {"test": 4999}, {"pool": 700}, {"initial": 99},
+    {"steps": 20}, {"batch": 2}, {"outside": 999}, {"hyperparameters": "outside"}, {"centres": 4}, {"bandwidth": 0.5},
+    {"noise_floor": 0.1}, {"inverse_precision": 1.0}, {"information": "C"}, {"covariance": "printed"},
+    {"intercept": "out"}, {"loss": "both"}, {"view": BASE.experiment.view._replace(rows_lost=1)},
+    {"view": BASE.experiment.view._replace(inputs=BASE.experiment.view.inputs[1:])},
+    {"view": BASE.experiment.view._replace(positive=0.0)},
+]  # fmt: skip
+READ_LATER: list[dict[str, Any]] = [
+    {"thresholds": (0.5,)}, {"calibration": 3}, {"counted_from": 4}, {"correlation": 0.5}, {"stops": {"0.2": 3}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", SETTINGS, ids=lambda changes: next(iter(changes)))
+def test_another_setting_is_another_run(changes: dict[str, Any]) -> None:
+    assert replace(BASE, experiment=replace(BASE.experiment, **changes)).identity != BASE.identity
+
+
+@pytest.mark.parametrize("changes", READ_LATER, ids=lambda changes: next(iter(changes)))
+def test_what_is_only_read_from_a_run_does_not_make_it_another(changes: dict[str, Any]) -> None:
+    assert replace(BASE, experiment=replace(BASE.experiment, **changes)).identity == BASE.identity
+
+
+def test_every_setting_is_thought_of() -> None:
+    named = {name for changes in (*SETTINGS, *READ_LATER) for name in changes}
+    assert named == set(Experiment.__dataclass_fields__)
+
+
+def test_seed_data_and_version_make_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = BASE.identity
+    assert replace(BASE, seed=4).identity != before
+    (file,) = SETS["htru2"].files
+    other = replace(SETS["htru2"], files=(replace(file, sha256="0" * 64),))
+    with monkeypatch.context() as patch:
+        patch.setattr(planning, "SETS", {**SETS, "htru2": other})
+        assert BASE.identity != before
+    with monkeypatch.context() as patch:
+        patch.setattr(planning, "_VERSION", 99)
+        assert BASE.identity != before
+    assert BASE.identity == before
