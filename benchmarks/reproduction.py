@@ -11,9 +11,15 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from math import inf, isinf
 from pathlib import Path
 
-from tables import MEASURED
+from suffice.data.protocols import CORRECTED
+from suffice.experiments.paper.groups import middle
+from suffice.experiments.paper.outcome import measure
+from suffice.experiments.paper.runs import run_experiment
+from tables import MEASURED, table
 
 ROOT = Path(__file__).parent.parent
 SHOWN = MEASURED / "paper"
@@ -39,7 +45,7 @@ def network_runs() -> None:
 def show() -> None:
     """Copy what the page shows."""
     for path in SHOWN.glob("*"):
-        if path.suffix in (".md", ".png"):
+        if path.suffix in (".md", ".png") and path.name != "start.md":
             path.unlink()
     for path in [*(ROOT / RUNS / "tables").glob("*.md"), *(ROOT / RUNS / "figures").glob("*.png")]:
         shutil.copy(path, SHOWN)
@@ -49,6 +55,42 @@ def show() -> None:
     shutil.copy(ROOT / SLIPS / "tables" / "published-correlations.md", SHOWN / "published-five-seeds.md")
     commands = "\n".join(f"suffice {command}" for command in COMMANDS)
     (SHOWN / "commands.md").write_text(f"```bash\n{commands}\n```\n\n{times()}\n")
+
+
+def start_table() -> str:
+    """What more labels at random before the first step do, where ten are too few to learn hyper-parameters from."""
+    rows = []
+    for name in ("brr/protein", "gpr/protein", "brr/power_plant"):
+        for initial in (10, 50, 100, 300):
+            experiment = replace(CORRECTED[name], initial=initial)
+            found = [
+                measure(experiment, run_experiment(experiment, seed), seed=seed, arm="bought", seconds=0.0)
+                for seed in range(5)
+            ]
+            threshold = f"{experiment.thresholds[0]:g}"
+            labels = [inf if (at := each.stops[threshold]) is None else initial + 1 + at for each in found]
+            errors = [each.error_at_stop[threshold] for each in found]
+            rows.append(
+                [
+                    name,
+                    str(initial),
+                    f"{middle(each.error_best for each in found):.3f}",
+                    f"{middle(each.error[-1] for each in found):.3f}",
+                    threshold,
+                    "never" if isinf(middle(labels)) else f"{middle(labels):.0f}",
+                    "-" if isinf(middle(labels)) else f"{middle(inf if e is None else e for e in errors):.3f}",
+                ]
+            )
+    head = [
+        "run",
+        "labels at random first",
+        "least error",
+        "last error",
+        "threshold",
+        "labels at the stop",
+        "error there",
+    ]
+    return f"{table(head, rows)}\n\nMedians over five seeds; hyper-parameters from the labels bought."
 
 
 def times() -> str:
@@ -73,6 +115,7 @@ def main() -> None:
             print(f"suffice {command}", flush=True)
             program = str(Path(sys.executable).with_name("suffice"))
             subprocess.run([program, *shlex.split(command)], cwd=ROOT, check=True)
+        (SHOWN / "start.md").write_text(start_table() + "\n")
     show()
 
 

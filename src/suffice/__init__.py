@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from suffice.learner import ActiveLearner, audit, simulate
     from suffice.trace import Trace
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = [
     "ActiveLearner",

@@ -12,8 +12,8 @@ import pytest
 
 from suffice.data.catalogue import SETS
 from suffice.data.protocols import CORRECTED, CORRECTED_VIEWS, MODELS, PROTOCOLS, PUBLISHED, PUBLISHED_VIEWS, View
-from suffice.data.samples import read_samples
-from suffice.errors import MissingDataError
+from suffice.data.samples import read_samples, read_set
+from suffice.errors import InvalidValueError, MissingDataError
 from suffice.special import Floats
 
 DATA = os.environ.get("SUFFICE_DATA")
@@ -286,3 +286,27 @@ def test_the_row_that_htru2_loses_is_the_first() -> None:
 def test_missing_data_are_named(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match="suffice data fetch skin"):
         read_samples("skin", PUBLISHED_VIEWS["skin"], tmp_path)
+
+
+@pytest.mark.parametrize("name", ["protein", "htru2"])
+def test_a_set_by_its_name_is_the_right_one_unless_asked_otherwise(name: str) -> None:
+    plain(name)
+    for found, view in (
+        (read_set(name), CORRECTED_VIEWS[name]),
+        (read_set(name, "corrected"), CORRECTED_VIEWS[name]),
+        (read_set(name, "published"), PUBLISHED_VIEWS[name]),
+    ):
+        expected = read_samples(name, view)
+        np.testing.assert_array_equal(found.inputs, expected.inputs)
+        np.testing.assert_array_equal(found.target, expected.target)
+
+
+def test_sets_and_protocols_that_there_are_not(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="protocol must be corrected or published, not 'both'"):
+        read_set("skin", "both")
+    with pytest.raises(InvalidValueError, match=r"there is no data set 'skn'\. Did you mean skin\?"):
+        read_set("skn")
+    with pytest.raises(InvalidValueError, match="mnist is images"):
+        read_set("mnist")
+    with pytest.raises(MissingDataError, match="suffice data fetch htru2"):
+        read_set("htru2", folder=tmp_path)

@@ -22,6 +22,7 @@ from suffice.errors import SufficeError
 from suffice.files import require_writable, write_text_whole
 
 if TYPE_CHECKING:
+    from suffice.data.protocols import Experiment
     from suffice.experiments.paper.claims import Finding
     from suffice.experiments.paper.outcome import Outcome
     from suffice.experiments.paper.plan import Job
@@ -220,9 +221,12 @@ def _write_report(
     from suffice.report.paper.figures import draw_paper
     from suffice.report.paper.findings import findings_markdown
     from suffice.report.paper.page import Contents, write_report
+    from suffice.report.paper.settings import settings_table
     from suffice.report.paper.tables import paper_tables
 
-    tables = [*paper_tables(outcomes), *slip_tables]
+    protocols = list(dict.fromkeys(job.experiment.protocol for job in order.jobs))
+    settings = [settings_table(_experiments(order.jobs, protocol)) for protocol in protocols]
+    tables = [*paper_tables(outcomes), *slip_tables, *settings]
     folder = order.out / "tables"
     folder.mkdir(exist_ok=True)
     for table in tables:
@@ -238,6 +242,12 @@ def _write_report(
         provenance=_provenance(order),
     )
     write_report(order.out / "report.html", contents)
+
+
+def _experiments(jobs: "Sequence[Job]", protocol: str) -> "list[Experiment]":
+    """Those of a protocol, whatever seeds and arms they are run with."""
+    own = {job.experiment.name: job.experiment for job in reversed(jobs) if job.experiment.protocol == protocol}
+    return list(own.values())[::-1]
 
 
 def _provenance(order: _Order) -> tuple[tuple[str, str], ...]:

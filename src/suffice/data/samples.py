@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suffice.data.catalogue import data_set
 from suffice.data.columns import read_columns
-from suffice.data.protocols import View
+from suffice.data.protocols import CORRECTED_VIEWS, PUBLISHED_VIEWS, View
+from suffice.errors import InvalidValueError
 from suffice.special import Floats
 
 
@@ -15,6 +17,25 @@ class Samples(NamedTuple):
 
     inputs: Floats
     target: Any
+
+
+def read_set(name: str, protocol: str = "corrected", *, folder: Path | None = None) -> Samples:
+    """Read a data set of the paper: the right columns, or those that the paper's authors took.
+
+    Args:
+        name: One of ``suffice data list`` but mnist.
+        protocol: ``corrected`` or ``published``.
+        folder: The data folder; the usual one if left out.
+
+    Raises:
+        InvalidValueError: No such data set or protocol, or a data set that is no table.
+        MissingDataError: The data set is not there.
+        CorruptDataError: A file is not what it should be.
+    """
+    views = {"corrected": CORRECTED_VIEWS, "published": PUBLISHED_VIEWS}
+    if protocol not in views:
+        raise InvalidValueError(f"protocol must be corrected or published, not {protocol!r}")
+    return read_samples(data_set(name).name, views[protocol][name], folder)
 
 
 def read_samples(data: str, view: View, folder: Path | None = None) -> Samples:

@@ -11,6 +11,8 @@ from suffice.experiments.paper.measures import correlation, first_at_most
 from suffice.special import Floats
 from suffice.trace import Trace
 
+# A fall in error smaller than this share of it is rounding.
+_NO_FALL = 1e-6
 _CURVES = frozenset({"ratio", "error", "counted_from"})
 
 
@@ -67,13 +69,14 @@ class Outcome:
         return f"{self.model}/{self.data}"
 
     def excess(self, threshold: str) -> float | None:
-        """How much of the fall in error was still to come: (at stop - best) / (first - best); None if it never stopped.
+        """How much of the fall in error was still to come at the stop: (at stop - best) / (first - best).
 
-        Below 0 is impossible; above 1 is a stop at an error worse than the first.
+        0 is the best of the run, and above 1 the error is worse than the first. None if it never stopped, or if the
+        error never fell below the first.
         """
         at = self.error_at_stop[threshold]
         fall = self.error_first - self.error_best
-        return None if at is None or fall <= 0.0 else (at - self.error_best) / fall
+        return None if at is None or fall <= _NO_FALL * self.error_first else (at - self.error_best) / fall
 
     def row(self) -> dict[str, Any]:
         """The run without its curves, as it is written to JSON."""

@@ -1,0 +1,190 @@
+"""Slips put right one at a time: what each changes, whom it concerns, and that together they make the right record."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from suffice.data.protocols import CORRECTED, PUBLISHED, Experiment
+from suffice.experiments.paper.plan import Job
+from suffice.experiments.paper.slips import SLIPS, Slip, slip_jobs
+
+GPR, BRR, BLR = ([name for name in PUBLISHED if name.startswith(model)] for model in ("gpr", "brr", "blr"))
+GAS = ["gpr/gas_emission", "brr/gas_emission"]
+GRID = ["gpr/grid_stability", "brr/grid_stability"]
+BY_NAME = {slip.name: slip for slip in SLIPS}
+
+#: Of each slip the experiments that it concerns, and the one field that it changes; of a view, which part.
+CONCERNS: dict[str, tuple[list[str], str]] = {
+    "column lost": ([*GAS, *GRID, "blr/grid_stability_c", "blr/htru2"], "view.inputs"),
+    "row lost": (["blr/htru2"], "view.rows_lost"),
+    "target among inputs": (GAS, "view.inputs"),
+    "other target": (GAS, "view.target"),
+    "target as it is": (GRID, "view.standardised"),
+    "labels nobody bought": (GPR + BRR, "hyperparameters"),
+    "noise bounded": (["gpr/gas_emission", "gpr/grid_stability"], "noise_floor"),
+    "C by hand": (["blr/grid_stability_c", "blr/skin"], "inverse_precision"),
+    "narrow basis": (BRR + BLR, "bandwidth"),
+    "C for its inverse": (["blr/grid_stability_c", "blr/skin"], "information"),
+    "intercept left out": (BLR, "intercept"),
+    "half the loss": (BLR, "loss"),
+    "loss at one point": (BLR, "loss"),
+    "covariance as printed": (BLR, "covariance"),
+    "one step more": (GPR + BRR + BLR, "calibration"),
+}
+#: The value that a slip put right leaves; of the columns see below.
+RIGHT: dict[str, Any] = {
+    "row lost": 0,
+    "other target": "TEY",
+    "target as it is": True,
+    "labels nobody bought": "bought",
+    "noise bounded": 1e-3,
+    "C by hand": 1.0,
+    "narrow basis": 1.0,
+    "C for its inverse": "precision",
+    "intercept left out": "in",
+    "half the loss": "both",
+    "loss at one point": "expected",
+    "covariance as printed": "printed",
+    "one step more": 10,
+}
+
+
+def flat(experiment: Experiment) -> dict[str, Any]:
+    """All settings, those of the view by themselves."""
+    found = {each.name: getattr(experiment, each.name) for each in fields(experiment) if each.name != "view"}
+    return {**found, **{f"view.{name}": value for name, value in experiment.view._asdict().items()}}
+
+
+def differences(first: Experiment, second: Experiment) -> set[str]:
+    a, b = flat(first), flat(second)
+    return {name for name in a if a[name] != b[name]}
+
+
+def concerned(slip: Slip) -> list[str]:
+    return [name for name, each in PUBLISHED.items() if slip.change(each) != each]
+
+
+def test_every_slip_is_thought_of() -> None:
+    assert len(BY_NAME) == len(SLIPS)
+    assert set(BY_NAME) == {*CONCERNS, "target and input swapped"}
+    for slip in SLIPS:
+        assert slip.done
+        assert slip.right
+        assert slip.done != slip.right
+
+
+@pytest.mark.parametrize("name", list(CONCERNS))
+def test_a_slip_changes_what_it_names_where_it_was_made(name: str) -> None:
+    slip, (experiments, field) = BY_NAME[name], CONCERNS[name]
+    assert sorted(concerned(slip)) == sorted(experiments)
+    for each in experiments:
+        changed = slip.change(PUBLISHED[each])
+        assert differences(PUBLISHED[each], changed) == {field}
+        if name in RIGHT:
+            assert flat(changed)[field] == RIGHT[name]
+
+
+def test_protein_gets_its_target_back() -> None:
+    slip = BY_NAME["target and input swapped"]
+    assert concerned(slip) == ["gpr/protein", "brr/protein"]
+    for name in ("gpr/protein", "brr/protein"):
+        changed = slip.change(PUBLISHED[name])
+        assert differences(PUBLISHED[name], changed) == {"view.inputs", "view.target"}
+        assert changed.view == CORRECTED[name].view
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "number"),
+    [("gpr/gas_emission", "AT", 11), ("brr/grid_stability", "tau1", 12), ("blr/htru2", "profile_mean", 8)],
+)
+def test_the_column_that_was_lost_comes_first_again(name: str, first: str, number: int) -> None:
+    inputs = BY_NAME["column lost"].change(PUBLISHED[name]).view.inputs
+    assert inputs == (first, *PUBLISHED[name].view.inputs)
+    assert len(inputs) == len(set(inputs)) == number
+
+
+def test_the_target_is_taken_out_of_the_inputs() -> None:
+    changed = BY_NAME["target among inputs"].change(PUBLISHED["gpr/gas_emission"])
+    assert changed.view.inputs == ("AP", "AH", "AFDP", "GTEP", "TIT", "TAT", "TEY", "CO", "NOX")
+    assert changed.view.target == "CDP"
+
+
+def test_no_slip_concerns_the_network() -> None:
+    assert slip_jobs(Job(PUBLISHED["bdnn/mnist"], 1)) == []
+
+
+# ---------------------------------------------------------------------------------------------- all at once
+
+
+def all_right(name: str) -> Experiment:
+    """Every slip put right, one upon the other; but for the one that goes the other way round."""
+    found = PUBLISHED[name]
+    for slip in SLIPS:
+        found = found if slip.name == "covariance as printed" else slip.change(found)
+    return found
+
+
+#: What the corrected record leaves to the evidence; a slip put right sets the number that the authors set elsewhere.
+LEARNED = {"noise_floor", "inverse_precision"}
+#: What no slip is about: which record it is, and the labels that one arm of it needs.
+NO_SLIP = {"protocol", "outside"}
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if name != "bdnn/mnist" and name not in GAS])
+def test_all_slips_put_right_make_the_corrected_record(name: str) -> None:
+    found, corrected = all_right(name), CORRECTED[name]
+    left = differences(found, corrected) - LEARNED - NO_SLIP
+    expected = set()
+    if "grid_stability" in name:
+        # Without p1, which the other three powers determine, the inputs are those of the corrected record.
+        assert tuple(each for each in found.view.inputs if each != "p1") == corrected.view.inputs
+        expected.add("view.inputs")
+    if name == "blr/grid_stability_c":
+        expected.add("view.positive")  # the other class; the loss counts both by now
+    if name.startswith("blr"):
+        expected.add("hyperparameters")  # C is set by hand, whatever this says
+    if name == "blr/htru2":
+        expected.add("information")  # C is 1, and so is its inverse
+    assert left == expected
+    for setting in LEARNED:
+        assert getattr(found, setting) in (None, 1e-3, 1.0)
+
+
+@pytest.mark.xfail(reason="defect: all slips put right, TEY is predicted from TEY, and CDP is no input any more")
+@pytest.mark.parametrize("name", GAS)
+def test_all_slips_put_right_make_the_corrected_record_of_gas_emission(name: str) -> None:
+    found, corrected = all_right(name), CORRECTED[name]
+    assert found.view.target == corrected.view.target
+    assert found.view.target not in found.view.inputs
+    assert set(found.view.inputs) >= set(corrected.view.inputs)
+
+
+# ------------------------------------------------------------------------------------------------------ jobs
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if name != "bdnn/mnist"])
+def test_each_slip_is_a_run_of_its_own(name: str) -> None:
+    base = Job(PUBLISHED[name], 1)
+    found = slip_jobs(base)
+    assert [slip.name for slip, _ in found] == [slip.name for slip in SLIPS if name in concerned(slip)]
+    for slip, job in found:
+        assert job.experiment == slip.change(base.experiment)
+        assert (job.seed, job.arm) == (1, None)
+        if slip.name == "one step more":
+            # Only what is read from the run differs: it is the same run, and the same file.
+            assert (job.identity, job.stem, job.variant) == (base.identity, base.stem, None)
+        else:
+            assert job.identity != base.identity
+            assert job.variant == slip.name
+            assert job.stem == f"{base.stem}-{slip.name.replace(' ', '_')}"
+    assert len({job.stem for _, job in found}) == len(found)
+
+
+def test_the_seed_stays() -> None:
+    assert {job.seed for _, job in slip_jobs(Job(PUBLISHED["brr/protein"], 7))} == {7}
+
+
+def test_a_slip_that_was_not_made_changes_nothing() -> None:
+    right = replace(PUBLISHED["brr/power_plant"], bandwidth=1.0, calibration=10)
+    assert [slip.name for slip, _ in slip_jobs(Job(right, 1))] == ["labels nobody bought"]
