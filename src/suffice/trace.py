@@ -1,6 +1,7 @@
 """A recorded run, and what any rule would have said along the way."""
 
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -153,13 +154,14 @@ class Trace:
                 arrays = {name: file[name] for name in _ARRAYS}
                 pairs = [file[name] for name in file.files if name.startswith("relearned_")]
                 measures = {name.removeprefix(_MEASURE): file[name] for name in file.files if name.startswith(_MEASURE)}
+            kept = {"estimated": text["estimated"], "about": text["about"]}
         except FileNotFoundError:
             raise InvalidValueError(f"{path}: no such file") from None
-        except (KeyError, ValueError, TypeError, OSError, EOFError, BadZipFile):
+        # A damaged archive shows in as many ways as there are bytes in it.
+        except (KeyError, ValueError, TypeError, OSError, EOFError, BadZipFile, RuntimeError, zlib.error):
             raise InvalidValueError(f"{path} is not a run that suffice saved") from None
         relearned = tuple(Relearned(pair.shape[1] - 1, pair[0], pair[1]) for pair in pairs)
-        kept = {"relearned": relearned, "estimated": text["estimated"], "about": text["about"]}
-        return cls(**arrays, **kept, measures=measures)
+        return cls(**arrays, **kept, relearned=relearned, measures=measures)
 
     def _steps(self, new_old: Floats, old_new: Floats, first: int, end: int) -> list[Step]:
         part = slice(first, end)

@@ -102,7 +102,6 @@ def test_some_are_met_and_some_are_not() -> None:
     assert verdict(REPEATS, *met) == HOLDS
 
 
-@pytest.mark.xfail(reason="defect: a regression whose correlation is undefined is told as 'the furthest inf'")
 def test_a_correlation_that_is_undefined_is_not_told_as_infinite() -> None:
     found = finding(REPEATS, [outcome("gpr/protein", None), outcome("brr/protein", 0.9795)])
     assert found is not None

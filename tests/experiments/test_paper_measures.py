@@ -79,7 +79,6 @@ def test_minima_by_hand() -> None:
     assert running_minima(np.arange(5.0, 0.0, -1.0), 0).tolist() == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.xfail(reason="defect: a run too short to count has its first step, which there is not, as a minimum")
 def test_a_run_too_short_to_count_has_no_minima() -> None:
     assert running_minima(np.array([1.0, 1.0]), 2).tolist() == []
     assert running_minima(np.array([1.0]), 10).tolist() == []

@@ -79,7 +79,8 @@ def _repeats(groups: Sequence[Runs]) -> Finding | None:
     words = []
     if exact:
         worst = max(gaps[each.name] for each in exact)
-        words.append(f"GPR and BRR: {len(exact)} correlations, the furthest {worst:.0e} from what was published.")
+        far = "one of them undefined" if worst == inf else f"the furthest {worst:.0e} from what was published"
+        words.append(f"GPR and BRR: {len(exact)} correlations, {far}.")
     if others:
         told = ", ".join(f"{each.name} {_told([each.correlation])} ({each.published_correlation})" for each in others)
         words.append(f"Ours, and published: {told}; the picks depend on a solver's tolerance or a network's training.")
@@ -106,12 +107,12 @@ def _correlates(groups: Sequence[Runs], protocol: str) -> Finding | None:
     if any(runs.arm for runs in found):
         words.append("A case is a model on a data set, with hyper-parameters from labels bought or outside the run.")
     if low:
-        words.append(f"At most that: {'; '.join(f'{_case(runs)} {_told(_correlations(runs))}' for runs in low)}.")
+        words.append(f"At most that: {'; '.join(f'{_case(runs)} {_correlation(runs)}' for runs in low)}.")
     if some:
         words.append(f"In {len(some)} of the others some seed is not above it.")
     excepted = [runs for runs in groups if runs.name == _EXCEPTED]
     if excepted:
-        told = "; ".join(f"{_case(runs)} {_told(_correlations(runs))}" for runs in excepted)
+        told = "; ".join(f"{_case(runs)} {_correlation(runs)}" for runs in excepted)
         words.append(f"What the paper excepts: {told}.")
     return Finding(
         "The error ratio and the error correlate by more than 0.9, but for logistic regression on HTRU2",
@@ -127,42 +128,68 @@ def _correlations(runs: Runs) -> list[float]:
     return [0.0 if each.correlation is None else each.correlation for each in runs.outcomes]
 
 
+def _correlation(runs: Runs) -> str:
+    undefined = len(runs.outcomes) - len(runs.correlations)
+    return _told(runs.correlations) + (f", undefined {undefined} times" if undefined and runs.correlations else "")
+
+
 def _middle_correlation(runs: Runs) -> float:
     return middle(_correlations(runs))
 
 
 def _same_place(groups: Sequence[Runs], protocol: str) -> Finding | None:
-    if len({runs.data for runs in groups}) < 2:
+    arms = [[runs for runs in groups if runs.arm == arm] for arm in dict.fromkeys(runs.arm for runs in groups)]
+    # Of one data set alone there is nothing to compare.
+    arms = [own for own in arms if len(own) > 1]
+    if not arms:
         return None
     places = {
-        (arm, threshold): {runs.data: middle(runs.excesses(threshold)) for runs in groups if runs.arm == arm}
-        for arm in dict.fromkeys(runs.arm for runs in groups)
-        for threshold in groups[0].thresholds
+        (own[0].arm, threshold): {runs: middle(runs.excesses(threshold)) for runs in own}
+        for own in arms
+        for threshold in own[0].thresholds
     }
     told: dict[str | None, list[str]] = {}
     for (arm, threshold), found in places.items():
-        told.setdefault(arm, []).append(f"threshold {threshold}: {_ends(found)}")
+        told.setdefault(arm, []).append(f"threshold {threshold}: {_ends(found, threshold)}")
     words = " ".join(f"{f'Labels {arm}: ' if arm else ''}{'; '.join(each)}." for arm, each in told.items())
-    worse = any(1.0 < place < inf for found in places.values() for place in found.values())
-    same = sum(max(found.values()) < inf and max(found.values()) - min(found.values()) <= SAME_PLACE
-               for found in places.values())  # fmt: skip
-    model = groups[0].model
+    same = sum(max(found.values()) - min(found.values()) <= SAME_PLACE for found in places.values()
+               if inf not in found.values())  # fmt: skip
+    model, remarks = groups[0].model, _remarks(list(places.values()))
     return Finding(
         f"One threshold stops at about the same place on every data set: {model.upper()}",
         "section 5.3, figure " + {"gpr": "4", "brr": "5", "blr": "6"}[model],
         protocol,
         _share_verdict(same, len(places)),
         "Excess, the share of the fall in error that was still to come at the stop, from the lowest data set to the "
-        f"highest (median over seeds; the same place is within {SAME_PLACE:g}): {words}"
-        + (" Above 1 is a stop at an error worse than the first." if worse else ""),
+        f"highest (median over seeds; the same place is within {SAME_PLACE:g}): {words}{remarks}",
     )
 
 
-def _ends(places: dict[str, float]) -> str:
+def _ends(places: dict[Runs, float], threshold: str) -> str:
     reached = [place for place in places.values() if place < inf]
-    never = [data for data, place in places.items() if place == inf]
-    ends = f"{min(reached):.3f} to {max(reached):.3f}" if reached else "no data set stops"
-    return f"{ends}, {' and '.join(never)} never" if never and reached else ends
+    parts = [f"{min(reached):.3f} to {max(reached):.3f}" if reached else "no data set stops"]
+    never = [runs.data for runs in places if middle(runs.stops(threshold)) == inf]
+    flat = [runs.data for runs, place in places.items() if place == inf and runs.data not in never]
+    parts += [f"{' and '.join(never)} never"] if never and reached else []
+    parts += [f"{' and '.join(flat)} with an error that never fell"] if flat else []
+    return ", ".join(parts)
+
+
+def _remarks(found: Sequence[dict[Runs, float]]) -> str:
+    words = ""
+    if any(1.0 < place < inf for places in found for place in places.values()):
+        words += " Above 1 is a stop at an error worse than the first."
+    unstopped = [runs for places in found for runs, place in places.items() if place == inf]
+    settled = {runs.data for runs in unstopped if not _falls_on(runs)}
+    falling = dict.fromkeys(runs.data for runs in unstopped if runs.data not in settled)
+    if falling:
+        words += f" On {' and '.join(falling)} the error falls to the end of the run, so there was no stop to make."
+    return words
+
+
+def _falls_on(runs: Runs) -> bool:
+    """Whether the error is least in the last twentieth of the run, in the median."""
+    return middle(float(np.argmin(each.error)) / len(each.error) for each in runs.outcomes) >= 0.95
 
 
 def _less_is_more(groups: Sequence[Runs], protocol: str) -> Finding | None:
@@ -201,8 +228,8 @@ def _levels_off(groups: Sequence[Runs], protocol: str) -> Finding | None:
     last = [float(np.median(each.ratio[-10:])) for each in runs]
     words = f"{len(stops)} of {len(runs)} runs stop at 0.2"
     left = [place for place in groups[0].excesses("0.2") if place < inf]
-    if left:
-        words += f", at round {_told(stops, '.0f')} (the paper's at 67), with an excess of {_told(left)}"
+    words += f", at round {_told(stops, '.0f')} (the paper's at 67)" if stops else ""
+    words += f", with an excess of {_told(left)}" if left else ""
     words += (
         f"; {later} of {2 * len(runs)} stop at 0.15 or 0.1. The last ten rounds have a ratio of {_told(last, '.2f')}. "
         "It falls as the training settles, whether labels come or not, so the stop says little about labels: see the "

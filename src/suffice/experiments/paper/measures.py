@@ -20,6 +20,8 @@ def running_minima(ratio: Floats, counted_from: int) -> NDArray[np.intp]:
         array([1, 2, 4])
     """
     lowest = np.minimum.accumulate(ratio[counted_from:])
+    if not len(lowest):
+        return np.zeros(0, dtype=np.intp)
     return counted_from + np.flatnonzero(np.r_[True, lowest[1:] < lowest[:-1]])
 
 
@@ -38,8 +40,6 @@ def correlation(ratio: Floats, error: Floats, counted_from: int) -> float | None
         >>> round(correlation(ratio, error, 1), 3)
         0.933
     """
-    if len(ratio) <= counted_from:
-        return None
     at = running_minima(ratio, counted_from)
     # Two points always lie on a line.
     if len(at) < 3 or not np.ptp(error[at]):

@@ -158,32 +158,35 @@ def _side_by_side(jobs: dict[int, Job], traces: Path, workers: int, watcher: Wat
         while left:
             done, left = wait(left, timeout=0.2, return_when=FIRST_COMPLETED)
             for number, steps in _drained(moves):
-                watcher.moved(number, steps)
+                # A word may come later than the result.
+                if number not in found:
+                    watcher.moved(number, steps)
             for future in done:
                 number = futures[future]
-                found[number] = _result(future, len(found))
+                found[number] = _result(future)
                 watcher.ended(number, found[number])
     return found
 
 
-def _result(future: "Future[Outcome | Skipped]", done: int) -> Outcome | Skipped:
+def _result(future: "Future[Outcome | Skipped]") -> Outcome | Skipped:
     try:
         return future.result()
     except BrokenProcessPool:
         raise SufficeError(
-            f"a worker was killed, perhaps for want of memory; {done} runs are kept. The same command goes on from "
-            "there; try it with --jobs 1"
+            "a worker was killed, perhaps for want of memory; the runs that are done are kept. The same command goes "
+            "on from there; try it with --jobs 1"
         ) from None
 
 
 @contextmanager
 def _pool(workers: int, context: Any, moves: Any) -> Iterator[ProcessPoolExecutor]:
+    others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(moves,))
     try:
         yield pool
     except BaseException:
         # Whatever went wrong, or Ctrl-C: what runs now is not waited for.
-        for process in multiprocessing.active_children():
+        for process in set(multiprocessing.active_children()) - others:
             process.terminate()
         pool.shutdown(wait=False, cancel_futures=True)
         raise
@@ -201,8 +204,12 @@ def _begin(moves: Any) -> None:
 
 
 def _attempt_apart(number: int, job: Job, traces: Path) -> Outcome | Skipped:
+    told = 0
+
     def moved(done: int, total: int) -> None:
-        if done % _EVERY == 0 or done == total:
+        nonlocal told
+        if done >= told + _EVERY or done == total:
+            told = done
             _moves.put((number, done))
 
     return attempt(job, traces, moved)
