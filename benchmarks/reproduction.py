@@ -29,16 +29,16 @@ COMMANDS = (
     f"reproduce --only gpr,brr,blr --out {RUNS} --json docs/measured/paper/published.json",
     f"reproduce --protocol corrected --out {RUNS} --json docs/measured/paper/corrected.json",
     f"reproduce --protocol both --out {RUNS}",
-    f"reproduce --only gpr,brr,blr --seeds 5 --slips --out {SLIPS}",
+    f"reproduce --seeds 5 --slips --out {SLIPS}",
 )
 
 
 def network_runs() -> None:
     """Take the runs of the network that are there already."""
-    traces = ROOT / RUNS / "traces"
-    traces.mkdir(parents=True, exist_ok=True)
-    for path in sorted((SHOWN / "traces").glob("*.npz")):
-        if not (traces / path.name).exists():
+    for folder in (RUNS, SLIPS):
+        traces = ROOT / folder / "traces"
+        traces.mkdir(parents=True, exist_ok=True)
+        for path in sorted((SHOWN / "traces").glob("*.npz")):
             shutil.copy(path, traces)
 
 

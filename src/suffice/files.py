@@ -55,14 +55,14 @@ def write_whole(path: Path, write: Callable[[Path], None], *, part: Path | None 
         part.unlink(missing_ok=True)
 
 
-def write_text_whole(path: Path, text: str) -> None:
-    """Write a text, whole or not at all.
+def write_bytes_whole(path: Path, content: bytes) -> None:
+    """Write what a file is to hold, whole or not at all.
 
     Raises:
         SufficeError: It cannot be written.
     """
 
     def write(part: Path) -> None:
-        part.write_text(text, encoding="utf-8", newline="")
+        part.write_bytes(content)
 
     write_whole(path, write)

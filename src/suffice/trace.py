@@ -1,12 +1,10 @@
 """A recorded run, and what any rule would have said along the way."""
 
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,11 +152,10 @@ class Trace:
                 arrays = {name: file[name] for name in _ARRAYS}
                 pairs = [file[name] for name in file.files if name.startswith("relearned_")]
                 measures = {name.removeprefix(_MEASURE): file[name] for name in file.files if name.startswith(_MEASURE)}
-            kept = {"estimated": text["estimated"], "about": text["about"]}
+            kept: dict[str, Any] = {"estimated": str(text["estimated"]), "about": dict(text["about"])}
         except FileNotFoundError:
             raise InvalidValueError(f"{path}: no such file") from None
-        # A damaged archive shows in as many ways as there are bytes in it.
-        except (KeyError, ValueError, TypeError, OSError, EOFError, BadZipFile, RuntimeError, zlib.error):
+        except Exception:
             raise InvalidValueError(f"{path} is not a run that suffice saved") from None
         relearned = tuple(Relearned(pair.shape[1] - 1, pair[0], pair[1]) for pair in pairs)
         return cls(**arrays, **kept, relearned=relearned, measures=measures)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from suffice import __version__
 from suffice.cli.reproduce_progress import RunsView
 from suffice.errors import SufficeError
-from suffice.files import require_writable, write_text_whole
+from suffice.files import require_writable, write_bytes_whole
 
 if TYPE_CHECKING:
     from suffice.data.protocols import Experiment
@@ -106,11 +107,12 @@ def _order(
     from suffice.report.paper.figures import require_matplotlib
 
     require_matplotlib()
-    if json_file is not None and str(json_file) != "-":
-        require_writable(json_file, "the rows")
-    _require_folder(out)
     protocols = ("published", "corrected") if protocol is Protocol.both else (protocol.value,)
     planned = plan([each for name in protocols for each in choose(name, only)], seeds)
+    for folder in (out, out / "traces", out / "tables", out / "figures"):
+        _require_folder(folder)
+    if json_file is not None and str(json_file) != "-":
+        require_writable(json_file, "the rows")
     ready, left_out = _without_network(planned, out / "traces", asked=only is not None)
     workers = jobs or _processors()
     return _Order(ready, left_out, out, workers, json_file, slips)
@@ -124,7 +126,7 @@ def _processors() -> int:
 
 def _require_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
-        raise SufficeError(f"{out} is a file; --out must be a folder, or the name of one to be made")
+        raise SufficeError(f"{out} is a file, where --out needs a folder; move it away, or name another folder")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -159,17 +161,18 @@ def _conduct(order: _Order, console: Console) -> "list[Skipped]":
     found = _carry_out(order.jobs, order, console)
     outcomes = [each for each in found if isinstance(each, Outcome)]
     skipped: list[Skipped] = [each for each in found if not isinstance(each, Outcome)]
-    slip_tables = _slips(order, outcomes, console) if order.slips else []
+    slip_tables, unslipped = _slips(order, outcomes, console) if order.slips else ([], [])
+    skipped += unslipped
     # A line a run: readable, small, and a change shows where it is.
     rows = "[\n" + ",\n".join(json.dumps(each.row()) for each in outcomes) + "\n]\n"
-    write_text_whole(order.out / "results.json", rows)
+    write_bytes_whole(order.out / "results.json", rows.encode())
     findings = judge(outcomes)
     if outcomes:
         _write_report(order, outcomes, findings, skipped, slip_tables)
     if str(order.json_file) == "-":
         typer.echo(rows, nl=False)
     elif order.json_file is not None:
-        write_text_whole(order.json_file, rows)
+        write_bytes_whole(order.json_file, rows.encode())
     _tell(order, outcomes, findings, skipped, console)
     return skipped
 
@@ -186,8 +189,8 @@ def _carry_out(jobs: "Sequence[Job]", order: _Order, console: Console) -> "list[
             raise typer.Exit(1) from None
 
 
-def _slips(order: _Order, outcomes: "Sequence[Outcome]", console: Console) -> "list[Table]":
-    """Each slip put right alone: what changes."""
+def _slips(order: _Order, outcomes: "Sequence[Outcome]", console: Console) -> "tuple[list[Table], list[Skipped]]":
+    """Each slip put right alone: what changes, and what could not be run."""
     from suffice.experiments.paper.outcome import Outcome
     from suffice.experiments.paper.slips import slip_jobs
     from suffice.report.paper.slips import SlipEffect, slips_tables
@@ -200,7 +203,7 @@ def _slips(order: _Order, outcomes: "Sequence[Outcome]", console: Console) -> "l
         for slip, job in slip_jobs(base)
     ]
     if not changed:
-        return []
+        return [], []
     console.print(f"Slips put right, one at a time: {len(changed)} runs")
     found = _carry_out([job for _, _, job in changed], order, console)
     effects = [
@@ -208,7 +211,7 @@ def _slips(order: _Order, outcomes: "Sequence[Outcome]", console: Console) -> "l
         for (slip, base, _), each in zip(changed, found, strict=True)
         if isinstance(each, Outcome)
     ]
-    return slips_tables(effects)
+    return slips_tables(effects), [each for each in found if not isinstance(each, Outcome)]
 
 
 def _write_report(
@@ -228,11 +231,11 @@ def _write_report(
     settings = [settings_table(_experiments(order.jobs, protocol)) for protocol in protocols]
     tables = [*paper_tables(outcomes), *slip_tables, *settings]
     folder = order.out / "tables"
-    folder.mkdir(exist_ok=True)
+    _clear(order.out)
     for table in tables:
-        write_text_whole(folder / f"{table.name}.md", table.markdown())
-        write_text_whole(folder / f"{table.name}.csv", table.csv())
-    write_text_whole(order.out / "findings.md", findings_markdown(findings))
+        write_bytes_whole(folder / f"{table.name}.md", table.markdown().encode())
+        write_bytes_whole(folder / f"{table.name}.csv", table.csv().encode())
+    write_bytes_whole(order.out / "findings.md", findings_markdown(findings).encode())
     contents = Contents(
         title="Stopping by error stability, reproduced",
         findings=tuple(findings),
@@ -242,6 +245,13 @@ def _write_report(
         provenance=_provenance(order),
     )
     write_report(order.out / "report.html", contents)
+
+
+def _clear(out: Path) -> None:
+    """Take away the tables and figures of an earlier command with other runs: they would look like these."""
+    for protocol in ("published", "corrected"):
+        for path in [*(out / "tables").glob(f"{protocol}-*"), *(out / "figures").glob(f"{protocol}-*")]:
+            path.unlink(missing_ok=True)
 
 
 def _experiments(jobs: "Sequence[Job]", protocol: str) -> "list[Experiment]":
@@ -268,11 +278,22 @@ def _tell(
     console: Console,
 ) -> None:
     for each in findings:
-        console.print(f"[bold {_COLOURS[each.verdict]}]{each.verdict}[/] ({each.protocol}): {each.claim}")
+        console.print(f"[bold {_COLOURS[each.verdict]}]{each.verdict}[/] ({each.protocol}): {escape(each.claim)}")
+    _tell_share(outcomes, console)
     if order.left_out:
-        console.print(order.left_out)
+        typer.echo(order.left_out, err=True)
     for reason in dict.fromkeys(each.reason for each in skipped):
         names = list(dict.fromkeys(each.job.experiment.name for each in skipped if each.reason == reason))
         typer.echo(f"suffice: skipped {', '.join(names)}: {reason}", err=True)
     if outcomes:
-        console.print(f"{len(outcomes)} runs; read {order.out / 'report.html'}")
+        console.print(f"{len(outcomes)} runs; read {escape(str(order.out / 'report.html'))}")
+
+
+def _tell_share(outcomes: "Sequence[Outcome]", console: Console) -> None:
+    """A verdict on a few experiments is none on the paper."""
+    from suffice.data.protocols import PROTOCOLS
+
+    for protocol, every in PROTOCOLS.items():
+        run = {each.name for each in outcomes if each.protocol == protocol}
+        if run and len(run) < len(every):
+            console.print(f"Judged from {len(run)} of the {len(every)} experiments ({protocol}).")

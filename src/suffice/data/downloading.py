@@ -130,7 +130,7 @@ class Downloads:
         with response:
             part.parent.mkdir(parents=True, exist_ok=True)
             length = response.headers.get("Content-Length", "")
-            total = start + int(length) if length.isdigit() else None
+            total = start + int(length) if length.isascii() and length.isdecimal() else None
             if not start:
                 _note(part).write_text(_version(response), encoding="utf-8")
             done = start

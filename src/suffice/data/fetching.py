@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from suffice.data.archives import MOST_BYTES, member, require_no_page, understood
 from suffice.data.catalogue import DataFile, DataSet, Source, data_set
@@ -14,7 +15,7 @@ from suffice.data.downloading import DownloadError, Downloads, Progress
 from suffice.data.folder import data_folder
 from suffice.data.recipes import as_it_is, with_line_endings
 from suffice.errors import CorruptDataError, InvalidValueError, SufficeError
-from suffice.files import write_whole
+from suffice.files import write_bytes_whole
 
 
 class Fetched(StrEnum):
@@ -90,6 +91,10 @@ def _fetch(wanted: list[DataSet], place: Path, base: str | None, downloads: Down
 def _base(mirror: str) -> str:
     """Return the address or the folder that holds a copy, without a final slash."""
     if _is_address(mirror):
+        try:
+            urlsplit(mirror)
+        except ValueError as error:
+            raise InvalidValueError(f"{mirror!r} is no address: {error}") from None
         return mirror.rstrip("/")
     if mirror and Path(mirror).expanduser().is_dir():
         return str(Path(mirror).expanduser())
@@ -113,21 +118,17 @@ def _outcome(wanted: DataSet, before: FileStatus, base: str | None, downloads: D
         except (DownloadError, CorruptDataError) as error:
             problems.append(error)
         else:
-            _store(path, content)
+            write_bytes_whole(path, content)
             what = Fetched.stored if before.state is State.missing else Fetched.replaced
             return Outcome(wanted.name, file, path, what)
     if base is not None:
         # A mirror needs one of the names only: the one that is there but wrong matters most, then the first.
         problems = [error for error in problems if isinstance(error, CorruptDataError)] or problems[:1]
+    if file_status(file, path.parents[len(Path(file.path).parts) - 1]).state is State.right:
+        # Somebody else has fetched it in the meantime.
+        return Outcome(wanted.name, file, path, Fetched.there)
     told = "; ".join(dict.fromkeys(map(str, problems)))
     return Outcome(wanted.name, file, path, Fetched.failed, f"{told}. {by_hand(wanted, file, path)}")
-
-
-def _store(path: Path, content: bytes) -> None:
-    def write(at: Path) -> None:
-        at.write_bytes(content)
-
-    write_whole(path, write)
 
 
 def by_hand(wanted: DataSet, file: DataFile, path: Path) -> str:

@@ -45,13 +45,15 @@ class Experiment:
         batch: Labels an acquisition.
         thresholds: Those of the paper first, then those of the script.
         calibration: Steps that the first ratio is the minimum of.
-        counted_from: First step, from 0, that counts for the correlation.
+        counted_from: First step, from 0, that counts for the correlation: the last that the ratio is calibrated by, but
+            for the authors' network, where all do.
         outside: Labels kept out of the run, which one arm learns its hyper-parameters from.
         hyperparameters: What they are learned from: the ``pool`` before the run starts (labels that nobody has bought),
             the labels ``bought`` so far, or labels ``outside`` the run.
         centres: Centres of the basis.
         bandwidth: Width of the basis in steps between centres.
         noise_floor: Least noise variance of the process, where it is bounded.
+        iterations: Of the evidence's fixed point, where they do not go on until it is reached.
         inverse_precision: C of the logistic regression, where it is set by hand.
         information: What the logistic posterior adds to the information of the labels: ``C``, where it should be the
             prior ``precision``.
@@ -59,7 +61,8 @@ class Experiment:
             information itself (as ``printed``).
         intercept: Whether the logistic posterior leaves the intercept ``out`` or has it ``in``.
         loss: What counts as error of a class: the cross entropy of the positive class alone (``one class``), of both at
-            the most probable weights (``both``), or its mean over the posterior (``expected``).
+            the most probable weights (``both``), or its mean over the posterior (``expected``); of a network's
+            probabilities taken for logits (``softmax twice``).
         correlation: What was published, if it was.
         stops: At which acquisition the published run stopped, where the paper tells.
     """
@@ -75,17 +78,18 @@ class Experiment:
     thresholds: tuple[float, ...]
     batch: int = 1
     calibration: int = 10
-    counted_from: int = 10
+    counted_from: int = 9
     outside: int = 0
     hyperparameters: Literal["pool", "bought", "outside"] = "bought"
     centres: int = 0
     bandwidth: float = 1.0
     noise_floor: float | None = None
+    iterations: int | None = None
     inverse_precision: float | None = None
     information: Literal["C", "precision"] = "precision"
     covariance: Literal["inverse", "printed"] = "inverse"
     intercept: Literal["out", "in"] = "in"
-    loss: Literal["one class", "both", "expected"] = "expected"
+    loss: Literal["one class", "both", "expected", "softmax twice"] = "expected"
     correlation: float | None = None
     stops: Mapping[str, int | None] | None = None
 
@@ -164,6 +168,7 @@ def _published(model: str, data: str, **settings: object) -> Experiment:
             "thresholds": (0.02, 0.015, 0.01, 0.05, 0.04, 0.03),
             "centres": 10,
             "bandwidth": 0.5,
+            "iterations": 10,
         },
         "blr": {
             "test": 5000,
@@ -185,12 +190,13 @@ def _published(model: str, data: str, **settings: object) -> Experiment:
             "steps": 99,
             "batch": 5,
             "thresholds": (0.2, 0.15, 0.1),
-            "counted_from": 1,
+            "counted_from": 0,
+            "loss": "softmax twice",
             "stops": {"0.2": 67, "0.15": None, "0.1": None},
         },
     }
     # The authors' minimum goes over one step more than m: eleven, or two for the network.
-    slip = {"calibration": 2 if model == "bdnn" else 11, "hyperparameters": "pool"}
+    slip = {"calibration": 2 if model == "bdnn" else 11, "counted_from": 10, "hyperparameters": "pool"}
     merged = {**slip, **models[model], **settings}
     return Experiment("published", model, data, PUBLISHED_VIEWS[data], **merged)  # type: ignore[arg-type]
 
@@ -224,10 +230,12 @@ def _corrected(published: Experiment) -> Experiment:
         protocol="corrected",
         view=CORRECTED_VIEWS[published.data],
         calibration=1 if deep else 10,
+        counted_from=0 if deep else 9,
         outside=0 if deep else 1000,
         hyperparameters="bought",
         bandwidth=1.0,
         noise_floor=None,
+        iterations=None,
         inverse_precision=None,
         information="precision",
         intercept="in",
@@ -238,6 +246,8 @@ def _corrected(published: Experiment) -> Experiment:
 CORRECTED: Final[Mapping[str, Experiment]] = MappingProxyType(
     {name: _corrected(each) for name, each in PUBLISHED.items()}
 )
+#: How the two are called in headings.
+TITLES: Final[Mapping[str, str]] = MappingProxyType({"published": "As published", "corrected": "Corrected"})
 PROTOCOLS: Final[Mapping[str, Mapping[str, Experiment]]] = MappingProxyType(
     {"published": PUBLISHED, "corrected": CORRECTED}
 )

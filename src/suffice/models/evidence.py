@@ -150,6 +150,32 @@ class RidgeScales(NamedTuple):
     beta: float
 
 
+def ridge_evidence(features: Floats, y: Floats, scales: RidgeScales) -> float:
+    r"""Return the log evidence of ridge regression, :math:`\log N(y; 0, \Phi\Phi'/\alpha + I/\beta)`.
+
+    With :math:`H = \alpha I + \beta \Phi'\Phi` and :math:`\mu` the mean of the weights:
+
+    .. math:: \tfrac J2 \log\alpha + \tfrac n2 \log\beta - \tfrac12 \log|H| - \tfrac\beta2 |y - \Phi\mu|^2
+              - \tfrac\alpha2 |\mu|^2 - \tfrac n2 \log 2\pi.
+
+    Args:
+        features: ``n x J``.
+        y: Targets, ``n``.
+        scales: Prior and noise precision.
+
+    Examples:
+        >>> round(ridge_evidence(np.eye(2), np.zeros(2), RidgeScales(1.0, 1.0)), 4)  # -log(2) - log(2 pi)
+        -2.531
+    """
+    (n, J), (alpha, beta) = features.shape, scales
+    lower: Floats = np.asarray(np.linalg.cholesky(beta * (features.T @ features) + alpha * np.eye(J)), np.float64)
+    white = solve_lower(lower, beta * (features.T @ y))
+    # beta |y - Phi mu|^2 + alpha |mu|^2 = beta |y|^2 - |L^-1 beta Phi'y|^2.
+    misfit = beta * float(y @ y) - float(white @ white)
+    spread = float(np.log(np.diag(lower)).sum())
+    return float(0.5 * (J * np.log(alpha) + n * np.log(beta / (2.0 * np.pi)) - misfit) - spread)
+
+
 def learn_ridge(
     features: Floats, y: Floats, start: RidgeScales, *, fixed: tuple[bool, bool], iterations: int = 200
 ) -> RidgeScales:

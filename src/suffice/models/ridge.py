@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.arguments import real
-from suffice.models.evidence import RidgeScales, learn_ridge
+from suffice.models.evidence import RidgeScales, learn_ridge, ridge_evidence
 from suffice.models.latent import Scaling, WeightState
 from suffice.models.regression import GaussianRegressor, scaling_of
 from suffice.posteriors import Gaussian
@@ -88,11 +88,15 @@ class BayesianRidge(GaussianRegressor):
     def prior(self, features: Floats, y: Floats, previous: Any = None) -> RidgePrior:
         """Both precisions: as given, the rest by the evidence of these labels."""
         scaling = scaling_of(y, self.learns if self.normalize_y is None else self.normalize_y)
-        start = self._start(previous)
-        if self.learns:
-            fixed = self.alpha is not None, self.beta is not None
-            start = learn_ridge(features, scaling.apply(y), start, fixed=fixed)
-        return RidgePrior(*start, scaling)
+        if not self.learns:
+            return RidgePrior(*self._start(None), scaling)
+        target, fixed = scaling.apply(y), (self.alpha is not None, self.beta is not None)
+        # Where few labels spoke for no weights at all, the fixed point stays there whatever comes: so it is also
+        # looked for from the beginning, and the evidence decides.
+        starts = dict.fromkeys((self._start(previous), self._start(None)))
+        found = [learn_ridge(features, target, start, fixed=fixed) for start in starts]
+        best = max(found, key=lambda scales: ridge_evidence(features, target, scales)) if len(found) > 1 else found[0]
+        return RidgePrior(*best, scaling)
 
     def _start(self, previous: RidgePrior | None) -> RidgeScales:
         return RidgeScales(

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from suffice.experiments.paper.groups import PROTOCOLS, Runs, grouped, middle, of_model, spread
+from suffice.data.protocols import PROTOCOLS
+from suffice.experiments.paper.groups import Runs, grouped, middle, of_model, spread
 from suffice.experiments.paper.measures import correlation
 from suffice.experiments.paper.outcome import Outcome
 
@@ -152,8 +153,7 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Finding | None:
     for (arm, threshold), found in places.items():
         told.setdefault(arm, []).append(f"threshold {threshold}: {_ends(found, threshold)}")
     words = " ".join(f"{f'Labels {arm}: ' if arm else ''}{'; '.join(each)}." for arm, each in told.items())
-    same = sum(max(found.values()) - min(found.values()) <= SAME_PLACE for found in places.values()
-               if inf not in found.values())  # fmt: skip
+    same = sum(_is_one_place(found) for found in places.values())
     model, remarks = groups[0].model, _remarks(list(places.values()))
     return Finding(
         f"One threshold stops at about the same place on every data set: {model.upper()}",
@@ -163,6 +163,12 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Finding | None:
         "Excess, the share of the fall in error that was still to come at the stop, from the lowest data set to the "
         f"highest (median over seeds; the same place is within {SAME_PLACE:g}): {words}{remarks}",
     )
+
+
+def _is_one_place(places: dict[Runs, float]) -> bool:
+    """Whether a threshold stops at one place; a data set whose error falls to the end of the run is no witness."""
+    found = [place for runs, place in places.items() if place < inf or not _falls_on(runs)]
+    return len(found) > 1 and inf not in found and max(found) - min(found) <= SAME_PLACE
 
 
 def _ends(places: dict[Runs, float], threshold: str) -> str:
@@ -183,7 +189,8 @@ def _remarks(found: Sequence[dict[Runs, float]]) -> str:
     settled = {runs.data for runs in unstopped if not _falls_on(runs)}
     falling = dict.fromkeys(runs.data for runs in unstopped if runs.data not in settled)
     if falling:
-        words += f" On {' and '.join(falling)} the error falls to the end of the run, so there was no stop to make."
+        named = " and ".join(falling)
+        words += f" On {named} the error falls to the end of the run: not to stop is right, and counts neither way."
     return words
 
 

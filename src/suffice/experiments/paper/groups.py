@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from suffice.data.protocols import PUBLISHED
+from suffice.data.protocols import MODELS, PUBLISHED
 from suffice.experiments.paper.outcome import Outcome
 from suffice.special import Floats
 
@@ -30,9 +30,6 @@ _EXPERIMENTS: Final = tuple(PUBLISHED)
 #: The first of an experiment's thresholds are the paper's, the others those of its script.
 _THRESHOLDS: Final = {each.model: tuple(f"{value:g}" for value in each.thresholds[:3]) for each in PUBLISHED.values()}
 _ARMS: Final = ("bought", None, "outside")
-
-PROTOCOLS: Final = ("published", "corrected")
-MODELS: Final = tuple(dict.fromkeys(each.model for each in PUBLISHED.values()))
 
 
 class Spread(NamedTuple):
@@ -193,5 +190,5 @@ def _batch(name: str) -> int:
 
 
 def _rank(name: str) -> tuple[int, int]:
-    model = MODELS.index(name.partition("/")[0])
+    model = list(MODELS).index(name.partition("/")[0])
     return model, _EXPERIMENTS.index(name) if name in _EXPERIMENTS else len(_EXPERIMENTS)

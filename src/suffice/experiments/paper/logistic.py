@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from suffice.data.protocols import Experiment
 from suffice.divergence import kl
 from suffice.errors import SufficeError
+from suffice.experiments.paper.labelling import label
 from suffice.experiments.paper.splits import Split
-from suffice.learner import simulate
 from suffice.linalg import solve_lower
 from suffice.models import BayesianLogistic, RadialBasis
 from suffice.models.predictive import hermite
@@ -39,16 +39,8 @@ def logistic_run(experiment: Experiment, split: Split, *, progress: Progress | N
     if experiment.hyperparameters == "outside":
         placed = basis.fit(split.pool.inputs)
         alpha = BayesianLogistic().fit(placed.transform(split.outside.inputs), split.outside.target).alpha_
-    return simulate(
-        make_pipeline(basis, BayesianLogistic(alpha, classes=(0, 1))),
-        split.pool.inputs,
-        split.pool.target,
-        initial=split.initial,
-        steps=experiment.step_count,
-        X_test=split.test.inputs,
-        y_test=split.test.target,
-        progress=progress,
-    )
+    model = make_pipeline(basis, BayesianLogistic(alpha, classes=(0, 1)))
+    return label(model, experiment, split, progress)
 
 
 class MostProbable(NamedTuple):

@@ -7,7 +7,10 @@ from suffice.special import Floats
 
 
 def running_minima(ratio: Floats, counted_from: int) -> NDArray[np.intp]:
-    """Steps at which the ratio is lower than ever before, once it is calibrated: elsewhere it cannot stop a run.
+    """Steps at which the ratio is as low as never before, once it is calibrated: elsewhere it cannot stop a run.
+
+    The first that counts is the last that the ratio is calibrated by: it is 1 there, so that a ratio above 1, which
+    some runs begin with, never counts.
 
     Args:
         ratio: Error ratio after each step, 1 until it is calibrated.
@@ -22,7 +25,7 @@ def running_minima(ratio: Floats, counted_from: int) -> NDArray[np.intp]:
     lowest = np.minimum.accumulate(ratio[counted_from:])
     if not len(lowest):
         return np.zeros(0, dtype=np.intp)
-    return counted_from + np.flatnonzero(np.r_[True, lowest[1:] < lowest[:-1]])
+    return counted_from + np.flatnonzero(ratio[counted_from:] <= lowest)
 
 
 def correlation(ratio: Floats, error: Floats, counted_from: int) -> float | None:

@@ -98,8 +98,7 @@ def measure(experiment: Experiment, trace: Trace, *, seed: int, arm: str | None,
         seconds: Time that it took.
     """
     ratio = trace.ratio(calibration=experiment.calibration)
-    watched = "published_error" if experiment.protocol == "published" else ""
-    error = np.asarray(trace.measures.get(watched, trace.error))
+    error = np.asarray(trace.measures["published_error"] if experiment.loss == "softmax twice" else trace.error)
     first = experiment.counted_from
     stops = {f"{each:g}": first_at_most(ratio, each, first) for each in experiment.thresholds}
     return Outcome(

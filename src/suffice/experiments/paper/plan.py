@@ -11,10 +11,11 @@ from suffice.data.protocols import MODELS, PROTOCOLS, PUBLISHED, Experiment
 from suffice.errors import InvalidValueError
 from suffice.experiments.paper.runs import arms
 
-# To be raised whenever the code makes a run come out otherwise: what was kept before is then run again.
-_VERSION = 1
-# Settings that a run does not depend on, only what is read from it.
+# To be raised whenever the code makes a model's runs come out otherwise: what was kept before is then run again.
+_VERSIONS = {"gpr": 2, "brr": 2, "blr": 2, "bdnn": 1}
+# Settings that a run does not depend on, only what is read from it. (A network's run keeps both of its errors.)
 _MEASURED_LATER = frozenset({"thresholds", "calibration", "counted_from", "correlation", "stops"})
+_MEASURED_LATER_OF_NETWORKS = _MEASURED_LATER | {"loss", "protocol", "hyperparameters"}
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,14 @@ class Job:
         seed: Its seed.
         arm: What its hyper-parameters are learned from, where that is a question.
         variant: What is changed for it, if it is not as the protocol says.
+        shared: Whether it is the very run of the protocol, and only measured otherwise.
     """
 
     experiment: Experiment
     seed: int
     arm: str | None = None
     variant: str | None = None
+    shared: bool = False
 
     @property
     def name(self) -> str:
@@ -44,15 +47,18 @@ class Job:
     def stem(self) -> str:
         """What its files are called, without their endings."""
         run = self.experiment
-        parts = (run.protocol, run.model, run.data, self.arm, self.seed, self.variant)
+        variant = None if self.shared else self.variant
+        parts = (run.protocol, run.model, run.data, self.arm, self.seed, variant)
         return "-".join(str(part).replace(" ", "_") for part in parts if part is not None)
 
     @property
     def identity(self) -> str:
-        """Differs whenever settings of the run, data or the code differ: an older run is then run again."""
-        settings = {name: value for name, value in asdict(self.experiment).items() if name not in _MEASURED_LATER}
+        """Differs whenever settings of the run or its data do, or the code is said to: an older run is run again."""
+        model = self.experiment.model
+        later = _MEASURED_LATER_OF_NETWORKS if model == "bdnn" else _MEASURED_LATER
+        settings = {name: value for name, value in asdict(self.experiment).items() if name not in later}
         files = [each.sha256 for each in SETS[self.experiment.data].files]
-        text = json.dumps([_VERSION, settings, self.seed, files], default=dict, sort_keys=True)
+        text = json.dumps([_VERSIONS[model], settings, self.seed, files], default=dict, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 
 from suffice.data.protocols import Experiment
 from suffice.data.samples import Samples
+from suffice.experiments.paper.labelling import label
 from suffice.experiments.paper.splits import Split
-from suffice.learner import simulate
 from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
 from suffice.models.evidence import RidgeScales, learn_ridge, log_marginal
 from suffice.models.threads import one_thread
@@ -21,7 +21,7 @@ from suffice.trace import Trace
 _LEARNED_FROM: Final = 1000
 _LENGTHS: Final = (1e-3, 1e3)
 _MOST_NOISE: Final = 1e3
-_ITERATIONS: Final = 10
+_MOST_ITERATIONS: Final = 1000
 
 
 def regression_run(
@@ -35,21 +35,12 @@ def regression_run(
         progress: Called now and then with the steps done and to do.
     """
     build = _process if experiment.model == "gpr" else _ridge
-    return simulate(
-        build(experiment, split),
-        split.pool.inputs,
-        split.pool.target,
-        initial=split.initial,
-        steps=experiment.step_count,
-        X_test=split.test.inputs,
-        y_test=split.test.target,
-        progress=progress,
-    )
+    return label(build(experiment, split), experiment, split, progress)
 
 
 def _process(experiment: Experiment, split: Split) -> Any:
     if experiment.hyperparameters == "bought":
-        return GaussianProcess()
+        return GaussianProcess(normalize_y=False)
     if experiment.hyperparameters == "outside":
         learned = GaussianProcess(normalize_y=False).fit(*split.outside).prior_
         return GaussianProcess(length_scale=learned.kernel.length_scale, noise=learned.noise)
@@ -78,7 +69,7 @@ def published_process(experiment: Experiment, pool: Samples) -> tuple[float, flo
 def _ridge(experiment: Experiment, split: Split) -> Any:
     basis = RadialBasis(experiment.centres, bandwidth=experiment.bandwidth)
     if experiment.hyperparameters == "bought":
-        return make_pipeline(basis, BayesianRidge())
+        return make_pipeline(basis, BayesianRidge(normalize_y=False))
     # The inputs of the whole pool are known; their labels are not.
     placed = basis.fit(split.pool.inputs)
     if experiment.hyperparameters == "outside":
@@ -88,7 +79,8 @@ def _ridge(experiment: Experiment, split: Split) -> Any:
 
 
 def published_ridge(experiment: Experiment, pool: Samples, basis: RadialBasis) -> RidgeScales:
-    """Precisions as the authors learn them: ten iterations of the evidence on as many labels as there are steps."""
+    """Precisions as the authors learn them: by the evidence of as many labels of the pool as there are steps."""
     X, y = (values[: experiment.step_count] for values in pool)
     start = RidgeScales(alpha=1.0, beta=0.1)
-    return learn_ridge(basis.transform(X), y, start, fixed=(False, False), iterations=_ITERATIONS)
+    features, most = basis.transform(X), experiment.iterations or _MOST_ITERATIONS
+    return learn_ridge(features, y, start, fixed=(False, False), iterations=most)

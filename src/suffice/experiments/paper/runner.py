@@ -1,6 +1,7 @@
 """Runs carried out one after the other or several at once, each kept as soon as it is done."""
 
 import multiprocessing
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,8 +9,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from queue import Empty
+from threading import Thread
 from typing import Any
 
 from suffice.data.checking import require_set
@@ -74,7 +77,7 @@ def carry_out(job: Job, traces: Path, moved: Callable[[int, int], None] | None =
         about = {**trace.about, "identity": job.identity, "seconds": round(time.perf_counter() - start, 3)}
         trace = replace(trace, about=about)
         write_whole(traces / f"{job.stem}.npz", trace.save)
-    return measure(job.experiment, trace, seed=job.seed, arm=job.arm, seconds=float(trace.about["seconds"]))
+    return measure(job.experiment, trace, seed=job.seed, arm=job.arm, seconds=float(trace.about.get("seconds", 0.0)))
 
 
 def _run(job: Job, traces: Path, moved: Callable[[int, int], None] | None) -> Trace:
@@ -201,6 +204,15 @@ def _begin(moves: Any) -> None:
     global _moves  # noqa: PLW0603 - a worker is started with it and keeps it for all its runs
     _moves = moves
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    """A worker whose parent was killed would go on to the end of its run, and then wait for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for([parent.sentinel])
+        os._exit(1)
 
 
 def _attempt_apart(number: int, job: Job, traces: Path) -> Outcome | Skipped:

@@ -69,7 +69,8 @@ SLIPS: Final = (
          _of(_first_column_back, data=_CSV)),
     Slip("row lost", "the first row of HTRU2 is read as a header and lost (and so the split differs too)",
          "it is a row", _of(_view(rows_lost=0), data=("htru2",))),
-    Slip("other target", "of gas emission CDP is predicted", "TEY, the energy yield, is the target",
+    Slip("other target", "of gas emission CDP is predicted",
+         "TEY, the energy yield, is the target (here it stays among the inputs)",
          _of(_view(target="TEY"), data=("gas_emission",))),
     Slip("target among inputs", "CDP is predicted from inputs that hold CDP", "it is no input",
          _of(_without_target, data=("gas_emission",))),
@@ -80,7 +81,10 @@ SLIPS: Final = (
     Slip("target as it is", "the target of grid stability is not standardised", "all targets are",
          _of(_view(standardised=True), models=("gpr", "brr"), data=("grid_stability",))),
     Slip("labels nobody bought", "hyper-parameters are learned from 1000 and more labels of the pool beforehand",
-         "from the labels bought so far", _of(_settings(hyperparameters="bought"), models=("gpr", "brr"))),
+         "from the labels bought so far (where the noise is bounded, that bound goes with it)",
+         _of(_settings(hyperparameters="bought"), models=("gpr", "brr"))),
+    Slip("ten iterations", "the evidence's fixed point is iterated ten times", "until it is reached",
+         _of(_settings(iterations=None), models=("brr",))),
     Slip("noise bounded", "the noise of gas emission and grid stability is at least 0.1",
          "at least 0.001, as for the others", _of(_settings(noise_floor=1e-3), models=("gpr",),
          data=("gas_emission", "grid_stability"))),
@@ -99,7 +103,11 @@ SLIPS: Final = (
     Slip("covariance as printed", "(not done, but printed: the covariance is the information itself)",
          "its inverse; here the other way round, as printed", _of(_settings(covariance="printed"), models=("blr",))),
     Slip("one step more", "gamma is the minimum over m + 1 = 11 steps", "over m = 10",
-         _of(_settings(calibration=10), models=("gpr", "brr", "blr"))),
+         _of(_settings(calibration=10, counted_from=9), models=("gpr", "brr", "blr"))),
+    Slip("two steps", "gamma of the network is the minimum over m + 1 = 2 steps", "over m = 1",
+         _of(_settings(calibration=1), models=("bdnn",))),
+    Slip("softmax twice", "the network's loss takes its probabilities for logits", "the loss of the probabilities",
+         _of(_settings(loss="expected"), models=("bdnn",))),
 )  # fmt: skip
 
 
@@ -114,5 +122,5 @@ def slip_jobs(base: Job) -> list[tuple[Slip, Job]]:
         if changed == base.experiment:
             continue
         job = replace(base, experiment=changed, variant=slip.name)
-        found.append((slip, job if job.identity != base.identity else replace(base, experiment=changed)))
+        found.append((slip, replace(job, shared=job.identity == base.identity)))
     return found

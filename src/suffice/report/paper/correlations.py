@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from suffice.experiments.paper.claims import HIGH
 from suffice.experiments.paper.groups import Runs, has_two_arms, spread, told_arm
 from suffice.report.paper.style import COLOURS, INK, MUTED, Sketch, literal, new_figure, say_beside
 
 #: What the paper claims of all but one.
-_CLAIMED = 0.9
 _GAP = 0.7
 
 
@@ -85,7 +85,7 @@ def _finish(axis: Any, groups: Sequence[Runs], places: list[list[float]], experi
     axis.set_ylim(places[-1][-1] + 0.7, places[0][0] - 0.7)
     lowest = min([0.0, *(value for each in groups for value in each.correlations)])
     axis.set_xlim(1.06 * lowest if lowest < 0.0 else 0.0, 1.03)
-    axis.axvline(_CLAIMED, color=INK, lw=0.9, ls=(0, (4, 3)))
+    axis.axvline(HIGH, color=INK, lw=0.9, ls=(0, (4, 3)))
     axis.axvline(0.0, color=MUTED, lw=0.8)
     axis.spines["left"].set_visible(False)
     axis.set_xlabel("correlation of error ratio and error")
@@ -103,7 +103,7 @@ def _legend(groups: Sequence[Runs]) -> list[Any]:
         ]
     if any(each.published is not None for each in groups):
         handles.append(Line2D([], [], ls="", marker="D", ms=5.5, mfc="white", mec=INK, mew=1.2, label="in the paper"))
-    return [*handles, Line2D([], [], color=INK, lw=0.9, ls=(0, (4, 3)), label=f"{_CLAIMED:g}")]
+    return [*handles, Line2D([], [], color=INK, lw=0.9, ls=(0, (4, 3)), label=f"{HIGH:g}")]
 
 
 def _in_words(groups: Sequence[Runs]) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from suffice.data.protocols import MODELS, PROTOCOLS
 from suffice.errors import SufficeError
-from suffice.experiments.paper.groups import MODELS, PROTOCOLS, grouped, of_model
+from suffice.experiments.paper.groups import grouped, of_model
 from suffice.experiments.paper.outcome import Outcome
 from suffice.report.paper.correlations import correlations
 from suffice.report.paper.curves import error_curves

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from suffice.data.protocols import TITLES
 from suffice.experiments.paper.claims import Finding
-
-_HEADINGS = {"published": "As published", "corrected": "Corrected"}
+from suffice.report.paper.table import plain
 
 
 def findings_markdown(findings: Iterable[Finding]) -> str:
@@ -18,10 +18,9 @@ def findings_markdown(findings: Iterable[Finding]) -> str:
         <BLANKLINE>
     """
     given, lines = list(findings), []
-    for protocol, heading in _HEADINGS.items():
+    for protocol, heading in TITLES.items():
         own = [each for each in given if each.protocol == protocol]
         if own:
-            told = (f"- *{each.claim}* ({each.where}): **{each.verdict}**. {each.words}" for each in own)
+            told = (f"- *{plain(each.claim)}* ({each.where}): **{each.verdict}**. {plain(each.words)}" for each in own)
             lines += [f"**{heading}**", "", *told, ""]
-    # Data sets have underscores in their names, which Markdown might take for emphasis.
-    return "\n".join(lines).replace("_", "\\_")
+    return "\n".join(lines)

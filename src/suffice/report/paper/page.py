@@ -7,15 +7,15 @@ from html import escape
 from pathlib import Path
 from typing import Final, TypeVar
 
+from suffice.data.protocols import PROTOCOLS, TITLES
 from suffice.errors import SufficeError
 from suffice.experiments.paper.claims import Finding
-from suffice.experiments.paper.groups import PROTOCOLS
-from suffice.files import write_whole
+from suffice.files import write_bytes_whole
 from suffice.report.paper.sheet import STYLE
 from suffice.report.paper.style import Drawn
 from suffice.report.paper.table import Table
 
-_NAMES: Final = {"published": "As published", "corrected": "Corrected", "further": "Further"}
+_NAMES: Final = {**TITLES, "further": "Further"}
 _ABOUT: Final = {
     "published": (
         "What the authors ran, slips of their scripts included. It shows whether the computations here are theirs: "
@@ -107,7 +107,7 @@ def write_report(path: Path, contents: Contents) -> None:
     """
     # A name out of somebody's file system may hold what is no letter.
     page = report(contents).encode("utf-8", "backslashreplace")
-    write_whole(path, lambda part: _put(part, page))
+    write_bytes_whole(path, page)
 
 
 def report(contents: Contents) -> str:
@@ -235,7 +235,3 @@ def _skipped(skipped: Sequence[tuple[str, str]]) -> str:
 def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
     lines = "\n".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
     return f'<dl class="terms">\n{lines}\n</dl>'
-
-
-def _put(path: Path, content: bytes) -> None:
-    path.write_bytes(content)

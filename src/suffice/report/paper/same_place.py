@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
+from suffice.data.protocols import MODELS
 from suffice.experiments.paper.groups import (
-    MODELS,
     Runs,
     has_two_arms,
     main_arms,

@@ -13,7 +13,7 @@ from warnings import catch_warnings, filterwarnings
 import numpy as np
 
 from suffice.errors import MissingExtraError
-from suffice.files import write_whole
+from suffice.files import write_bytes_whole
 from suffice.special import Floats
 
 INK: Final = "#1f2933"
@@ -168,8 +168,4 @@ def say_beside(axis: Any, words: str, y: float, *, size: float = 7.0) -> None:
 def _write(figure: Any, path: Path, metadata: dict[str, None], **options: Any) -> None:
     content = BytesIO()
     figure.savefig(content, format=path.suffix[1:], metadata=metadata, **options)
-    write_whole(path, lambda part: _put(part, content.getvalue()))
-
-
-def _put(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
+    write_bytes_whole(path, content.getvalue())

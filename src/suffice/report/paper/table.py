@@ -56,10 +56,10 @@ class Table:
             <BLANKLINE>
         """
         rule = ("---:" if self._kind(at) == "number" else "---" for at in range(len(self.head)))
-        lines = [f"**{_plain(self.title)}**", "", _line(map(_plain, self.head)), _line(rule)]
-        lines += [_line(map(_plain, row)) for row in self.rows]
+        lines = [f"**{plain(self.title)}**", "", _line(map(plain, self.head)), _line(rule)]
+        lines += [_line(map(plain, row)) for row in self.rows]
         if self.note:
-            lines += ["", _plain(self.note)]
+            lines += ["", plain(self.note)]
         return "\n".join(lines) + "\n"
 
     def csv(self) -> str:
@@ -102,7 +102,8 @@ def _harmless(cell: str) -> str:
     return f"'{cell}" if cell.startswith(_FORMULA) and cell != NOTHING and not _NUMERIC.fullmatch(cell) else cell
 
 
-def _plain(cell: str) -> str:
+def plain(cell: str) -> str:
+    """A text in which Markdown finds nothing to take for its own."""
     return _MARKUP.sub(r"\\\1", " ".join(cell.split()))
 
 

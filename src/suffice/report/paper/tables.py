@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import isinf
 
-from suffice.experiments.paper.groups import MODELS, Runs, Spread, grouped, of_model, on_several_sets, other_arm, spread
+from suffice.data.protocols import MODELS, TITLES
+from suffice.experiments.paper.groups import Runs, Spread, grouped, of_model, on_several_sets, other_arm, spread
 from suffice.experiments.paper.outcome import Outcome
 from suffice.report.paper.table import NOTHING, Table
 
 __all__ = ["Table", "paper_tables"]
 
-_NAMES = {"published": "As published", "corrected": "Corrected"}
 _ARM = "hyper-parameters from"
 _RANGE = "Of several seeds: the median (lowest to highest)."
 _NEVER = "A run that never stopped counts as later than all others."
@@ -149,7 +149,7 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Table:
     sets = list(dict.fromkeys(each.title for each in groups))
     arms = list(dict.fromkeys((each.model, each.arm) for each in groups))
     rows = []
-    for model, arm in sorted(arms, key=lambda key: MODELS.index(key[0])):
+    for model, arm in sorted(arms, key=lambda key: list(MODELS).index(key[0])):
         tried = {each.title: each for each in groups if (each.model, each.arm) == (model, arm)}
         for threshold in next(iter(tried.values())).thresholds:
             known = [at for each in tried.values() if (at := _middle_excess(each, threshold)) is not None]
@@ -165,7 +165,7 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Table:
     return _without_empty_arms(
         Table(
             f"{protocol}-same-place",
-            f"{_NAMES[protocol]}: does one threshold stop at the same place on every data set?",
+            f"{TITLES[protocol]}: does one threshold stop at the same place on every data set?",
             ("model", _ARM, "threshold", "spread", *sets, "never stopped"),
             tuple(rows),
             f"Under each data set: the excess at the stop, the median of all seeds. {_NEVER} {_EXCESS} "
