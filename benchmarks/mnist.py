@@ -68,10 +68,6 @@ def figures(trace: Trace) -> dict[str, Any]:
     curves |= {} if published is None else {"published_error": published}
     curves |= {name: trace.measures[name] for name in ("calibration",) if name in trace.measures}
     return {
-        "correlation": correlation(ratio, trace.error, 1) if len(ratio) > 3 else None,
-        "correlation_published_error": correlation(ratio, published, 1)
-        if published is not None and len(ratio) > 3
-        else None,
         "stops": stops,
         "layers": trace.measures["contributions"].mean(axis=0).round(5).tolist()
         if "contributions" in trace.measures
@@ -139,8 +135,8 @@ def summary(results: list[dict[str, Any]]) -> str:
             [
                 variant,
                 str(len(runs)),
-                spread([each["correlation"] for each in runs], "{:.3f}"),
-                spread([each["correlation_published_error"] for each in runs], "{:.3f}"),
+                spread([correlated(each, "error") for each in runs], "{:.3f}"),
+                spread([correlated(each, "published_error") for each in runs], "{:.3f}"),
                 *(spread([each["stops"][str(threshold)] for each in runs], "{:.0f}") for threshold in THRESHOLDS),
                 spread([each["curves"]["ratio"][-1] for each in runs], "{:.2f}"),
                 spread([each["curves"]["accuracy"][-1] for each in runs], "{:.3f}"),
@@ -154,6 +150,12 @@ def summary(results: list[dict[str, Any]]) -> str:
         "0.1. Median and range over the seeds; a stop is counted in rounds from 0."
     )
     return f"{text}\n\n{paper}\n\n{time_table(results)}"
+
+
+def correlated(run: dict[str, Any], error: str) -> float | None:
+    """Correlation of the ratio with one of the errors, where there is such."""
+    curves = run["curves"]
+    return correlation(np.array(curves["ratio"]), np.array(curves[error]), 0) if error in curves else None
 
 
 def spread(values: list[Any], form: str) -> str:
@@ -221,7 +223,7 @@ def main() -> None:
             for seed in range(given.seeds):
                 found = run(variant, seed, given.steps, given.device)
                 results.append(found)
-                shown = ("correlation", "correlation_published_error", "stops", "seconds", "parts")
+                shown = ("stops", "seconds", "parts")
                 print(variant, seed, {name: found[name] for name in shown}, flush=True)
                 given.run.write_text(json.dumps(results))
     if given.write or given.run is None:

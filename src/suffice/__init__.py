@@ -25,7 +25,7 @@ from suffice.errors import SufficeError
 from suffice.forecast import Forecast
 
 if TYPE_CHECKING:
-    from suffice import acquisition, models, testing
+    from suffice import acquisition, data, models, testing
     from suffice.learner import ActiveLearner, audit, simulate
     from suffice.trace import Trace
 
@@ -48,6 +48,7 @@ __all__ = [
     "bounds",
     "criteria",
     "criterion_from_dict",
+    "data",
     "divergence",
     "errors",
     "forecast",
@@ -60,7 +61,7 @@ __all__ = [
 ]
 
 # Imported when first used: `import suffice` loads numpy and scipy only.
-_LAZY_MODULES = frozenset({"acquisition", "models", "testing"})
+_LAZY_MODULES = frozenset({"acquisition", "data", "models", "testing"})
 _LAZY_NAMES = {"ActiveLearner": "learner", "audit": "learner", "simulate": "learner", "Trace": "trace"}
 
 

@@ -77,7 +77,7 @@ def test_list_of_the_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     assert found["folder"] == str(tmp_path)
     assert [each["name"] for each in found["sets"]] == list(SETS)
     first = found["sets"][0]
-    assert (first["rows"], first["features"], first["models"], first["right"]) == (9568, 4, ["gp", "ridge"], False)
+    assert (first["rows"], first["features"], first["models"], first["right"]) == (9568, 4, ["gpr", "brr"], False)
     assert (first["files"][0]["state"], first["files"][0]["size"]) == ("missing", 308680)
 
 

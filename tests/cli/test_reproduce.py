@@ -72,6 +72,9 @@ def test_one_run_leaves_rows_tables_figures_and_a_report() -> None:
     assert {name: row["stops"][name] for name in ("0.02", "0.015", "0.01")} == {"0.02": 454, "0.015": 570, "0.01": 885}
     assert row["error_best"] <= row["error_at_stop"]["0.01"] <= row["error_first"]
     assert rows(Path("out/results.json")) == rows(Path("rows.json"))
+    head, line = Path("out/results.csv").read_text().splitlines()
+    flat = dict(zip(head.split(","), line.split(","), strict=True))
+    assert (flat["stop_0.02"], flat["arm"], float(flat["error_best"])) == ("454", "", row["error_best"])
     assert "correlation 0.9898 (published 0.9898)" in done.output
     page = Path("out/report.html").read_text()
     assert "0.9898" in page
@@ -90,6 +93,35 @@ def test_rows_alone_go_to_the_terminal_and_what_is_kept_is_not_run_again() -> No
     again = invoke("--only", "brr/power_plant", "--out", "out", "--json", "-")
     assert json.loads(first.stdout) == json.loads(again.stdout)
     assert json.loads(first.stdout)[0]["data"] == "power_plant"
+
+
+@needs_data
+def test_a_folder_with_an_odd_name_and_rows_inside_it() -> None:
+    done = invoke("--only", "brr/power_plant", "--out", "a[/]b", "--json", "a[/]b/rows.json")
+    assert "a[/]b/report.html" in done.output
+    assert rows(Path("a[/]b/rows.json"))
+    assert "Judged from 1 of the 12 experiments (published)." in done.output
+
+
+@needs_data
+def test_tables_and_figures_of_other_runs_are_taken_away() -> None:
+    invoke("--only", "brr/power_plant", "--protocol", "corrected", "--seeds", "1", "--out", "out")
+    assert Path("out/tables/corrected-cost.md").exists()
+    Path("out/tables/mine.md").write_text("kept")
+    invoke("--only", "brr/power_plant", "--out", "out")
+    assert not list(Path("out").glob("*/corrected-*.md"))
+    assert not list(Path("out").glob("*/corrected-*.png"))
+    assert Path("out/tables/mine.md").exists()
+
+
+@needs_data
+def test_slips_that_cannot_be_run_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    invoke("--only", "brr/power_plant", "--out", "out")
+    monkeypatch.setenv("SUFFICE_DATA", str(Path("empty").absolute()))
+    done = invoke("--only", "brr/power_plant", "--slips", "--out", "out", code=1)
+    assert "power_plant.txt is missing" in done.stderr
+    # What is only measured otherwise needs no data.
+    assert "one step more" in Path("out/tables/published-slip-effects.md").read_text()
 
 
 @needs_data
@@ -215,7 +247,13 @@ def test_what_cannot_be_written_is_said_before_the_runs() -> None:
         error = refused("--only", "gpr/power_plant", *arguments)
         assert isinstance(error, SufficeError)
         assert word in str(error)
-    assert not Path("suffice-reproduce/traces").exists()
+    assert not list(Path().rglob("*.npz"))
+    Path("out/tables").parent.mkdir()
+    Path("out/tables").write_text("")
+    assert "out/tables is a file" in str(refused("--only", "gpr/power_plant", "--out", "out"))
+    assert not Path("new").exists()
+    refused("--only", "gpr/powerplant", "--out", "new")
+    assert not Path("new").exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -237,7 +275,7 @@ def test_the_network_is_left_out_where_there_is_no_gpu(monkeypatch: pytest.Monke
     done = invoke("--out", "out", code=1)
     assert "bdnn/mnist is left out" in done.output
     assert "skipped gpr/power_plant" in done.stderr
-    assert "mnist" not in done.stderr
+    assert "skipped bdnn" not in done.stderr
     # Asked for by name it is not left out; only its data are missing here.
     done = invoke("--only", "bdnn", "--out", "out", code=1)
     assert "skipped bdnn/mnist" in done.stderr

@@ -2,35 +2,26 @@
 
 import json
 import os
-import platform
-import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
-from suffice import __version__
 from suffice.cli.reproduce_progress import RunsView
+from suffice.cli.reproduce_results import tell, tell_skipped, write_results
 from suffice.errors import SufficeError
 from suffice.files import require_writable, write_bytes_whole
 
 if TYPE_CHECKING:
-    from suffice.data.protocols import Experiment
-    from suffice.experiments.paper.claims import Finding
     from suffice.experiments.paper.outcome import Outcome
     from suffice.experiments.paper.plan import Job
     from suffice.experiments.paper.runner import Skipped
     from suffice.report.paper.tables import Table
-
-_COLOURS = {"holds": "green", "holds in part": "yellow", "does not hold": "red"}
 
 
 class Protocol(StrEnum):
@@ -42,7 +33,7 @@ class Protocol(StrEnum):
 
 
 @dataclass(frozen=True)
-class _Order:
+class Order:
     """What is to be done: runs in the order of the report, and where everything goes."""
 
     jobs: "Sequence[Job]"
@@ -89,9 +80,21 @@ def reproduce_command(
     order = _order(protocol, only, seeds, jobs, out, json_file, slips)
     console = Console(quiet=str(json_file) == "-", highlight=False)
     console.soft_wrap = not console.is_terminal
-    skipped = _conduct(order, console)
+    try:
+        skipped = _conduct(order, console)
+    except KeyboardInterrupt:
+        typer.echo(_interrupted(order), err=True)
+        raise typer.Exit(1) from None
     if skipped:
         raise typer.Exit(1)
+
+
+def _interrupted(order: Order) -> str:
+    from suffice.experiments.paper.runner import kept
+
+    done = sum(kept(job, order.out / "traces") is not None for job in order.jobs)
+    runs = f"{done} of {len(order.jobs)} runs are kept in {order.out}"
+    return f"suffice: interrupted; {runs}, and the same command goes on from there"
 
 
 def _order(
@@ -102,7 +105,7 @@ def _order(
     out: Path,
     json_file: Path | None,
     slips: bool,
-) -> _Order:
+) -> Order:
     from suffice.experiments.paper.plan import choose, plan
     from suffice.report.paper.figures import require_matplotlib
 
@@ -115,7 +118,7 @@ def _order(
         require_writable(json_file, "the rows")
     ready, left_out = _without_network(planned, out / "traces", asked=only is not None)
     workers = jobs or _processors()
-    return _Order(ready, left_out, out, workers, json_file, slips)
+    return Order(ready, left_out, out, workers, json_file, slips)
 
 
 def _processors() -> int:
@@ -154,42 +157,39 @@ def _has_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def _conduct(order: _Order, console: Console) -> "list[Skipped]":
+def _conduct(order: Order, console: Console) -> "list[Skipped]":
     from suffice.experiments.paper.claims import judge
-    from suffice.experiments.paper.outcome import Outcome
+    from suffice.experiments.paper.outcome import Outcome, rows_csv
 
     found = _carry_out(order.jobs, order, console)
     outcomes = [each for each in found if isinstance(each, Outcome)]
     skipped: list[Skipped] = [each for each in found if not isinstance(each, Outcome)]
     slip_tables, unslipped = _slips(order, outcomes, console) if order.slips else ([], [])
     skipped += unslipped
+    tell_skipped(skipped)
     # A line a run: readable, small, and a change shows where it is.
-    rows = "[\n" + ",\n".join(json.dumps(each.row()) for each in outcomes) + "\n]\n"
-    write_bytes_whole(order.out / "results.json", rows.encode())
+    rows = ("[\n" + ",\n".join(json.dumps(each.row()) for each in outcomes) + "\n]\n").encode()
+    write_bytes_whole(order.out / "results.json", rows)
+    write_bytes_whole(order.out / "results.csv", rows_csv(outcomes).encode())
     findings = judge(outcomes)
     if outcomes:
-        _write_report(order, outcomes, findings, skipped, slip_tables)
+        write_results(order, outcomes, findings, skipped, slip_tables)
     if str(order.json_file) == "-":
-        typer.echo(rows, nl=False)
+        typer.echo(rows.decode(), nl=False)
     elif order.json_file is not None:
-        write_bytes_whole(order.json_file, rows.encode())
-    _tell(order, outcomes, findings, skipped, console)
+        write_bytes_whole(order.json_file, rows)
+    tell(order, outcomes, findings, console)
     return skipped
 
 
-def _carry_out(jobs: "Sequence[Job]", order: _Order, console: Console) -> "list[Outcome | Skipped]":
+def _carry_out(jobs: "Sequence[Job]", order: Order, console: Console) -> "list[Outcome | Skipped]":
     from suffice.experiments.paper.runner import Watcher, carry_out_all
 
     with RunsView(console, jobs) as view:
-        try:
-            return carry_out_all(jobs, order.out / "traces", order.workers, Watcher(view.moved, view.ended))
-        except KeyboardInterrupt:
-            done = f"{view.done} of {len(jobs)} runs are kept in {order.out}"
-            typer.echo(f"suffice: interrupted; {done}, and the same command goes on from there", err=True)
-            raise typer.Exit(1) from None
+        return carry_out_all(jobs, order.out / "traces", order.workers, Watcher(view.moved, view.ended))
 
 
-def _slips(order: _Order, outcomes: "Sequence[Outcome]", console: Console) -> "tuple[list[Table], list[Skipped]]":
+def _slips(order: Order, outcomes: "Sequence[Outcome]", console: Console) -> "tuple[list[Table], list[Skipped]]":
     """Each slip put right alone: what changes, and what could not be run."""
     from suffice.experiments.paper.outcome import Outcome
     from suffice.experiments.paper.slips import slip_jobs
@@ -212,88 +212,3 @@ def _slips(order: _Order, outcomes: "Sequence[Outcome]", console: Console) -> "t
         if isinstance(each, Outcome)
     ]
     return slips_tables(effects), [each for each in found if not isinstance(each, Outcome)]
-
-
-def _write_report(
-    order: _Order,
-    outcomes: "Sequence[Outcome]",
-    findings: "Sequence[Finding]",
-    skipped: "Sequence[Skipped]",
-    slip_tables: "Sequence[Table]",
-) -> None:
-    from suffice.report.paper.figures import draw_paper
-    from suffice.report.paper.findings import findings_markdown
-    from suffice.report.paper.page import Contents, write_report
-    from suffice.report.paper.settings import settings_table
-    from suffice.report.paper.tables import paper_tables
-
-    protocols = list(dict.fromkeys(job.experiment.protocol for job in order.jobs))
-    settings = [settings_table(_experiments(order.jobs, protocol)) for protocol in protocols]
-    tables = [*paper_tables(outcomes), *slip_tables, *settings]
-    folder = order.out / "tables"
-    _clear(order.out)
-    for table in tables:
-        write_bytes_whole(folder / f"{table.name}.md", table.markdown().encode())
-        write_bytes_whole(folder / f"{table.name}.csv", table.csv().encode())
-    write_bytes_whole(order.out / "findings.md", findings_markdown(findings).encode())
-    contents = Contents(
-        title="Stopping by error stability, reproduced",
-        findings=tuple(findings),
-        tables=tuple(tables),
-        figures=tuple(draw_paper(outcomes, order.out / "figures")),
-        skipped=tuple((each.job.name, each.reason) for each in skipped),
-        provenance=_provenance(order),
-    )
-    write_report(order.out / "report.html", contents)
-
-
-def _clear(out: Path) -> None:
-    """Take away the tables and figures of an earlier command with other runs: they would look like these."""
-    for protocol in ("published", "corrected"):
-        for path in [*(out / "tables").glob(f"{protocol}-*"), *(out / "figures").glob(f"{protocol}-*")]:
-            path.unlink(missing_ok=True)
-
-
-def _experiments(jobs: "Sequence[Job]", protocol: str) -> "list[Experiment]":
-    """Those of a protocol, whatever seeds and arms they are run with."""
-    own = {job.experiment.name: job.experiment for job in reversed(jobs) if job.experiment.protocol == protocol}
-    return list(own.values())[::-1]
-
-
-def _provenance(order: _Order) -> tuple[tuple[str, str], ...]:
-    parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
-    lines = [
-        ("Command", shlex.join(["suffice", *sys.argv[1:]])),
-        ("Versions", f"suffice {__version__}, Python {platform.python_version()}, {parts}"),
-        ("Runs", str(len(order.jobs))),
-    ]
-    return (*lines, *([("Left out", order.left_out)] if order.left_out else []))
-
-
-def _tell(
-    order: _Order,
-    outcomes: "Sequence[Outcome]",
-    findings: "Sequence[Finding]",
-    skipped: "Sequence[Skipped]",
-    console: Console,
-) -> None:
-    for each in findings:
-        console.print(f"[bold {_COLOURS[each.verdict]}]{each.verdict}[/] ({each.protocol}): {escape(each.claim)}")
-    _tell_share(outcomes, console)
-    if order.left_out:
-        typer.echo(order.left_out, err=True)
-    for reason in dict.fromkeys(each.reason for each in skipped):
-        names = list(dict.fromkeys(each.job.experiment.name for each in skipped if each.reason == reason))
-        typer.echo(f"suffice: skipped {', '.join(names)}: {reason}", err=True)
-    if outcomes:
-        console.print(f"{len(outcomes)} runs; read {escape(str(order.out / 'report.html'))}")
-
-
-def _tell_share(outcomes: "Sequence[Outcome]", console: Console) -> None:
-    """A verdict on a few experiments is none on the paper."""
-    from suffice.data.protocols import PROTOCOLS
-
-    for protocol, every in PROTOCOLS.items():
-        run = {each.name for each in outcomes if each.protocol == protocol}
-        if run and len(run) < len(every):
-            console.print(f"Judged from {len(run)} of the {len(every)} experiments ({protocol}).")

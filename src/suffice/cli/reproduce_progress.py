@@ -20,13 +20,9 @@ class RunsView:
     Args:
         console: Where to show it.
         jobs: The runs.
-
-    Attributes:
-        done: Runs that have ended well.
     """
 
     def __init__(self, console: Console, jobs: "Sequence[Job]") -> None:
-        self.done = 0
         self._console, self._jobs = console, jobs
         self._shown: dict[int, TaskID] = {}
         terminal = console.is_terminal and not console.is_dumb_terminal and not console.quiet
@@ -59,7 +55,6 @@ class RunsView:
         from suffice.experiments.paper.outcome import Outcome
 
         if isinstance(found, Outcome):
-            self.done += 1
             self._console.print(escape(f"{self._jobs[number].name}: {_summary(found)}"))
         if self._progress is not None and self._all is not None:
             self._progress.advance(self._all)
@@ -70,5 +65,5 @@ class RunsView:
 def _summary(found: "Outcome") -> str:
     correlation = "undefined" if found.correlation is None else f"{found.correlation:.4f}"
     published = "" if found.published_correlation is None else f" (published {found.published_correlation:.4f})"
-    stops = ", ".join(f"{name} at {'never' if at is None else at}" for name, at in list(found.stops.items())[:3])
+    stops = ", ".join(f"{name} {'never' if at is None else f'at {at}'}" for name, at in list(found.stops.items())[:3])
     return f"correlation {correlation}{published}; stops {stops}; {found.seconds:.1f} s"

@@ -55,7 +55,7 @@ class DataSet:
         columns: Names of the columns in the order of the files; none for images.
         files: One after the other they are the data set.
         home: A page about it.
-        models: The models that the paper tries on it, by the names of ``suffice run --model``.
+        models: The models that the paper tries on it, by the names of ``suffice reproduce --only``.
         separator: What stands between two columns; white space if None.
         header: Whether each file begins with a line of names.
     """
@@ -140,7 +140,7 @@ _ALL: Final = (
             ),
         ),
         home=f"{_PAGES}/{_POWER_PLANT}",
-        models=("gp", "ridge"),
+        models=("gpr", "brr"),
         separator=None,
     ),
     DataSet(
@@ -162,7 +162,7 @@ _ALL: Final = (
             ),
         ),
         home=f"{_PAGES}/{_PROTEIN}",
-        models=("gp", "ridge"),
+        models=("gpr", "brr"),
         separator=None,
     ),
     DataSet(
@@ -180,11 +180,11 @@ _ALL: Final = (
             _gas(2015, "9b08f35fde0d4b138232a605db4093c2b8bf9d6757e6f1fbd9534ad616c13591", 556_928),
         ),
         home=f"{_PAGES}/{_GAS}",
-        models=("gp", "ridge"),
+        models=("gpr", "brr"),
         header=True,
     ),
-    _grid("grid_stability", "Electrical Grid Stability", "regression", "gp", "ridge"),
-    _grid("grid_stability_c", "Electrical Grid Stability, as classes", "classification", "logistic"),
+    _grid("grid_stability", "Electrical Grid Stability", "regression", "gpr", "brr"),
+    _grid("grid_stability_c", "Electrical Grid Stability, as classes", "classification", "blr"),
     DataSet(
         name="skin",
         title="Skin Segmentation",
@@ -201,7 +201,7 @@ _ALL: Final = (
             ),
         ),
         home=f"{_PAGES}/{_SKIN}",
-        models=("logistic",),
+        models=("blr",),
         separator=None,
     ),
     DataSet(
@@ -224,7 +224,7 @@ _ALL: Final = (
             ),
         ),
         home=f"{_PAGES}/{_HTRU2}",
-        models=("logistic",),
+        models=("blr",),
     ),
     DataSet(
         name="mnist",
@@ -252,7 +252,7 @@ _ALL: Final = (
             ),
         ),
         home="http://yann.lecun.com/exdb/mnist/",
-        models=("dropout",),
+        models=("bdnn",),
     ),
 )
 

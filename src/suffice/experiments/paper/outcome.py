@@ -1,6 +1,8 @@
 """One run of an experiment, and what is reported of it."""
 
-from collections.abc import Mapping
+import csv
+import io
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -69,7 +71,7 @@ class Outcome:
         return f"{self.model}/{self.data}"
 
     def excess(self, threshold: str) -> float | None:
-        """How much of the fall in error was still to come at the stop: (at stop - best) / (first - best).
+        """How far the error at the stop is above the best of the run: (at stop - best) / (first - best).
 
         0 is the best of the run, and above 1 the error is worse than the first. None if it never stopped, or if the
         error never fell below the first.
@@ -122,3 +124,19 @@ def measure(experiment: Experiment, trace: Trace, *, seed: int, arm: str | None,
         error=error,
         counted_from=first,
     )
+
+
+def rows_csv(outcomes: Iterable[Outcome]) -> str:
+    """The rows as CSV, with columns ``stop_0.05`` and ``error_at_stop_0.05`` for each threshold; empty for None."""
+    flat = []
+    for each in outcomes:
+        row = each.row()
+        stops, errors = row.pop("stops"), row.pop("error_at_stop")
+        row |= {f"stop_{name}": at for name, at in stops.items()}
+        flat.append(row | {f"error_at_stop_{name}": error for name, error in errors.items()})
+    names = list(dict.fromkeys(name for row in flat for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat)
+    return text.getvalue()

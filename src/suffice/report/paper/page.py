@@ -58,8 +58,16 @@ _TERMS: Final = (
     ),
     (
         "Excess",
-        "How much of the fall in error was still to come at the stop: (error at the stop - least error) / (first error "
-        "- least error). 0 is the best of the run, 1 no better than the first error, more than 1 worse.",
+        "How far the error at the stop is above the least of the run: (error at the stop - least error) / (first error "
+        "- least error). 0 is the best of the run, 1 no better than the first error, more than 1 worse. The least may "
+        "come before the stop or after it; where the error rises at first, the share is larger than it looks.",
+    ),
+    (
+        "Verdict",
+        "Decided by fixed rules: a claim holds if all cases that it speaks of agree, in part if at least half do, else "
+        "it does not hold. A high correlation is one above 0.9; one place is an excess within 0.1; an error has risen "
+        "again if it ends more than 5 % above its least; a published number is met to its last digit by GPR and BRR, "
+        "and within 0.05 by BLR and BDNN, whose picks depend on a solver's tolerance or on a training.",
     ),
     (
         "Bought, outside",
@@ -74,6 +82,12 @@ _TERMS: Final = (
 )
 
 
+_PAPER: Final = (
+    "The paper: H. Ishibashi and H. Hino, Stopping criterion for active learning based on error stability, 2021 "
+    "(arXiv:2104.01836). GPR is Gaussian process regression, BRR Bayesian ridge regression, BLR Bayesian logistic "
+    "regression, BDNN a Bayesian deep neural network."
+)
+
 _Shown = TypeVar("_Shown", Drawn, Table)
 
 
@@ -84,6 +98,7 @@ class Contents:
     Attributes:
         title: Its heading.
         findings: Claims of the paper with what was found.
+        scope: What the findings are judged from, in sentences; nothing if from everything.
         tables: Tables; the first word of a name, up to the hyphen, is the protocol, or it comes after both.
         figures: Figures in their files, named likewise.
         skipped: Runs that are missing, each with the reason.
@@ -93,6 +108,7 @@ class Contents:
 
     title: str
     findings: Sequence[Finding] = ()
+    scope: Sequence[str] = ()
     tables: Sequence[Table] = ()
     figures: Sequence[Drawn] = ()
     skipped: Sequence[tuple[str, str]] = ()
@@ -114,7 +130,7 @@ def report(contents: Contents) -> str:
     """The page as text."""
     filled = {_part(each.name) for each in contents.figures} | {_part(each.name) for each in contents.tables}
     sections = [
-        ("summary", "Summary", _summary(contents.findings)),
+        ("summary", "Summary", _summary(contents.findings, contents.scope)),
         *((each, _NAMES[each], _shown(contents, each)) for each in _NAMES if each in filled),
         ("reading", "How to read it", _pairs(_TERMS)),
         *([("skipped", "Left out", _skipped(contents.skipped))] if contents.skipped else []),
@@ -151,10 +167,12 @@ def report(contents: Contents) -> str:
 """
 
 
-def _summary(findings: Sequence[Finding]) -> str:
+def _summary(findings: Sequence[Finding], scope: Sequence[str]) -> str:
+    paper = f"<p>{escape(_PAPER)}</p>\n"
     if not findings:
-        return "<p>No claim was judged: no run speaks to one of them.</p>"
-    told = "\n".join(_counted(findings, each) for each in PROTOCOLS)
+        return paper + "<p>No claim was judged: no run speaks to one of them.</p>"
+    told = paper + "\n".join(_counted(findings, each) for each in PROTOCOLS)
+    told += "".join(f"\n<p><strong>{escape(sentence)}</strong></p>" for sentence in scope)
     claims: dict[tuple[str, str], list[Finding]] = {}
     for each in findings:
         claims.setdefault((each.claim, each.where), []).append(each)

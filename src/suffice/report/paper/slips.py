@@ -43,7 +43,16 @@ def slips_tables(effects: Iterable[SlipEffect]) -> list[Table]:
         Table(
             "published-slip-effects",
             "What each slip does: put right alone, all else as published",
-            ("slip", "run", "correlation", "put right", "stop", "put right", "excess", "put right"),
+            (
+                "slip",
+                "run",
+                "correlation",
+                "correlation, put right",
+                "stop",
+                "stop, put right",
+                "excess",
+                "excess, put right",
+            ),
             tuple(rows),
             f"{seeds}Each pair is as published, and with the slip put right. The stop is at the paper's second "
             "threshold of the model, counted in acquisitions from 0; the excess is that at the stop.",

@@ -86,7 +86,7 @@ def require_matplotlib() -> None:
     try:
         import_module("matplotlib")
     except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "the figures") from None
+        raise MissingExtraError("matplotlib", "plot", "the report") from None
 
 
 @contextmanager

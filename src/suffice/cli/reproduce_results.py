@@ -1,0 +1,122 @@
+"""What ``suffice reproduce`` leaves behind, and what it says of it."""
+
+import platform
+import shlex
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from suffice import __version__
+from suffice.files import write_bytes_whole
+
+if TYPE_CHECKING:
+    from suffice.cli.reproduce import Order
+    from suffice.data.protocols import Experiment
+    from suffice.experiments.paper.claims import Finding
+    from suffice.experiments.paper.outcome import Outcome
+    from suffice.experiments.paper.plan import Job
+    from suffice.experiments.paper.runner import Skipped
+    from suffice.report.paper.tables import Table
+
+_COLOURS = {"holds": "green", "holds in part": "yellow", "does not hold": "red"}
+
+
+def write_results(
+    order: "Order",
+    outcomes: "Sequence[Outcome]",
+    findings: "Sequence[Finding]",
+    skipped: "Sequence[Skipped]",
+    slip_tables: "Sequence[Table]",
+) -> None:
+    """Write tables, figures, findings and the report, in place of those of an earlier command."""
+    from suffice.report.paper.figures import draw_paper
+    from suffice.report.paper.findings import findings_markdown
+    from suffice.report.paper.page import Contents, write_report
+    from suffice.report.paper.settings import settings_table
+    from suffice.report.paper.tables import paper_tables
+
+    protocols = list(dict.fromkeys(job.experiment.protocol for job in order.jobs))
+    settings = [settings_table(_experiments(order.jobs, protocol)) for protocol in protocols]
+    tables = [*paper_tables(outcomes), *slip_tables, *settings]
+    folder = order.out / "tables"
+    _clear(order.out)
+    for table in tables:
+        write_bytes_whole(folder / f"{table.name}.md", table.markdown().encode())
+        write_bytes_whole(folder / f"{table.name}.csv", table.csv().encode())
+    write_bytes_whole(order.out / "findings.md", findings_markdown(findings).encode())
+    contents = Contents(
+        title="Stopping by error stability, reproduced",
+        findings=tuple(findings),
+        scope=_scope(outcomes),
+        tables=tuple(tables),
+        figures=tuple(draw_paper(outcomes, order.out / "figures")),
+        skipped=tuple((each.job.name, each.reason) for each in skipped),
+        provenance=_provenance(order, len(outcomes)),
+    )
+    write_report(order.out / "report.html", contents)
+
+
+def _clear(out: Path) -> None:
+    """Take away the tables and figures of an earlier command with other runs: they would look like these."""
+    for protocol in ("published", "corrected"):
+        for path in [*(out / "tables").glob(f"{protocol}-*"), *(out / "figures").glob(f"{protocol}-*")]:
+            path.unlink(missing_ok=True)
+
+
+def _experiments(jobs: "Sequence[Job]", protocol: str) -> "list[Experiment]":
+    """Those of a protocol, whatever seeds and arms they are run with."""
+    own = {job.experiment.name: job.experiment for job in reversed(jobs) if job.experiment.protocol == protocol}
+    return list(own.values())[::-1]
+
+
+def _provenance(order: "Order", n_runs: int) -> tuple[tuple[str, str], ...]:
+    parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    lines = [
+        ("Command", shlex.join(["suffice", *sys.argv[1:]])),
+        ("Versions", f"suffice {__version__}, Python {platform.python_version()}, {parts}"),
+        ("Runs", f"{n_runs} of {len(order.jobs)}"),
+    ]
+    return (*lines, *([("Left out", order.left_out)] if order.left_out else []))
+
+
+def tell(
+    order: "Order",
+    outcomes: "Sequence[Outcome]",
+    findings: "Sequence[Finding]",
+    console: Console,
+) -> None:
+    """Say what was found, from how much of the paper, and where to read it."""
+    for each in findings:
+        console.print(f"[bold {_COLOURS[each.verdict]}]{each.verdict}[/] ({each.protocol}): {escape(each.claim)}")
+    for sentence in _scope(outcomes):
+        console.print(sentence)
+    if order.left_out:
+        typer.echo(order.left_out, err=True)
+    if outcomes:
+        runs = "1 run" if len(outcomes) == 1 else f"{len(outcomes)} runs"
+        console.print(f"{runs}; read {escape(str(order.out / 'report.html'))}")
+
+
+def tell_skipped(skipped: "Sequence[Skipped]") -> None:
+    """Say which experiments could not be run, and why; each reason once."""
+    for reason in dict.fromkeys(each.reason for each in skipped):
+        names = list(dict.fromkeys(each.job.experiment.name for each in skipped if each.reason == reason))
+        typer.echo(f"suffice: skipped {', '.join(names)}: {reason}", err=True)
+
+
+def _scope(outcomes: "Sequence[Outcome]") -> tuple[str, ...]:
+    """A verdict on a few experiments is none on the paper."""
+    from suffice.data.protocols import PROTOCOLS
+
+    made = {name: {each.name for each in outcomes if each.protocol == name} for name in PROTOCOLS}
+    return tuple(
+        f"Judged from {len(run)} of the {len(PROTOCOLS[name])} experiments ({name})."
+        for name, run in made.items()
+        if run and len(run) < len(PROTOCOLS[name])
+    )
