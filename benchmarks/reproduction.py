@@ -16,7 +16,7 @@ from math import inf, isinf
 from pathlib import Path
 
 from suffice.data.protocols import CORRECTED
-from suffice.experiments.paper.groups import middle
+from suffice.experiments.paper.groups import middle, spread
 from suffice.experiments.paper.outcome import measure
 from suffice.experiments.paper.runs import run_experiment
 from tables import MEASURED, table
@@ -69,28 +69,21 @@ def start_table() -> str:
             ]
             threshold = f"{experiment.thresholds[0]:g}"
             labels = [inf if (at := each.stops[threshold]) is None else initial + 1 + at for each in found]
-            errors = [each.error_at_stop[threshold] for each in found]
-            rows.append(
-                [
-                    name,
-                    str(initial),
-                    f"{middle(each.error_best for each in found):.3f}",
-                    f"{middle(each.error[-1] for each in found):.3f}",
-                    threshold,
-                    "never" if isinf(middle(labels)) else f"{middle(labels):.0f}",
-                    "-" if isinf(middle(labels)) else f"{middle(inf if e is None else e for e in errors):.3f}",
-                ]
-            )
-    head = [
-        "run",
-        "labels at random first",
-        "least error",
-        "last error",
-        "threshold",
-        "labels at the stop",
-        "error there",
-    ]
-    return f"{table(head, rows)}\n\nMedians over five seeds; hyper-parameters from the labels bought."
+            errors = [inf if (error := each.error_at_stop[threshold]) is None else error for each in found]
+            best = f"{middle(each.error_best for each in found):.3f}"
+            rows.append([name, str(initial), best, threshold, told(labels, ".0f"), told(errors, ".3f")])
+    head = ["run", "labels at random first", "least error", "threshold", "labels at the stop", "error there"]
+    note = "Median (lowest to highest) over five seeds; hyper-parameters from the labels bought."
+    return f"{table(head, rows)}\n\n{note}"
+
+
+def told(values: list[float], form: str) -> str:
+    """Median and range; what is infinite never came."""
+    found = spread(values)
+    if found is None:
+        return "-"
+    median, low, high = ("never" if isinf(each) else format(each, form) for each in found[:3])
+    return median if low == high else f"{median} ({low} to {high})"
 
 
 def times() -> str:

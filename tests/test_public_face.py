@@ -32,6 +32,7 @@ PUBLIC = {
     "bounds",
     "criteria",
     "criterion_from_dict",
+    "data",
     "divergence",
     "errors",
     "forecast",

@@ -1,6 +1,8 @@
 """Recorded runs: saved, loaded, replayed without looking ahead."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,6 +44,79 @@ def test_files_that_are_no_runs(tmp_path: Path) -> None:
         Trace.load(tmp_path / "other.npz")
     with pytest.raises(SufficeError, match="cannot be written"):
         run(5).save(tmp_path / "no" / "folder.npz")
+
+
+ARRAYS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")
+
+
+def small() -> Trace:
+    """A run of twenty steps with everything that a run can hold."""
+    rng = np.random.default_rng(1)
+    known = Relearned(7, *rng.random((2, 8)))
+    made = Trace.of_divergences(*rng.random((2, 20)), first=10)
+    measures = {"accuracy": rng.random(20), "contributions": rng.random((20, 4))}
+    return replace(made, error=rng.random(20), relearned=(known,), about={"identity": "a" * 64}, measures=measures)
+
+
+def contents(trace: Trace) -> dict[str, Any]:
+    held = {name: getattr(trace, name).tolist() for name in ARRAYS}
+    held |= {name: values.tolist() for name, values in trace.measures.items()}
+    pairs = [(each.step, each.kl_new_old.tolist(), each.kl_old_new.tolist()) for each in trace.relearned]
+    return {**held, "relearned": pairs, "about": dict(trace.about), "estimated": trace.estimated}
+
+
+def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
+    """Some bytes wrong, anywhere; now and then some lost or some too many."""
+    content, kind = bytearray(whole), rng.integers(6)
+    for place in rng.integers(len(content), size=rng.integers(1, 4)):
+        content[place] ^= int(rng.integers(1, 256))
+    start = int(rng.integers(len(content)))
+    if kind == 0:
+        del content[start : start + int(rng.integers(1, 50))]
+    elif kind == 1:
+        content[start:start] = rng.bytes(int(rng.integers(1, 50)))
+    return bytes(content)
+
+
+def test_any_damage_is_answered_in_a_sentence(tmp_path: Path) -> None:
+    path, rng = tmp_path / "run.npz", np.random.default_rng(0)
+    small().save(path)
+    whole, refused = path.read_bytes(), 0
+    assert contents(Trace.load(path)) == contents(small())
+    for _ in range(400):
+        path.write_bytes(damaged(whole, rng))
+        try:
+            Trace.load(path)
+        except InvalidValueError as error:
+            assert str(error) == f"{path} is not a run that suffice saved"  # noqa: PT017 - some damage does no harm
+            refused += 1
+    assert refused > 200
+
+
+@pytest.mark.parametrize("name", [b"relearned_0", b"measure_accuracy"])
+def test_no_part_of_a_damaged_run_is_left_out(name: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    small().save(path)
+    whole = path.read_bytes()
+    at = whole.rindex(name)
+    path.write_bytes(whole[:at] + b"x" + whole[at + 1 :])
+    with pytest.raises(InvalidValueError, match="not a run"):
+        Trace.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("relearned_0", np.zeros(3)), ("relearned_0", np.zeros((1, 3))), ("n_labelled", np.array(3))],
+    ids=lambda given: given if isinstance(given, str) else str(given.shape),
+)
+def test_arrays_of_another_shape_are_no_run(name: str, values: Any, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    small().save(path)
+    with np.load(path) as file:
+        arrays = {each: file[each] for each in file.files}
+    np.savez_compressed(path, **{**arrays, name: values})
+    with pytest.raises(InvalidValueError, match="not a run"):
+        repr(Trace.load(path))
 
 
 @pytest.mark.parametrize("learned", [True, False])

@@ -39,12 +39,13 @@ def write_whole(path: Path, write: Callable[[Path], None], *, part: Path | None 
     Raises:
         SufficeError: It cannot be written.
     """
-    if path.exists() and not path.is_file():
-        write(path)
-        return
     final = path.resolve()
     part = part or final.with_name(f".{final.stem}.{os.getpid()}{final.suffix}")
     try:
+        if path.exists() and not path.is_file():
+            # A device is written to as it is; a folder says that it is one.
+            write(path)
+            return
         write(part)
         part.replace(final)
     except SufficeError as error:

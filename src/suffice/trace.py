@@ -130,7 +130,7 @@ class Trace:
         for number, known in enumerate(self.relearned):
             arrays[f"relearned_{number}"] = np.array([known.kl_new_old, known.kl_old_new])
         arrays |= {f"{_MEASURE}{name}": np.asarray(values) for name, values in self.measures.items()}
-        text = {"format": _FORMAT, "estimated": self.estimated, "about": dict(self.about)}
+        text = {"format": _FORMAT, "estimated": self.estimated, "about": dict(self.about), "arrays": sorted(arrays)}
         try:
             with Path(path).open("wb") as file:
                 np.savez_compressed(file, text=np.array(json.dumps(text, default=str)), **arrays)
@@ -149,16 +149,32 @@ class Trace:
                 text = json.loads(str(file["text"]))
                 if text["format"] != _FORMAT:
                     raise KeyError(text["format"])
-                arrays = {name: file[name] for name in _ARRAYS}
-                pairs = [file[name] for name in file.files if name.startswith("relearned_")]
-                measures = {name.removeprefix(_MEASURE): file[name] for name in file.files if name.startswith(_MEASURE)}
-            kept: dict[str, Any] = {"estimated": str(text["estimated"]), "about": dict(text["about"])}
+                arrays = {name: file[name] for name in file.files if name != "text"}
+            # A damaged name would leave its array out without a word. (Older files have no list of them.)
+            if sorted(arrays) != text.get("arrays", sorted(arrays)):
+                raise KeyError("arrays")
+            return cls._of_arrays(arrays, text)
         except FileNotFoundError:
             raise InvalidValueError(f"{path}: no such file") from None
         except Exception:
             raise InvalidValueError(f"{path} is not a run that suffice saved") from None
-        relearned = tuple(Relearned(pair.shape[1] - 1, pair[0], pair[1]) for pair in pairs)
-        return cls(**arrays, **kept, relearned=relearned, measures=measures)
+
+    @classmethod
+    def _of_arrays(cls, arrays: Mapping[str, Any], text: Mapping[str, Any]) -> "Trace":
+        plain = {name: arrays[name] for name in _ARRAYS}
+        new_old, old_new = plain["kl_new_old"], plain["kl_old_new"]
+        if not plain["n_labelled"].shape == new_old.shape == old_new.shape == (len(new_old),):
+            raise ValueError("shapes")
+        pairs = [values for name, values in arrays.items() if name.startswith("relearned_")]
+        return cls(
+            **plain,
+            relearned=tuple(Relearned(pair.shape[1] - 1, pair[0], pair[1]) for pair in pairs),
+            estimated=str(text["estimated"]),
+            about=dict(text["about"]),
+            measures={
+                name.removeprefix(_MEASURE): values for name, values in arrays.items() if name.startswith(_MEASURE)
+            },
+        )
 
     def _steps(self, new_old: Floats, old_new: Floats, first: int, end: int) -> list[Step]:
         part = slice(first, end)

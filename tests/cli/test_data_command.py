@@ -71,7 +71,7 @@ def test_list_of_the_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     shown = invoke("list").stdout.splitlines()
     assert shown[0].split() == ["name", "rows", "x", "features", "models", "there", "title"]
     assert [line.split()[0] for line in shown[1:-1]] == list(SETS)
-    assert "power_plant       9568 x 4         gp, ridge  no     Combined Cycle Power Plant" in shown
+    assert "power_plant       9568 x 4         gpr, brr  no     Combined Cycle Power Plant" in shown
     assert shown[-1] == f"Folder: {tmp_path}"
     found = result("list")
     assert found["folder"] == str(tmp_path)

@@ -56,7 +56,8 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def results(out: Path) -> dict[str, bytes]:
     """All that a run leaves for people, but the times and the command."""
-    kept = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.suffix in (".md", ".csv")}
+    texts = [*out.glob("tables/*"), out / "findings.md"]
+    kept = {str(path.relative_to(out)): path.read_bytes() for path in texts}
     kept |= {path.name: path.read_bytes() for path in (out / "figures").glob("*.png")}
     return kept
 

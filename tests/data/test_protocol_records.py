@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 from suffice.data.catalogue import SETS
-from suffice.data.protocols import CORRECTED, CORRECTED_VIEWS, MODELS, PROTOCOLS, PUBLISHED, PUBLISHED_VIEWS, View
+from suffice.data.protocols import (
+    CORRECTED,
+    CORRECTED_VIEWS,
+    MODELS,
+    PROTOCOLS,
+    PUBLISHED,
+    PUBLISHED_VIEWS,
+    TITLES,
+    View,
+)
 from suffice.data.samples import read_samples, read_set
 from suffice.errors import InvalidValueError, MissingDataError
 from suffice.special import Floats
@@ -55,6 +64,9 @@ def test_the_runs_in_the_order_of_the_scripts() -> None:
     assert list(PUBLISHED) == list(CORRECTED) == list(SIZES)
     assert [each.correlation for each in PUBLISHED.values()] == CORRELATIONS
     assert PROTOCOLS == {"published": PUBLISHED, "corrected": CORRECTED}
+    # What is reported comes in this order, under these headings.
+    assert list(PROTOCOLS) == list(TITLES)
+    assert list(MODELS) == list(dict.fromkeys(each.model for each in PUBLISHED.values()))
     for protocol, records in PROTOCOLS.items():
         for name, each in records.items():
             assert (each.protocol, each.name) == (protocol, name)
@@ -88,8 +100,10 @@ def test_thresholds_of_the_paper_come_before_those_of_the_script() -> None:
 
 def test_settings_of_the_scripts() -> None:
     for each in PUBLISHED.values():
-        # gamma is the minimum over m + 1 steps, m = 10, or 1 for the network; the ratio is 1 until then.
-        assert (each.calibration, each.counted_from) == ((2, 1) if each.model == "bdnn" else (11, 10))
+        # gamma is the minimum over m + 1 steps, m = 10, or 1 for the network; the ratio is 1 until then, and from the
+        # last of these steps on it counts. The network's counts from the first.
+        assert (each.calibration, each.counted_from) == ((2, 0) if each.model == "bdnn" else (11, 10))
+        assert each.iterations == (10 if each.model == "brr" else None)
         assert each.outside == 0
         assert (each.centres, each.bandwidth) == {"brr": (10, 0.5), "blr": (5, 0.5)}.get(each.model, (0, 1.0))
         if each.model in ("gpr", "brr"):
@@ -102,15 +116,16 @@ def test_settings_of_the_scripts() -> None:
             assert (each.information, each.intercept, each.loss) == ("C", "out", "one class")
             # The paper prints the information for the covariance; the script inverts it.
             assert each.covariance == "inverse"
+    assert [name for name, each in PUBLISHED.items() if each.loss == "softmax twice"] == ["bdnn/mnist"]
 
 
 #: What the corrected record changes, by model; the columns where they were wrong.
 CHANGED = {
-    "gpr": {"protocol", "calibration", "outside", "hyperparameters", "noise_floor"},
-    "brr": {"protocol", "calibration", "outside", "hyperparameters", "bandwidth"},
-    "blr": {"protocol", "calibration", "outside", "hyperparameters", "bandwidth", "inverse_precision", "information",
-            "intercept", "loss"},
-    "bdnn": {"protocol", "calibration", "hyperparameters"},
+    "gpr": {"protocol", "calibration", "counted_from", "outside", "hyperparameters", "noise_floor"},
+    "brr": {"protocol", "calibration", "counted_from", "outside", "hyperparameters", "bandwidth", "iterations"},
+    "blr": {"protocol", "calibration", "counted_from", "outside", "hyperparameters", "bandwidth", "inverse_precision",
+            "information", "intercept", "loss"},
+    "bdnn": {"protocol", "calibration", "hyperparameters", "loss"},
 }  # fmt: skip
 RIGHT_ALREADY = {"power_plant", "skin", "mnist"}
 
@@ -120,11 +135,11 @@ def test_corrected_differs_where_it_should_and_nowhere_else(name: str) -> None:
     published, corrected = PUBLISHED[name], CORRECTED[name]
     differ = {each.name for each in fields(published) if getattr(published, each.name) != getattr(corrected, each.name)}
     assert differ == CHANGED[published.model] | (set() if published.data in RIGHT_ALREADY else {"view"})
-    assert (corrected.calibration, corrected.counted_from) == ((1, 1) if corrected.model == "bdnn" else (10, 10))
+    assert (corrected.calibration, corrected.counted_from) == ((1, 0) if corrected.model == "bdnn" else (10, 9))
     assert corrected.outside == (0 if corrected.model == "bdnn" else 1000)
     assert corrected.hyperparameters == "bought"
     assert corrected.bandwidth == 1.0
-    assert corrected.noise_floor is corrected.inverse_precision is None
+    assert corrected.noise_floor is corrected.inverse_precision is corrected.iterations is None
     assert (corrected.information, corrected.covariance) == ("precision", "inverse")
     assert (corrected.intercept, corrected.loss) == ("in", "expected")
 
@@ -173,7 +188,7 @@ def test_features_as_in_the_papers_table() -> None:
         assert len(set(view.inputs)) == len(view.inputs)
 
 
-@pytest.mark.parametrize("records", [PUBLISHED, CORRECTED, PROTOCOLS, PUBLISHED_VIEWS, CORRECTED_VIEWS])
+@pytest.mark.parametrize("records", [PUBLISHED, CORRECTED, PROTOCOLS, MODELS, TITLES, PUBLISHED_VIEWS, CORRECTED_VIEWS])
 def test_records_cannot_be_changed(records: Any) -> None:
     with pytest.raises(TypeError):
         records["gpr/power_plant"] = None

@@ -60,11 +60,11 @@ def test_the_correlation_of_the_published_runs(name: str) -> None:
 
 def test_the_correlation_by_hand() -> None:
     ratio = np.array([9.0, 1.0, 0.8, 0.9, 0.5, 0.5, 0.7, 0.1])
-    error = np.array([0.0, 5.0, 4.0, 99.0, 2.0, 99.0, 99.0, 1.0])
-    # Lower than ever before, from the step on that is the first to count: 1, 0.8, 0.5, 0.1.
-    expected = np.corrcoef([1.0, 0.8, 0.5, 0.1], [5.0, 4.0, 2.0, 1.0])[0, 1]
+    error = np.array([0.0, 5.0, 4.0, 99.0, 2.0, 3.0, 99.0, 1.0])
+    # As low as never before, from the step on that is the first to count: 1, 0.8, 0.5 twice, 0.1.
+    expected = np.corrcoef([1.0, 0.8, 0.5, 0.5, 0.1], [5.0, 4.0, 2.0, 3.0, 1.0])[0, 1]
     assert correlation(ratio, error, 1) == pytest.approx(expected, rel=1e-12)
-    later = np.corrcoef([0.8, 0.5, 0.1], [4.0, 2.0, 1.0])[0, 1]
+    later = np.corrcoef([0.8, 0.5, 0.5, 0.1], [4.0, 2.0, 3.0, 1.0])[0, 1]
     assert correlation(ratio, error, 2) == pytest.approx(later, rel=1e-12)
 
 

@@ -1,17 +1,19 @@
 """Correlation, stops and rows of the paper's runs: by hand, and against loops that say it plainly."""
 
+import csv
+import io
 import json
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from suffice.data.protocols import CORRECTED, PUBLISHED, Experiment
+from suffice.data.protocols import CORRECTED, PROTOCOLS, PUBLISHED, Experiment
 from suffice.experiments.paper.measures import correlation, first_at_most, running_minima
-from suffice.experiments.paper.outcome import Outcome, measure
+from suffice.experiments.paper.outcome import Outcome, measure, rows_csv
 from suffice.trace import Trace
 
 #: What a row of results.json holds, and nothing else.
@@ -22,9 +24,11 @@ KEYS = [
 
 
 def plain_minima(ratio: list[float], counted_from: int) -> list[int]:
-    """A step counts where its ratio is lower than each one before it that counts."""
+    """A step counts where its ratio is at most that of each one before it that counts."""
     return [
-        t for t in range(counted_from, len(ratio)) if all(ratio[t] < ratio[before] for before in range(counted_from, t))
+        t
+        for t in range(counted_from, len(ratio))
+        if all(ratio[t] <= ratio[before] for before in range(counted_from, t))
     ]
 
 
@@ -49,20 +53,34 @@ CURVES = st.lists(VALUES, min_size=1, max_size=30)
 
 @given(CURVES, st.integers(0, 12))
 def test_running_minima_are_those_of_a_plain_loop(ratio: list[float], counted_from: int) -> None:
-    if counted_from < len(ratio):
-        assert running_minima(np.array(ratio), counted_from).tolist() == plain_minima(ratio, counted_from)
+    assert running_minima(np.array(ratio), counted_from).tolist() == plain_minima(ratio, counted_from)
+
+
+@given(CURVES, st.integers(1, 11))
+def test_running_minima_are_those_of_the_papers_definition(ratio: list[float], calibration: int) -> None:
+    """The ratio is 1 until it is calibrated; a step counts where no ratio of the whole run so far is lower."""
+    whole = [1.0] * calibration + ratio
+    counting = [t for t in range(calibration - 1, len(whole)) if whole[t] == min(whole[: t + 1])]
+    found = running_minima(np.array(whole), calibration - 1)
+    assert found.tolist() == counting
+    assert (np.array(whole)[found] <= 1.0).all()
+    # As in the authors' script, where the ratio is recorded from its last 1 on.
+    recorded = [1.0, *ratio]
+    script = [t for t in range(len(recorded)) if recorded[t] <= min(recorded[: t + 1])]
+    assert (found - (calibration - 1)).tolist() == script
 
 
 @given(st.lists(st.tuples(VALUES, st.integers(-9, 9)), max_size=30), st.integers(0, 12))
 def test_correlation_is_that_of_a_plain_loop(curve: list[tuple[float, int]], counted_from: int) -> None:
     ratio, error = [a for a, _ in curve], [float(b) for _, b in curve]
-    found = correlation(np.array(ratio), np.array(error), counted_from)
     at = plain_minima(ratio, counted_from)
-    seen = [error[t] for t in at]
+    assume(len(at) < 3 or len({ratio[t] for t in at}) > 1)  # a ratio that never falls: see below
+    found = correlation(np.array(ratio), np.array(error), counted_from)
+    seen, lows = [error[t] for t in at], [ratio[t] for t in at]
     if len(at) < 3 or max(seen) == min(seen):
         assert found is None
     else:
-        assert found == pytest.approx(plain_correlation([ratio[t] for t in at], seen), abs=1e-7)
+        assert found == pytest.approx(plain_correlation(lows, seen), abs=1e-7)
 
 
 @given(CURVES, VALUES, st.integers(0, 12))
@@ -72,11 +90,35 @@ def test_the_first_step_at_most_is_that_of_a_plain_loop(ratio: list[float], thre
 
 def test_minima_by_hand() -> None:
     ratio = np.array([0.1, 1.0, 0.8, 0.8, 0.9, 0.5, 0.5, 0.1, 0.1, 0.2])
-    assert running_minima(ratio, 1).tolist() == [1, 2, 5, 7]  # a tie is not lower
-    assert running_minima(ratio, 0).tolist() == [0]  # never below what came first
+    assert running_minima(ratio, 1).tolist() == [1, 2, 3, 5, 6, 7, 8]  # a tie is as low as before
+    assert running_minima(ratio, 0).tolist() == [0, 7, 8]  # never below what came first
     assert running_minima(ratio, 9).tolist() == [9]
-    assert running_minima(np.full(5, 0.3), 2).tolist() == [2]
+    assert running_minima(np.full(5, 0.3), 2).tolist() == [2, 3, 4]
     assert running_minima(np.arange(5.0, 0.0, -1.0), 0).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_ratio_above_one_never_counts() -> None:
+    # Calibrated by three steps; what comes right after is larger than all of them.
+    ratio = np.array([1.0, 1.0, 1.0, 3.0, 2.0, 1.5, 0.9, 1.2, 0.8])
+    assert running_minima(ratio, 2).tolist() == [2, 6, 8]
+    # From one step later it would.
+    assert running_minima(ratio, 3).tolist() == [3, 4, 5, 6, 8]
+    assert running_minima(np.array([1.0, 1.0, 7.0, 5.0, 3.0]), 1).tolist() == [1]
+
+
+@pytest.mark.parametrize("records", list(PROTOCOLS.values()))
+def test_every_experiment_counts_from_the_last_step_that_it_is_calibrated_by(records: Any) -> None:
+    for each in records.values():
+        change = [4.0] * each.calibration + [40.0, 20.0, 2.0, 1.0, 0.5]
+        error = np.arange(len(change), 0.0, -1.0)
+        trace = run(change, error, measures={"published_error": error})
+        found = measure(each, trace, seed=1, arm=None, seconds=0.0)
+        assert (found.ratio[: each.calibration] == 1.0).all()
+        at = running_minima(found.ratio, each.counted_from).tolist()
+        later = [len(change) - 3, len(change) - 2, len(change) - 1]
+        # Of the steps before, all or the last alone; of the authors' network both.
+        assert at == [*range(each.counted_from, each.calibration), *later]
+        assert len(at) == (5 if each.model == "bdnn" and each.protocol == "published" else 4)
 
 
 def test_a_run_too_short_to_count_has_no_minima() -> None:
@@ -93,11 +135,19 @@ def test_correlation_is_undefined_where_there_is_none() -> None:
     assert correlation(falling, falling, 1) == pytest.approx(1.0)
     # Two points lie on a line whatever they are; one, or none, even more so.
     assert [correlation(falling, falling, first) for first in (2, 3, 4, 9)] == [None] * 4
-    # Neither a ratio that never falls nor an error that never moves correlates with anything.
-    assert correlation(np.ones(9), np.arange(9.0), 0) is None
+    # An error that never moves correlates with nothing, nor does a ratio that is never lower than at first.
     assert correlation(falling, np.full(4, 0.3), 0) is None
+    assert correlation(np.array([1.0, 3.0, 2.0, 1.5]), np.arange(4.0), 0) is None
     # What happens between the minima does not matter.
     assert correlation(np.array([1.0, 0.5, 9.0, 0.25]), np.array([1.0, 0.5, -77.0, 0.25]), 0) == pytest.approx(1.0)
+
+
+def test_correlation_is_undefined_where_the_ratio_never_falls() -> None:
+    assert correlation(np.ones(9), np.arange(9.0), 0) is None
+    # As in a run whose divergences are all alike.
+    experiment = replace(SMALL, calibration=2, counted_from=1)
+    found = measure(experiment, run(np.full(5, 4.0), np.arange(5.0)), seed=1, arm=None, seconds=0.0)
+    assert found.correlation is None
 
 
 def test_a_threshold_that_is_met_exactly_stops() -> None:
@@ -170,6 +220,23 @@ def test_the_row_that_is_written() -> None:
     assert (row["seconds"], row["seed"], row["arm"]) == (2.5, 1, None)
 
 
+def test_rows_as_csv() -> None:
+    few, many = replace(SMALL, thresholds=(0.5, 0.01)), replace(SMALL, thresholds=(0.25, 0.01))
+    given = [measured(few), replace(measured(many), data='a,\n"b"')]
+    head, *read = csv.reader(io.StringIO(rows_csv(given), newline=""))
+    thresholds = ["0.5", "0.01", "0.25"]
+    plain = [name for name in KEYS if name not in ("stops", "error_at_stop")]
+    assert set(head) == {*plain, *(f"{what}_{name}" for what in ("stop", "error_at_stop") for name in thresholds)}
+    assert len(head) == len(plain) + 6
+    for row, each in zip(read, given, strict=True):
+        cells = dict(zip(head, row, strict=True))
+        expected = {name: each.row()[name] for name in plain}
+        expected |= {f"stop_{name}": each.stops.get(name) for name in thresholds}
+        expected |= {f"error_at_stop_{name}": each.error_at_stop.get(name) for name in thresholds}
+        assert cells == {name: "" if value is None else str(value) for name, value in expected.items()}
+    assert rows_csv([]).strip() == ""
+
+
 def test_the_keys_are_those_that_are_documented() -> None:
     assert Outcome.__doc__ is not None
     documented = [line.split(":")[0].strip() for line in Outcome.__doc__.splitlines() if line.startswith(" " * 8)]
@@ -177,15 +244,25 @@ def test_the_keys_are_those_that_are_documented() -> None:
     assert named == [*KEYS, "ratio", "error", "counted_from"]
 
 
-def test_the_authors_error_counts_for_what_was_published_only() -> None:
+def test_the_authors_error_counts_where_the_loss_is_theirs() -> None:
     own = [9.0, 8.0, 7.0, 5.0, 4.0, 3.0, 2.0, 2.0]
     measures = {"published_error": np.array(own), "accuracy": np.linspace(0.1, 0.9, 8)}
-    published = measured(measures=measures)
-    assert published.error.tolist() == own
-    assert (published.error_first, published.error_best, published.error_at_stop["0.25"]) == (9.0, 2.0, 3.0)
-    corrected = measured(replace(SMALL, protocol="corrected"), measures=measures)
-    assert corrected.error.tolist() == ERROR
-    assert corrected.error_at_stop["0.25"] == 2.0
+    twice = measured(replace(SMALL, loss="softmax twice"), measures=measures)
+    assert twice.error.tolist() == own
+    assert (twice.error_first, twice.error_best, twice.error_at_stop["0.25"]) == (9.0, 2.0, 3.0)
+    # It is the loss that decides, under either protocol.
+    for protocol in ("published", "corrected"):
+        once = measured(replace(SMALL, protocol=protocol), measures=measures)
+        assert once.error.tolist() == ERROR
+        assert once.error_at_stop["0.25"] == 2.0
+        assert once.ratio.tolist() == twice.ratio.tolist()
+
+
+def test_the_network_is_measured_by_the_authors_error_as_published_only() -> None:
+    own = np.array(ERROR) + 1.5
+    trace = run(CHANGE, ERROR, measures={"published_error": own})
+    for record, expected in ((PUBLISHED["bdnn/mnist"], own.tolist()), (CORRECTED["bdnn/mnist"], ERROR)):
+        assert measure(record, trace, seed=0, arm=None, seconds=0.0).error.tolist() == expected
 
 
 def test_thresholds_are_named_as_they_are_printed() -> None:

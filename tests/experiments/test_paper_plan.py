@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from suffice.data.catalogue import SETS
-from suffice.data.protocols import CORRECTED, PUBLISHED, Experiment
+from suffice.data.protocols import CORRECTED, MODELS, PUBLISHED, Experiment
 from suffice.errors import InvalidValueError
 from suffice.experiments.paper import plan as planning
 from suffice.experiments.paper.plan import Job, choose, plan
@@ -78,14 +78,28 @@ def test_seeds_and_arms() -> None:
     assert [(job.seed, job.arm) for job in plan([CORRECTED["bdnn/mnist"]], 2)] == [(0, None), (1, None)]
 
 
-def test_no_two_runs_share_a_file_or_an_identity() -> None:
+def test_no_two_runs_share_a_file_or_a_name() -> None:
     jobs = plan([*PUBLISHED.values(), *CORRECTED.values()], 3)
     changed = [job for base in jobs if base.experiment.protocol == "published" for _, job in slip_jobs(base)]
-    every = [*jobs, *(job for job in changed if job.variant)]
+    every = [*jobs, *(job for job in changed if not job.shared)]
     assert len({job.stem for job in every}) == len(every)
-    assert len({job.identity for job in every}) == len(every)
-    assert len({job.name for job in every}) == len(every)
+    assert len({job.name for job in [*jobs, *changed]}) == len(jobs) + len(changed)
     assert all(re.fullmatch(r"[\w+-]+", job.stem) for job in every)
+    # Those of a network are the same under both protocols, and only measured otherwise.
+    small = [job for job in every if job.experiment.model != "bdnn"]
+    assert len({job.identity for job in small}) == len(small)
+    seeds = {job.identity: job.seed for job in every if job.experiment.model == "bdnn"}
+    assert sorted(seeds.values()) == [0, 1, 2, 3]
+
+
+def test_a_run_that_is_only_measured_otherwise_has_the_file_of_the_run() -> None:
+    job = Job(PUBLISHED["brr/power_plant"], 1, variant="one step more")
+    assert job.stem == "published-brr-power_plant-1-one_step_more"
+    assert job.name == "published brr/power_plant, seed 1, one step more"
+    shared = replace(job, shared=True)
+    assert shared.stem == Job(PUBLISHED["brr/power_plant"], 1).stem == "published-brr-power_plant-1"
+    # People are told what it is all the same.
+    assert shared.name == job.name
 
 
 # --------------------------------------------------------------------------------------------------- identity
@@ -94,8 +108,9 @@ BASE = Job(CORRECTED["blr/htru2"], 3, "bought")
 SETTINGS: list[dict[str, Any]] = [
     {"protocol": "published"}, {"model": "brr"}, {"data": "skin"}, {"test": 4999}, {"pool": 700}, {"initial": 99},
     {"steps": 20}, {"batch": 2}, {"outside": 999}, {"hyperparameters": "outside"}, {"centres": 4}, {"bandwidth": 0.5},
-    {"noise_floor": 0.1}, {"inverse_precision": 1.0}, {"information": "C"}, {"covariance": "printed"},
-    {"intercept": "out"}, {"loss": "both"}, {"view": BASE.experiment.view._replace(rows_lost=1)},
+    {"noise_floor": 0.1}, {"iterations": 10}, {"inverse_precision": 1.0}, {"information": "C"},
+    {"covariance": "printed"}, {"intercept": "out"}, {"loss": "both"},
+    {"view": BASE.experiment.view._replace(rows_lost=1)},
     {"view": BASE.experiment.view._replace(inputs=BASE.experiment.view.inputs[1:])},
     {"view": BASE.experiment.view._replace(positive=0.0)},
 ]  # fmt: skip
@@ -128,6 +143,37 @@ def test_seed_data_and_version_make_another_run(monkeypatch: pytest.MonkeyPatch)
         patch.setattr(planning, "SETS", {**SETS, "htru2": other})
         assert BASE.identity != before
     with monkeypatch.context() as patch:
-        patch.setattr(planning, "_VERSION", 99)
+        patch.setitem(planning._VERSIONS, "blr", 99)
         assert BASE.identity != before
+    with monkeypatch.context() as patch:
+        # Another model's code is not this one's.
+        patch.setitem(planning._VERSIONS, "gpr", 99)
+        assert BASE.identity == before
+    assert set(planning._VERSIONS) == set(MODELS)
     assert BASE.identity == before
+
+
+# ------------------------------------------------------------------------------------------- of a network's run
+
+NETWORK = Job(PUBLISHED["bdnn/mnist"], 3)
+#: Both errors are kept with the run, and there is nothing to be learned beforehand.
+READ_LATER_OF_A_NETWORK: list[dict[str, Any]] = [
+    *READ_LATER, {"loss": "expected"}, {"protocol": "corrected"}, {"hyperparameters": "bought"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", READ_LATER_OF_A_NETWORK, ids=lambda changes: next(iter(changes)))
+def test_what_is_only_read_from_a_network(changes: dict[str, Any]) -> None:
+    assert replace(NETWORK, experiment=replace(NETWORK.experiment, **changes)).identity == NETWORK.identity
+
+
+@pytest.mark.parametrize("changes", [{"initial": 999}, {"steps": 20}, {"batch": 2}, {"test": 99}], ids=str)
+def test_another_setting_is_another_run_of_a_network(changes: dict[str, Any]) -> None:
+    assert replace(NETWORK, experiment=replace(NETWORK.experiment, **changes)).identity != NETWORK.identity
+
+
+def test_the_protocols_differ_only_in_how_they_measure_a_network() -> None:
+    corrected = Job(CORRECTED["bdnn/mnist"], 3)
+    assert corrected.identity == NETWORK.identity
+    assert corrected.stem != NETWORK.stem
+    assert replace(corrected, seed=4).identity != NETWORK.identity

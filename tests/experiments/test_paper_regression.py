@@ -9,12 +9,16 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.pipeline import make_pipeline
 
 from suffice.data.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.data.samples import Samples
+from suffice.experiments.paper import regression
+from suffice.experiments.paper.labelling import label
 from suffice.experiments.paper.regression import published_process, published_ridge, regression_run
 from suffice.experiments.paper.splits import Split
-from suffice.models import RadialBasis
+from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
+from suffice.models.evidence import log_marginal
 from suffice.special import Floats
 from suffice.trace import Trace
 
@@ -64,20 +68,30 @@ def test_the_bound_holds_where_there_is_less_noise() -> None:
     assert bound[1] == pytest.approx(1e-1, rel=1e-9)
 
 
-def test_the_process_sees_the_first_1000_labels_of_the_pool() -> None:
-    record, pool = PUBLISHED["gpr/protein"], samples(1010, 1)
+def test_the_process_sees_the_first_1000_labels_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, seen = samples(1010, 1), []
+
+    def few(X: Floats, y: Floats, length_scale: Floats, noise: float) -> Any:
+        # What it is asked for is noted; some of it is enough for an answer, and quicker.
+        seen.append((X.tolist(), y.tolist()))
+        return log_marginal(X[-60:], y[-60:], length_scale, noise)
+
+    monkeypatch.setattr(regression, "log_marginal", few)
+    found = published_process(PUBLISHED["gpr/protein"], pool)
+    assert len(seen) > 3
+    assert all(each == (pool.inputs[:1000].tolist(), pool.target[:1000].tolist()) for each in seen)
+    # Labels beyond do not matter, and the thousandth does.
     target = pool.target.copy()
     target[1000:] = 77.0
-    beyond = published_process(record, Samples(pool.inputs, target))
-    assert published_process(record, pool) == beyond
+    assert published_process(PUBLISHED["gpr/protein"], Samples(pool.inputs, target)) == found
     target[999] = 7.0
-    assert published_process(record, Samples(pool.inputs, target)) != beyond
+    assert published_process(PUBLISHED["gpr/protein"], Samples(pool.inputs, target)) != found
 
 
-def plain_iterations(features: Floats, y: Floats) -> tuple[float, float]:
-    """Ten of the paper's iterations, with an inverse and eigenvalues each time."""
+def plain_iterations(features: Floats, y: Floats, number: int = 10) -> tuple[float, float]:
+    """Some of the paper's iterations, with an inverse and eigenvalues each time."""
     alpha, beta = 1.0, 0.1
-    for _ in range(10):
+    for _ in range(number):
         information = beta * features.T @ features
         mean = beta * np.linalg.inv(information + alpha * np.eye(features.shape[1])) @ features.T @ y
         values = np.linalg.eigvalsh(information)
@@ -102,6 +116,18 @@ def test_the_ridge_is_that_of_ten_plain_iterations(seed: int, steps: int) -> Non
     found = published_ridge(experiment, pool, basis)
     expected = plain_iterations(bumps(pool.inputs[:steps], pool.inputs, experiment), pool.target[:steps])
     assert tuple(found) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize(("steps", "seed"), [(60, 1), (60, 2), (30, 1)])
+def test_the_ridge_is_that_of_the_fixed_point_where_no_number_is_set(steps: int, seed: int) -> None:
+    # Much noise, so that ten iterations are not enough.
+    experiment, pool = replace(PUBLISHED["brr/protein"], steps=steps, iterations=None), samples(200, seed, 1.0)
+    basis = RadialBasis(10, bandwidth=0.5).fit(pool.inputs)
+    found, ten = (published_ridge(replace(experiment, iterations=most), pool, basis) for most in (None, 10))
+    features, y = bumps(pool.inputs[:steps], pool.inputs, experiment), pool.target[:steps]
+    assert tuple(found) == pytest.approx(plain_iterations(features, y, 400), rel=1e-6)
+    assert tuple(ten) == pytest.approx(plain_iterations(features, y, 10), rel=1e-8)
+    assert abs(ten.alpha / found.alpha - 1.0) > 1e-4
 
 
 def test_the_ridge_sees_as_many_labels_as_there_are_steps() -> None:
@@ -232,6 +258,24 @@ def test_the_arm_outside_learns_from_nothing_else(model: str) -> None:
     assert first.indices.tolist() == second.indices.tolist()
     assert first.error.tolist() != second.error.tolist()
     assert first.relearned == second.relearned == ()
+
+
+@pytest.mark.parametrize("model", ["gpr", "brr"])
+def test_the_target_is_standardised_once(model: str) -> None:
+    # By the protocol, and not again by the labels that a model happens to have: these are far from standardised.
+    split = small_split()
+    bought = with_labels(split, np.arange(90))
+    experiment = corrected(model, "bought")
+
+    def own(**options: Any) -> Any:
+        if model == "gpr":
+            return GaussianProcess(**options)
+        basis = RadialBasis(experiment.centres, bandwidth=experiment.bandwidth)
+        return make_pipeline(basis, BayesianRidge(**options))
+
+    found = regression_run(experiment, bought)
+    assert same(found, label(own(normalize_y=False), experiment, bought, None))
+    assert not same(found, label(own(), experiment, bought, None))
 
 
 def test_bought_labels_are_learned_from_again_and_again() -> None:

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from suffice.models.evidence import ProcessScales, RidgeScales, learn_process, learn_ridge, log_marginal
+from suffice.models.evidence import (
+    ProcessScales,
+    RidgeScales,
+    learn_process,
+    learn_ridge,
+    log_marginal,
+    ridge_evidence,
+)
 from suffice.models.kernels import GaussianKernel
 
 
@@ -57,17 +64,43 @@ def test_a_bad_start_does_not_trap_the_search() -> None:
     assert bad.length_scale == pytest.approx(good.length_scale, rel=1e-2)
 
 
-def test_ridge_evidence_is_a_maximum() -> None:
-    rng = np.random.default_rng(0)
+@given(
+    seed=st.integers(0, 1000),
+    shape=st.tuples(st.integers(1, 12), st.integers(1, 12)),
+    scales=st.tuples(st.floats(-3.0, 6.0), st.floats(-3.0, 3.0)),
+    size=st.sampled_from([1e-3, 1.0, 30.0]),
+    repeated=st.booleans(),
+)
+def test_ridge_evidence_is_the_density_of_the_labels(
+    seed: int, shape: tuple[int, int], scales: tuple[float, float], size: float, repeated: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = size * rng.normal(size=shape), rng.normal(size=shape[0])
+    if repeated:
+        X[:, -1] = X[:, 0]
+    alpha, beta = 10.0 ** np.array(scales)
+    covariance = X @ X.T / alpha + np.eye(len(y)) / beta
+    expected = multivariate_normal(cov=covariance).logpdf(y)
+    # Both lose digits where the labels are much more certain in some directions than in others.
+    lost = np.linalg.cond(covariance) + np.linalg.cond(beta * X.T @ X + alpha * np.eye(shape[1]))
+    assert ridge_evidence(X, y, RidgeScales(alpha, beta)) == pytest.approx(expected, rel=1e-9 + 1e-14 * lost, abs=1e-9)
+
+
+def test_ridge_evidence_by_hand() -> None:
+    # One label, one feature: y ~ N(0, 4/2 + 1/0.5).
+    found = ridge_evidence(np.array([[2.0]]), np.array([3.0]), RidgeScales(2.0, 0.5))
+    assert found == pytest.approx(-0.5 * np.log(2 * np.pi * 4.0) - 9.0 / 8.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_learned_ridge_scales_are_a_maximum(seed: int) -> None:
+    rng = np.random.default_rng(seed)
     X = rng.normal(size=(50, 6))
     y = X @ rng.normal(size=6) + 0.5 * rng.normal(size=50)
-
-    def evidence(alpha: float, beta: float) -> float:
-        return float(multivariate_normal(cov=X @ X.T / alpha + np.eye(50) / beta).logpdf(y))
-
     alpha, beta = learn_ridge(X, y, RidgeScales(1.0, 1.0), fixed=(False, False))
+    best = ridge_evidence(X, y, RidgeScales(alpha, beta))
     for a, b in ((1.05, 1.0), (0.95, 1.0), (1.0, 1.05), (1.0, 0.95)):
-        assert evidence(a * alpha, b * beta) < evidence(alpha, beta)
+        assert ridge_evidence(X, y, RidgeScales(a * alpha, b * beta)) < best
 
 
 def test_fixed_ridge_scales_stay() -> None:

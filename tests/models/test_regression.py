@@ -16,6 +16,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import suffice as sf
 from suffice.errors import InvalidValueError, NotPositiveDefiniteError
 from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
+from suffice.models.evidence import RidgeScales, learn_ridge, ridge_evidence
+from suffice.models.latent import Scaling
+from suffice.models.ridge import RidgePrior
 from suffice.special import Floats
 
 
@@ -83,6 +86,78 @@ def test_learned_ridge_finds_the_evidence_of_scikit_learn() -> None:
     model = BayesianRidge(normalize_y=False).fit(X, y)
     assert model.prior_.alpha == pytest.approx(peer.lambda_, rel=1e-5)
     assert model.prior_.beta == pytest.approx(peer.alpha_, rel=1e-5)
+
+
+def hidden(seed: int) -> tuple[Floats, Floats]:
+    """Labels that the difference of two features tells, a tenth as large as they are; the first ten have none of it."""
+    rng = np.random.default_rng(seed)
+    common, own = rng.normal(size=(2, 40))
+    own[:10] = 0.0
+    return np.column_stack([common, common + 0.1 * own]), own + 0.05 * rng.normal(size=40)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_a_ridge_whose_first_labels_spoke_for_no_weights_recovers(seed: int) -> None:
+    X, y = hidden(seed)
+    model = BayesianRidge(normalize_y=False).fit(X[:10], y[:10])
+    assert model.prior_.alpha > 1e10
+    # From there alone the fixed point does not come back.
+    trapped = learn_ridge(X, y, RidgeScales(model.prior_.alpha, model.prior_.beta), fixed=(False, False))
+    assert trapped.alpha > 1e8
+    model.observe(X[10:], y[10:])
+    fresh = BayesianRidge(normalize_y=False).fit(X, y)
+    assert model.prior_.alpha == pytest.approx(fresh.prior_.alpha, rel=1e-6) == pytest.approx(0.01, rel=0.1)
+    assert model.prior_.beta == pytest.approx(fresh.prior_.beta, rel=1e-6)
+    assert model.score(X, y) > 0.99
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("alpha", [1e-9, 1e12])
+def test_a_previous_prior_at_its_bound_does_not_trap_a_ridge(seed: int, alpha: float) -> None:
+    X, y = hidden(seed)
+    model = BayesianRidge(normalize_y=False)
+    found = model.prior(X, y, RidgePrior(alpha, 1.0, Scaling(0.0, 1.0)))
+    assert found.alpha == pytest.approx(model.prior(X, y).alpha, rel=1e-6)
+
+
+@given(
+    seed=st.integers(0, 500),
+    previous=st.tuples(st.floats(-6.0, 9.0), st.floats(-1.0, 4.0)),
+    known=st.sampled_from([(None, None), (2.0, None), (None, 3.0)]),
+)
+def test_of_two_starts_the_evidence_decides(
+    seed: int, previous: tuple[float, float], known: tuple[float | None, float | None]
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(15, 4))
+    X[:, 3] = X[:, 2] + 0.1 * rng.normal(size=15)
+    y = 3.0 * (X[:, 3] - X[:, 2]) + rng.normal(size=15)
+    alpha, beta = known
+    before = RidgePrior(10.0 ** previous[0], 10.0 ** previous[1], Scaling(0.0, 1.0))
+    found = BayesianRidge(alpha, beta, normalize_y=False).prior(X, y, before)
+    assert (alpha or found.alpha, beta or found.beta) == (found.alpha, found.beta)
+    fixed = alpha is not None, beta is not None
+    for start in (RidgeScales(before.alpha, before.beta), RidgeScales(1.0, 1.0)):
+        begin = RidgeScales(alpha or start.alpha, beta or start.beta)
+        other = ridge_evidence(X, y, learn_ridge(X, y, begin, fixed=fixed))
+        assert ridge_evidence(X, y, RidgeScales(found.alpha, found.beta)) >= other - 1e-9
+
+
+def test_a_ridge_that_learns_again_from_equal_columns_of_any_scale_is_answered() -> None:
+    answered = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(40, 4)) * [1e7, 1e7, 1.0, 1.0]
+        X[:, 1] = X[:, 0]
+        y = 1e-7 * X[:, 0] + 1e-4 * rng.normal(size=40)
+        model = BayesianRidge(fit_intercept=True)
+        try:
+            mean = model.fit(X[:20], y[:20]).observe(X[20:], y[20:]).predict(X)
+        except NotPositiveDefiniteError:
+            continue
+        answered.append(bool(np.isfinite(mean).all()))
+    assert answered
+    assert all(answered)
 
 
 @pytest.mark.parametrize("model", fixed_models(), ids=str)

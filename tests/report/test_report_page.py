@@ -137,6 +137,14 @@ def test_the_claims_are_counted(contents: Contents) -> None:
     assert "As published: 0 of 3 claims hold, 3 do not hold." in Reader(report(Contents("t", several))).text
 
 
+def test_what_the_findings_are_judged_from_comes_before_them(contents: Contents) -> None:
+    told = ["Judged from 2 of the 12 experiments (published).", "Judged from 1 of the 12 experiments (corrected)."]
+    text = Reader(report(replace(contents, scope=told))).text
+    places = [text.index(sentence) for sentence in (*told, "It correlates\n")]
+    assert places == sorted(places)
+    assert "Judged from" not in Reader(report(contents)).text
+
+
 def test_what_was_found_under_both_protocols_stands_under_one_claim(contents: Contents) -> None:
     read = Reader(report(contents))
     assert read.tags.count("article") == 3
@@ -172,15 +180,16 @@ def test_pictures_say_their_size_so_that_the_page_does_not_jump(contents: Conten
 def test_whatever_a_name_holds_it_stays_text(tmp_path: Path) -> None:
     hostile = Contents(
         HOSTILE,
-        [Finding(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)],
-        [Table("published-t", HOSTILE, (HOSTILE,), ((HOSTILE,),), HOSTILE)],
-        [replace(picture(tmp_path, "published-f", HOSTILE), caption=HOSTILE, alt=HOSTILE)],
-        [(HOSTILE, HOSTILE)],
-        [(HOSTILE, HOSTILE)],
+        findings=[Finding(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)],
+        scope=[HOSTILE],
+        tables=[Table("published-t", HOSTILE, (HOSTILE,), ((HOSTILE,),), HOSTILE)],
+        figures=[replace(picture(tmp_path, "published-f", HOSTILE), caption=HOSTILE, alt=HOSTILE)],
+        skipped=[(HOSTILE, HOSTILE)],
+        provenance=[(HOSTILE, HOSTILE)],
     )
     read = Reader(report(hostile))
     assert "script" not in read.tags
-    assert read.text.count(HOSTILE) >= 12
+    assert read.text.count(HOSTILE) >= 13
     assert read.alts == [HOSTILE]
 
 

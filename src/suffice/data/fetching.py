@@ -92,9 +92,11 @@ def _base(mirror: str) -> str:
     """Return the address or the folder that holds a copy, without a final slash."""
     if _is_address(mirror):
         try:
-            urlsplit(mirror)
+            host = urlsplit(mirror).netloc
         except ValueError as error:
             raise InvalidValueError(f"{mirror!r} is no address: {error}") from None
+        if not host:
+            raise InvalidValueError(f"{mirror!r} is no address: it names no host")
         return mirror.rstrip("/")
     if mirror and Path(mirror).expanduser().is_dir():
         return str(Path(mirror).expanduser())

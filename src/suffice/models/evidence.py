@@ -168,12 +168,13 @@ def ridge_evidence(features: Floats, y: Floats, scales: RidgeScales) -> float:
         -2.531
     """
     (n, J), (alpha, beta) = features.shape, scales
-    lower: Floats = np.asarray(np.linalg.cholesky(beta * (features.T @ features) + alpha * np.eye(J)), np.float64)
-    white = solve_lower(lower, beta * (features.T @ y))
-    # beta |y - Phi mu|^2 + alpha |mu|^2 = beta |y|^2 - |L^-1 beta Phi'y|^2.
-    misfit = beta * float(y @ y) - float(white @ white)
-    spread = float(np.log(np.diag(lower)).sum())
-    return float(0.5 * (J * np.log(alpha) + n * np.log(beta / (2.0 * np.pi)) - misfit) - spread)
+    eigenvalues, vectors = np.linalg.eigh(features.T @ features)
+    curvature = beta * np.maximum(eigenvalues, 0.0) + alpha
+    moment = vectors.T @ (features.T @ y)
+    # beta |y - Phi mu|^2 + alpha |mu|^2 = beta |y|^2 - beta^2 (Phi'y)' H^-1 Phi'y.
+    misfit = beta * float(y @ y) - beta**2 * float(np.sum(moment**2 / curvature))
+    spread = J * np.log(alpha) + n * np.log(beta / (2.0 * np.pi)) - float(np.log(curvature).sum())
+    return float(0.5 * (spread - misfit))
 
 
 def learn_ridge(

@@ -22,6 +22,8 @@ HIGH: Final = 0.9
 SAME_PLACE: Final = 0.1
 #: An error that ends this far above its least has risen again.
 RISEN: Final = 0.05
+# Above 1 by more than rounding.
+_WORSE: Final = 1.001
 #: A correlation that is not high, but there.
 _SOME: Final = 0.5
 _EXCEPTED: Final = "blr/htru2"
@@ -80,7 +82,7 @@ def _repeats(groups: Sequence[Runs]) -> Finding | None:
     words = []
     if exact:
         worst = max(gaps[each.name] for each in exact)
-        far = "one of them undefined" if worst == inf else f"the furthest {worst:.0e} from what was published"
+        far = "some of them undefined" if worst == inf else f"the furthest {worst:.0e} from what was published"
         words.append(f"GPR and BRR: {len(exact)} correlations, {far}.")
     if others:
         told = ", ".join(f"{each.name} {_told([each.correlation])} ({each.published_correlation})" for each in others)
@@ -131,7 +133,7 @@ def _correlations(runs: Runs) -> list[float]:
 
 def _correlation(runs: Runs) -> str:
     undefined = len(runs.outcomes) - len(runs.correlations)
-    return _told(runs.correlations) + (f", undefined {undefined} times" if undefined and runs.correlations else "")
+    return _told(runs.correlations) + (f", undefined in {undefined}" if undefined and runs.correlations else "")
 
 
 def _middle_correlation(runs: Runs) -> float:
@@ -153,23 +155,31 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Finding | None:
     for (arm, threshold), found in places.items():
         told.setdefault(arm, []).append(f"threshold {threshold}: {_ends(found, threshold)}")
     words = " ".join(f"{f'Labels {arm}: ' if arm else ''}{'; '.join(each)}." for arm, each in told.items())
-    same = sum(_is_one_place(found) for found in places.values())
+    judged = [_is_one_place(found) for found in places.values()]
+    same, total = judged.count(True), len(judged) - judged.count(None)
+    if not total:
+        return None
     model, remarks = groups[0].model, _remarks(list(places.values()))
     return Finding(
         f"One threshold stops at about the same place on every data set: {model.upper()}",
         "section 5.3, figure " + {"gpr": "4", "brr": "5", "blr": "6"}[model],
         protocol,
-        _share_verdict(same, len(places)),
+        _share_verdict(same, total),
         "Excess, how far the error at the stop is above the least of the run, in shares of the first error less the "
         f"least; from the lowest data set to the highest, median over seeds (one place is within {SAME_PLACE:g}). "
         f"{words}{remarks}",
     )
 
 
-def _is_one_place(places: dict[Runs, float]) -> bool:
-    """Whether a threshold stops at one place; a data set whose error falls to the end of the run is no witness."""
+def _is_one_place(places: dict[Runs, float]) -> bool | None:
+    """Whether a threshold stops at one place; None if fewer than two data sets bear witness.
+
+    One that never stops, and whose error falls to the end of the run, is no witness.
+    """
     found = [place for runs, place in places.items() if place < inf or not _falls_on(runs)]
-    return len(found) > 1 and inf not in found and max(found) - min(found) <= SAME_PLACE
+    if len(found) < 2:
+        return None
+    return inf not in found and max(found) - min(found) <= SAME_PLACE
 
 
 def _ends(places: dict[Runs, float], threshold: str) -> str:
@@ -184,11 +194,14 @@ def _ends(places: dict[Runs, float], threshold: str) -> str:
 
 def _remarks(found: Sequence[dict[Runs, float]]) -> str:
     words = ""
-    if any(1.0 < place < inf for places in found for place in places.values()):
+    if any(_WORSE < place < inf for places in found for place in places.values()):
         words += " Above 1 is a stop at an error worse than the first."
-    unstopped = [runs for places in found for runs, place in places.items() if place == inf]
-    settled = {runs.data for runs in unstopped if not _falls_on(runs)}
-    falling = dict.fromkeys(runs.data for runs in unstopped if runs.data not in settled)
+    falling = dict.fromkeys(
+        f"{runs.data} ({runs.arm})" if runs.arm else runs.data
+        for places in found
+        for runs, place in places.items()
+        if place == inf and _falls_on(runs)
+    )
     if falling:
         named = " and ".join(falling)
         words += f" On {named} the error falls to the end of the run: not to stop is right, and counts neither way."

@@ -45,7 +45,7 @@ def correlation(ratio: Floats, error: Floats, counted_from: int) -> float | None
     """
     at = running_minima(ratio, counted_from)
     # Two points always lie on a line.
-    if len(at) < 3 or not np.ptp(error[at]):
+    if len(at) < 3 or not np.ptp(error[at]) or not np.ptp(ratio[at]):
         return None
     return float(np.corrcoef(ratio[at], error[at])[0, 1])
 

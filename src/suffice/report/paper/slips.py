@@ -64,17 +64,19 @@ def _row(group: Sequence[SlipEffect]) -> tuple[str, ...]:
     name = group[0].published.name
     threshold = f"{PUBLISHED[name].thresholds[1]:g}"
     sides = [[each.published for each in group], [each.righted for each in group]]
-    return (
-        group[0].slip.name,
-        name,
-        *(_middle([each.correlation for each in side], ".3f") for side in sides),
-        *(_middle([each.stops[threshold] for each in side], ".0f") for side in sides),
-        *(_middle([each.excess(threshold) for each in side], ".3f") for side in sides),
-    )
+    stops = [_middle([each.stops[threshold] for each in side], ".0f", "never") for side in sides]
+    # Where it stopped, there is no excess only if the error never fell.
+    without = ["never" if stop == "never" else NOTHING for stop in stops]
+    excesses = [
+        _middle([each.excess(threshold) for each in side], ".3f", word)
+        for side, word in zip(sides, without, strict=True)
+    ]
+    correlations = [_middle([each.correlation for each in side], ".3f", "undefined") for side in sides]
+    return (group[0].slip.name, name, *correlations, *stops, *excesses)
 
 
-def _middle(values: Sequence[float | None], form: str) -> str:
+def _middle(values: Sequence[float | None], form: str, without: str) -> str:
     found = spread(inf if value is None else value for value in values)
     if found is None:
         return NOTHING
-    return "never" if found.median == inf else format(found.median, form)
+    return without if found.median == inf else format(found.median, form)
