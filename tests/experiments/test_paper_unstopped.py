@@ -70,7 +70,7 @@ def test_an_error_that_falls_to_the_end_is_no_witness() -> None:
     missed = finding(SAME_PLACE, *STOPPED, outcome(SETS[2], NEVER))
     assert missed.verdict == FAILS
     assert "counts neither way" not in missed.words
-    assert "threshold 0.05: 0.300 to 0.300, gas_emission never" in missed.words
+    assert "Threshold 0.05: 0.300 to 0.300, gas_emission never" in missed.words
 
 
 @pytest.mark.parametrize(("least_at", "expected"), [(37, FAILS), (38, HOLDS), (39, HOLDS)])

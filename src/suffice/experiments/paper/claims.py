@@ -167,7 +167,7 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Finding | None:
         _share_verdict(same, total),
         "Excess, how far the error at the stop is above the least of the run, in shares of the first error less the "
         f"least; from the lowest data set to the highest, median over seeds (one place is within {SAME_PLACE:g}). "
-        f"{words}{remarks}",
+        f"{words[0].upper()}{words[1:]}{remarks}",
     )
 
 
