@@ -16,8 +16,12 @@ from math import inf, isinf
 from pathlib import Path
 
 from suffice.data.protocols import CORRECTED
-from suffice.experiments.paper.groups import middle, spread
+from suffice.experiments.paper.claims import is_one_place
+from suffice.experiments.paper.groups import Runs, grouped, middle, spread
+from suffice.experiments.paper.measures import correlation
 from suffice.experiments.paper.outcome import measure
+from suffice.experiments.paper.plan import choose, plan
+from suffice.experiments.paper.runner import carry_out, kept
 from suffice.experiments.paper.runs import run_experiment
 from tables import MEASURED, table
 
@@ -53,8 +57,47 @@ def show() -> None:
     for name in ("published-slips", "published-slip-effects"):
         shutil.copy(ROOT / SLIPS / "tables" / f"{name}.md", SHOWN)
     shutil.copy(ROOT / SLIPS / "tables" / "published-correlations.md", SHOWN / "published-five-seeds.md")
+    (SHOWN / "rules.md").write_text(rules_table() + "\n")
     commands = "\n".join(f"suffice {command}" for command in COMMANDS)
     (SHOWN / "commands.md").write_text(f"```bash\n{commands}\n```\n\n{times()}\n")
+
+
+def rules_table() -> str:
+    """How the verdicts on the corrected runs depend on the rules that they are decided by."""
+    jobs = plan(choose("corrected", None))
+    traces = ROOT / RUNS / "traces"
+    outcomes = [carry_out(job, traces) for job in jobs if kept(job, traces) is not None]
+    groups = grouped(outcomes, "corrected")
+    # As it was at first: from the first step after calibration, whatever its ratio.
+    late = [replace(each, correlation=correlation(each.ratio, each.error, each.counted_from + 1)) for each in outcomes]
+    rows = [
+        ["correlation above 0.9", above(groups, 0.9)],
+        ["correlation above 0.85", above(groups, 0.85)],
+        ["correlation above 0.95", above(groups, 0.95)],
+        ["above 0.9, a first ratio above 1 counted too", above(grouped(late, "corrected"), 0.9)],
+    ]
+    for within, never in ((0.1, False), (0.05, False), (0.2, False), (0.1, True)):
+        against = ", a set that never stops counts against it" if never else ""
+        told_of = "; ".join(
+            f"{model.upper()} {places(groups, model, within, never)}" for model in ("gpr", "brr", "blr")
+        )
+        rows.append([f"one place within {within:g}{against}", told_of])
+    return table(["rule", "cases that agree"], rows)
+
+
+def above(groups: list[Runs], bar: float) -> str:
+    found = [middle(each.correlation or 0.0 for each in runs.outcomes) for runs in groups if runs.name != "blr/htru2"]
+    return f"{sum(value > bar for value in found)} of {len(found)}"
+
+
+def places(groups: list[Runs], model: str, within: float, never: bool) -> str:
+    found = []
+    for arm in ("bought", "outside"):
+        own = [runs for runs in groups if runs.model == model and runs.arm == arm]
+        for threshold in own[0].thresholds:
+            excess = {runs: middle(runs.excesses(threshold)) for runs in own}
+            found.append(is_one_place(excess, within=within, never_counts=never))
+    return f"{found.count(True)} of {len(found) - found.count(None)}"
 
 
 def start_table() -> str:

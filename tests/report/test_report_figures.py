@@ -14,6 +14,7 @@ pytest.importorskip("matplotlib")
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.image import imread
 
 from suffice.data.protocols import PROTOCOLS, PUBLISHED
 from suffice.errors import MissingExtraError, SufficeError
@@ -130,6 +131,19 @@ def test_no_words_lie_on_others(every: dict[str, Sketch], name: str) -> None:
         assert box.y0 >= 0, text
         assert box.x1 <= width, text
         assert box.y1 <= height, text
+
+
+def test_the_longest_words_beside_a_bar_are_whole_in_the_picture() -> None:
+    values = (-0.99, -0.98, None)
+    given = [replace(run("gpr/protein", seed=seed), correlation=value) for seed, value in enumerate(values)]
+    sketch = drawn(*given)["published-correlations"]
+    Path("figures").mkdir()
+    png = sketch.save(Path("figures")).png
+    (said,) = [text for text in sketch.figure.axes[0].texts if "1 undefined" in text.get_text()]
+    pixels = imread(png)[..., :3].min(axis=2)
+    # The outermost pixels are white: nothing was cut off there.
+    assert pixels[:, -3:].min() > 0.99
+    assert said.get_window_extent().x1 < pixels.shape[1]
 
 
 def words(figure: Any) -> Iterator[Any]:

@@ -155,7 +155,7 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Finding | None:
     for (arm, threshold), found in places.items():
         told.setdefault(arm, []).append(f"threshold {threshold}: {_ends(found, threshold)}")
     words = " ".join(f"{f'Labels {arm}: ' if arm else ''}{'; '.join(each)}." for arm, each in told.items())
-    judged = [_is_one_place(found) for found in places.values()]
+    judged = [is_one_place(found) for found in places.values()]
     same, total = judged.count(True), len(judged) - judged.count(None)
     if not total:
         return None
@@ -171,15 +171,19 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Finding | None:
     )
 
 
-def _is_one_place(places: dict[Runs, float]) -> bool | None:
+def is_one_place(places: dict[Runs, float], *, within: float = SAME_PLACE, never_counts: bool = False) -> bool | None:
     """Whether a threshold stops at one place; None if fewer than two data sets bear witness.
 
-    One that never stops, and whose error falls to the end of the run, is no witness.
+    Args:
+        places: Excess at the stop on each data set; infinite where it never stops.
+        within: How far apart is still one place.
+        never_counts: Whether a data set that never stops, and whose error falls to the end of the run, bears witness
+            against it. It does not by default: not to stop is right there.
     """
-    found = [place for runs, place in places.items() if place < inf or not _falls_on(runs)]
+    found = [place for runs, place in places.items() if place < inf or never_counts or not _falls_on(runs)]
     if len(found) < 2:
         return None
-    return inf not in found and max(found) - min(found) <= SAME_PLACE
+    return inf not in found and max(found) - min(found) <= within
 
 
 def _ends(places: dict[Runs, float], threshold: str) -> str:

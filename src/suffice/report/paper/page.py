@@ -64,10 +64,11 @@ _TERMS: Final = (
     ),
     (
         "Verdict",
-        "Decided by fixed rules: a claim holds if all cases that it speaks of agree, in part if at least half do, else "
-        "it does not hold. A high correlation is one above 0.9; one place is an excess within 0.1; an error has risen "
-        "again if it ends more than 5 % above its least; a published number is met to its last digit by GPR and BRR, "
-        "and within 0.05 by BLR and BDNN, whose picks depend on a solver's tolerance or on a training.",
+        "Decided by rules of our own, the same for every run: a claim holds if all cases that it speaks of agree, in "
+        "part if at least half do, else it does not hold. A high correlation is one above 0.9; one place is an excess "
+        "within 0.1; an error has risen again if it ends more than 5 % above its least; a published number is met to "
+        "its last digit by GPR and BRR, and within 0.05 by BLR and BDNN, whose picks depend on a solver's tolerance or "
+        "on a training.",
     ),
     (
         "Bought, outside",

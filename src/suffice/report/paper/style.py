@@ -28,6 +28,8 @@ STOPS: Final = ("#9aa5b1", "#616e7c", "#1f2933")
 _MOST_POINTS: Final = 600
 #: Errors that differ by more than this factor are drawn on a logarithmic axis.
 _LOGARITHMIC_FROM: Final = 20.0
+#: Dots an inch of a PNG.
+DPI: Final = 150
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Sketch:
         self.figure.draw_without_rendering()
         self.figure.set_layout_engine("none")
         # What a file would tell of its making (the day, the release of the library) changes from one to the next.
-        _write(self.figure, png, {"Software": None}, dpi=150)
+        _write(self.figure, png, {"Software": None}, dpi=DPI)
         _write(self.figure, pdf, {"CreationDate": None, "Creator": None, "Producer": None})
         return Drawn(self.name, self.title, self.caption, self.alt, png, pdf)
 
@@ -107,7 +109,8 @@ def new_figure(width: float, height: float) -> Any:
     """An empty figure, in inches."""
     from matplotlib.figure import Figure
 
-    figure: Any = Figure(figsize=(width, height), layout="constrained")
+    # Laid out at the resolution that it is saved at: letters are not equally wide at every one.
+    figure: Any = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     # What is written beside one panel must not run into what is written beside the next.
     figure.get_layout_engine().set(w_pad=0.13, h_pad=0.06)
     return figure
