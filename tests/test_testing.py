@@ -134,7 +134,7 @@ class Raises(Criterion):
     ("rule", "words"),
     [
         (Raises, "the rule raised ZeroDivisionError"),
-        (ReadsSecretly, "reads one of kl_new_old, kl_old_new without requiring it"),
+        (ReadsSecretly, "reads kl_new_old without requiring it"),
         (FailsSecretly, "which it does not require: the rule raised TypeError"),
         (UnreadyStop, "says stop while it is not ready"),
         (InfiniteValue, "where there is no number it must be None"),

@@ -9,8 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.criteria import Criterion, Step, Verdict, criterion_from_dict
+from suffice.criteria.facts import pool_facts
 from suffice.errors import MissingInputError, SufficeError
 from suffice.forecast import Forecast
+from suffice.special import Floats
 from suffice.testing.requiring import require
 
 MakeRule = Callable[[], Criterion]
@@ -20,6 +22,8 @@ CriterionCheck = Callable[[MakeRule, Sequence[Step]], None]
 def example_steps(n: int = 60, *, seed: int = 0) -> list[Step]:
     """Return a labelling run as a rule sees it: noisy divergences that fall like a power of the labels.
 
+    Every field of a step is there: two classes, a stop set of 40 items, one item labelled at a time.
+
     Examples:
         >>> example_steps(3)[0].n_labelled
         11
@@ -27,10 +31,46 @@ def example_steps(n: int = 60, *, seed: int = 0) -> list[Step]:
     rng = np.random.default_rng(seed)
     scale = 0.5 * (np.arange(1, n + 1) / 5.0) ** -2.0
     noise = rng.lognormal(sigma=0.5, size=(2, n))
-    return [
-        Step(n_labelled=11 + t, kl_new_old=float(scale[t] * noise[0, t]), kl_old_new=float(scale[t] * noise[1, t]))
-        for t in range(n)
-    ]
+    logits = rng.normal(size=101)
+    steps, before = [], logits[1:61] > 0
+    for t in range(n):
+        # The classifier grows surer, and moves less and less.
+        logits = 1.03 * logits + rng.normal(size=101) / (1.0 + t)
+        p = np.column_stack([1.0 / (1.0 + np.exp(logits)), 1.0 / (1.0 + np.exp(-logits))])
+        selected, pool, stop = p[:1], p[1:61], p[61:]
+        steps.append(
+            Step(
+                n_labelled=11 + t,
+                kl_new_old=float(scale[t] * noise[0, t]),
+                kl_old_new=float(scale[t] * noise[1, t]),
+                **pool_facts(pool, before=before),
+                **_other_facts(t, selected, stop, rng),
+            )
+        )
+        before = pool.argmax(axis=1)
+    return steps
+
+
+def _other_facts(t: int, selected: Floats, stop: Floats, rng: np.random.Generator) -> dict[str, Any]:
+    falling = 1.0 / (1.0 + t)
+    return {
+        "kl_prior": 1.0 + 0.3 * np.log1p(t),
+        "train_error": 0.1 + 0.2 * falling,
+        "seconds": 3.5 * (t + 1),
+        "cost": 2.0 * (11 + t),
+        "pool_size": 500,
+        "selected_probabilities": selected,
+        "selected_labels": (rng.random(len(selected)) < selected[:, 1]).astype(int),
+        "selected_agreement": 1.0 - 0.5 * falling,
+        "pool_gain": 0.3 * falling,
+        "pool_variance": 0.8 * falling,
+        "stop_probabilities": stop.astype(np.float16),
+        "stop_confidence": float(stop.max(axis=1).mean()),
+        "stop_agreement": 1.0 - 0.4 * falling,
+        "expected_error": 0.05 + 0.9 * falling,
+        "validation_error": 0.1 + 0.5 * falling + 0.01 * float(rng.normal()),
+        "validation_labels": 100,
+    }
 
 
 def check_criterion(make: MakeRule, steps: Sequence[Step] | None = None) -> None:
@@ -139,12 +179,15 @@ def only_what_is_required_is_read(make: MakeRule, steps: Sequence[Step]) -> None
     """The rule answers the same when a step holds nothing but what the rule requires."""
     needed = make().needs() | {"n_labelled"}
     optional = [spec.name for spec in dataclasses.fields(steps[0]) if spec.name not in needed and spec.default is None]
-    bare = [_changed(step, dict.fromkeys(optional)) for step in steps]
+    whole = _replay(make(), steps)
+    without = f"without {', '.join(optional)}, which it does not require"
     try:
-        alike = _replay(make(), bare) == _replay(make(), steps)
+        alike = _replay(make(), [_changed(step, dict.fromkeys(optional)) for step in steps]) == whole
     except AssertionError as error:
-        raise AssertionError(f"without {', '.join(optional)}, which it does not require: {error}") from error
-    require(alike, f"the rule reads one of {', '.join(optional)} without requiring it")
+        raise AssertionError(f"{without}: {error}") from error
+    if not alike:
+        read = [name for name in optional if _replay(make(), [_changed(s, {name: None}) for s in steps]) != whole]
+        raise AssertionError(f"the rule reads {', '.join(read or optional)} without requiring it")
 
 
 def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -165,20 +208,78 @@ def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def degenerate_inputs_do_not_break(make: MakeRule, steps: Sequence[Step]) -> None:
-    """A run in which nothing changes, and one in which every step is the same, get verdicts or an error of suffice."""
+    """Runs in which nothing changes, or every number is at an end of its range, get verdicts or an error of suffice."""
     number_of_steps = min(len(steps), 30)
-    for value in (0.0, 1e-300, 1.0, 1e12):
+    for name, extreme in _EXTREMES.items():
         rule = make()
         for t in range(number_of_steps):
-            changed = {name: value for name in ("kl_new_old", "kl_old_new") if getattr(steps[t], name) is not None}
             try:
-                verdict = rule.observe(_changed(steps[t], changed))
+                verdict = rule.observe(_changed(steps[t], {key: extreme(steps[t], key) for key in _given(steps[t])}))
             except SufficeError:
                 break
             except Exception as error:
-                raise AssertionError(f"with every divergence {value} the rule raised {error!r} at step {t}") from error
+                raise AssertionError(f"with {name} the rule raised {error!r} at step {t}") from error
             good = verdict.value is None or math.isfinite(verdict.value)
-            require(good, f"with every divergence {value} the value at step {t} is {verdict.value}")
+            require(good, f"with {name} the value at step {t} is {verdict.value}")
+
+
+def _given(step: Step) -> list[str]:
+    """Fields that are there and that a degenerate run changes."""
+    return [
+        spec.name
+        for spec in dataclasses.fields(Step)
+        if spec.name not in ("n_labelled", "estimated") and getattr(step, spec.name) is not None
+    ]
+
+
+def _all(number: float) -> Callable[[Step, str], Any]:
+    """Every number as near to one number as its field allows; every item in the first class, or all in the last."""
+
+    def extreme(step: Step, name: str) -> Any:
+        present = getattr(step, name)
+        if isinstance(present, np.ndarray) and present.dtype.kind == "f":
+            sure = np.zeros_like(present)
+            sure[:, 0 if number < 1.0 else -1] = 1.0
+            return sure
+        if isinstance(present, np.ndarray):
+            return np.full_like(present, 0 if number < 1.0 else -1)
+        if isinstance(present, int):
+            return int(number)
+        return min(number, 1.0) if name in _SHARES else number
+
+    return extreme
+
+
+def _even(step: Step, name: str) -> Any:
+    """Every item as likely to be in one class as in another, all else as it is."""
+    present = getattr(step, name)
+    if isinstance(present, np.ndarray) and present.dtype.kind == "f":
+        return np.full_like(present, 1.0 / present.shape[1])
+    return present
+
+
+def _empty(step: Step, name: str) -> Any:
+    """No item at all in a step."""
+    present = getattr(step, name)
+    return present[:0] if isinstance(present, np.ndarray) else present
+
+
+_SHARES: Final = frozenset(
+    (
+        "train_error",
+        "selected_agreement",
+        "pool_uncertainty",
+        "pool_risk",
+        "pool_f",
+        "stop_confidence",
+        "stop_agreement",
+    )
+)
+_EXTREMES: Final[Mapping[str, Callable[[Step, str], Any]]] = {
+    **{f"every number {value:g}": _all(value) for value in (0.0, 1e-300, 1.0, 1e12)},
+    "even odds everywhere": _even,
+    "no items": _empty,
+}
 
 
 def composition_keeps_the_rule(make: MakeRule, steps: Sequence[Step]) -> None:

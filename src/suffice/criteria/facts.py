@@ -1,0 +1,140 @@
+"""Numbers that stopping rules ask for, from what any classifier can give: the probabilities of its predictions."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from suffice.arguments import floats
+from suffice.errors import InvalidValueError
+from suffice.special import Floats
+
+
+def entropies(probabilities: Any) -> Floats:
+    r"""Entropy of each row in nats, :math:`H = -\sum_k p_k \log p_k`.
+
+    Args:
+        probabilities: ``n x K``.
+
+    Examples:
+        >>> entropies([[0.5, 0.5], [1.0, 0.0]]).round(4)
+        array([0.6931, 0.    ])
+    """
+    return np.asarray(entr(_table(probabilities)).sum(axis=1))
+
+
+def pool_facts(probabilities: Any, *, before: Any = None) -> dict[str, Any]:
+    """What rules ask of the pool, as fields of a :class:`Step`: ``Step(n_labelled=31, **pool_facts(p))``.
+
+    Args:
+        probabilities: Of the items that are left to label, ``n x K``; at least one.
+        before: Class that was predicted for each of *these* items a step ago, as a column, ``n``; with it
+            ``pool_changes`` is given too.
+
+    Returns:
+        ``pool_max_entropy``, ``pool_uncertainty``, ``pool_risk``, ``pool_margin``, ``pool_confidence_variance``,
+        ``pool_f``, and ``pool_changes`` where it can be told.
+
+    Examples:
+        >>> facts = pool_facts([[0.9, 0.1], [0.4, 0.6]], before=[0, 0])
+        >>> round(facts["pool_risk"], 4), round(facts["pool_margin"], 4), facts["pool_changes"]
+        (0.25, 0.2, 1)
+    """
+    p = _table(probabilities)
+    if not len(p):
+        raise InvalidValueError("the pool is empty: there is nothing left to label, and nothing to say of it")
+    H, K = entropies(p), p.shape[1]
+    confidence = p.max(axis=1)
+    found: dict[str, Any] = {
+        "pool_max_entropy": float(H.max()),
+        "pool_uncertainty": min(float(H.mean() / np.log(K)), 1.0) if K > 1 else 0.0,
+        "pool_risk": max(float(1.0 - confidence.mean()), 0.0),
+        "pool_margin": float(margins(p).min()),
+        "pool_confidence_variance": float(confidence.var()),
+        "pool_f": expected_f(p),
+    }
+    if before is not None:
+        codes = np.asarray(before)
+        if codes.shape != (len(p),):
+            raise InvalidValueError(f"before must hold a class for each of the {len(p)} items; it has {codes.shape}")
+        found["pool_changes"] = int(np.count_nonzero(p.argmax(axis=1) != codes))
+    return found
+
+
+def margins(probabilities: Any) -> Floats:
+    """Difference between the two largest probabilities of each row, 1 where there is one class only.
+
+    Examples:
+        >>> margins([[0.5, 0.3, 0.2]]).round(4)
+        array([0.2])
+    """
+    p = _table(probabilities)
+    if p.shape[1] == 1:
+        return np.ones(len(p))
+    top = np.partition(p, p.shape[1] - 2, axis=1)
+    return np.asarray(top[:, -1] - top[:, -2])
+
+
+def expected_f(probabilities: Any) -> float:
+    r"""The F score that a classifier expects of its own predictions.
+
+    With ``d`` 1 where a class is predicted and 0 elsewhere, :math:`TP = \sum p d`, :math:`FP = \sum (1-p) d`,
+    :math:`FN = \sum p (1-d)` and :math:`F = 2 TP / (2 TP + FP + FN)`. Two classes: F of the second, the positive one.
+    More: the mean over the classes. A class that is neither predicted nor expected (0/0) has nothing wrong: F = 1.
+
+    Args:
+        probabilities: ``n x K``.
+
+    Reference: [LawsSchuetze2008] section 4.
+
+    Examples:
+        >>> round(expected_f([[0.2, 0.8], [0.9, 0.1]]), 4)  # TP .8, FP .2, FN .1
+        0.8421
+    """
+    p = _table(probabilities)
+    d = np.zeros_like(p)
+    d[np.arange(len(p)), p.argmax(axis=1)] = 1.0
+    right, wrong = (p * d).sum(axis=0), ((1.0 - p) * d + p * (1.0 - d)).sum(axis=0)
+    total = 2.0 * right + wrong
+    scores = np.where(total > 0.0, 2.0 * right / np.where(total > 0.0, total, 1.0), 1.0)
+    return float(np.clip(scores[-1] if len(scores) == 2 else scores.mean(), 0.0, 1.0))
+
+
+def committee_agreement(votes: Any, n_classes: int) -> float:
+    r"""How far a committee agrees: 1 less the vote entropy, averaged over items.
+
+    .. math:: 1 + \frac{1}{n \log \min(K, C)} \sum_i \sum_k \frac{V_{ik}}{C} \log \frac{V_{ik}}{C}
+
+    for ``V`` votes out of ``C`` members: 1 where all vote alike, 0 where votes are spread as evenly as they can be.
+
+    Args:
+        votes: The class that each member votes for, as a number from 0, ``C x n``.
+        n_classes: ``K``.
+
+    Reference: [TomanekHahn2008] section 3, the normalised vote entropy.
+
+    Examples:
+        >>> round(committee_agreement([[0, 1], [0, 0]], n_classes=2), 4)
+        0.5
+    """
+    codes = np.asarray(votes)
+    if codes.ndim != 2 or not codes.size or codes.dtype.kind not in "iu":
+        raise InvalidValueError("votes must be classes as whole numbers, one row a member and one column an item")
+    members, items = codes.shape
+    most = min(int(n_classes), members)
+    if codes.min() < 0 or codes.max() >= n_classes:
+        raise InvalidValueError(f"votes must lie from 0 to {n_classes - 1}, the number of classes less 1")
+    if most < 2:
+        return 1.0
+    counts: NDArray[Any] = np.zeros((items, int(n_classes)))
+    np.add.at(counts, (np.tile(np.arange(items), members), codes.ravel()), 1.0)
+    disagreement = entr(counts / members).sum(axis=1).mean() / np.log(most)
+    return float(np.clip(1.0 - disagreement, 0.0, 1.0))
+
+
+def _table(probabilities: Any) -> Floats:
+    p = floats(probabilities, "probabilities")
+    if p.ndim != 2 or p.shape[1] < 1:
+        raise InvalidValueError(f"probabilities must be a table, one row an item; the shape is {p.shape}")
+    return p
