@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
-from suffice.errors import InvalidValueError, SufficeError
+from suffice.errors import InvalidValueError, MissingInputError, SufficeError
 from suffice.special import Floats
 
 _FORMAT = "suffice-trace-1"
@@ -25,11 +25,13 @@ class Relearned:
         step: The step after whose label they were learned, from 0.
         kl_new_old: Divergences of all steps up to and including that one, under the new prior.
         kl_old_new: The same in the other direction.
+        measures: Those of :attr:`Trace.measures` that follow from the prior, likewise.
     """
 
     step: int
     kl_new_old: Floats
     kl_old_new: Floats
+    measures: Mapping[str, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +50,8 @@ class Trace:
         estimated: How the divergences were estimated, if they are neither exact nor bounds.
         about: What run this is: model, acquisition, seed.
         measures: What else was measured after each step, by name: ``accuracy``, ``calibration`` and training ``loss``
-            of a network, the ``contributions`` of its layers to ``kl_new_old``, and whatever the caller watched.
+            of a network, the ``contributions`` of its layers to ``kl_new_old``, whatever the caller watched, and the
+            fields of a :class:`suffice.Step` that were recorded for rules.
 
     Examples:
         >>> trace = Trace.of_divergences([0.5, 0.4, 0.0001], [0.6, 0.4, 0.0001], first=10)
@@ -91,28 +94,43 @@ class Trace:
 
         Returns:
             One verdict a step.
+
+        Raises:
+            MissingInputError: The rule requires what was not recorded, named.
         """
         judge = rule.copy()
         judge.reset()
+        missing = sorted(judge.needs() - self.recorded)
+        if missing:
+            raise MissingInputError(
+                f"{type(rule).__name__} requires {', '.join(missing)}, which this run did not record; "
+                f"simulate(..., record={type(rule).__name__}(...)) records what a rule needs"
+            )
         verdicts: list[Verdict] = []
         done = 0
-        for known in (*self.relearned, None):
+        # A rule that asks for nothing that is seen anew goes on as it was.
+        for known in (*(k for k in self.relearned if judge.needs() & {*_DIVERGENCES, *k.measures}), None):
             end = len(self) if known is None else known.step
-            verdicts += judge.observe_all(self._steps(self.kl_new_old, self.kl_old_new, done, end))
+            verdicts += judge.observe_all(self._steps(None, done, end, judge.needs()))
             if known is not None:
                 judge.reset()
-                seen = judge.observe_all(self._steps(known.kl_new_old, known.kl_old_new, 0, end + 1))
+                seen = judge.observe_all(self._steps(known, 0, end + 1, judge.needs()))
                 verdicts[end:] = seen[-1:]
                 done = end + 1
         return verdicts
 
+    @property
+    def recorded(self) -> frozenset[str]:
+        """The fields of a :class:`suffice.Step` that this run can tell a rule."""
+        return _DIVERGENCES | (STEP_FIELDS & set(self.measures))
+
     def steps(self) -> list[Step]:
         """All steps as the newest hyper-parameters see them: what a rule knows at the end of the run."""
-        known = self.relearned[-1] if self.relearned else Relearned(-1, np.zeros(0), np.zeros(0))
-        rest = known.step + 1
+        known = self.relearned[-1] if self.relearned else None
+        rest = 0 if known is None else known.step + 1
         return [
-            *self._steps(known.kl_new_old, known.kl_old_new, 0, rest),
-            *self._steps(self.kl_new_old, self.kl_old_new, rest, len(self)),
+            *self._steps(known, 0, rest, self.recorded),
+            *self._steps(None, rest, len(self), self.recorded),
         ]
 
     def ratio(self, *, calibration: int = 10) -> Floats:
@@ -129,6 +147,7 @@ class Trace:
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         for number, known in enumerate(self.relearned):
             arrays[f"relearned_{number}"] = np.array([known.kl_new_old, known.kl_old_new])
+            arrays |= {f"seen_{number}_{name}": np.asarray(values) for name, values in known.measures.items()}
         arrays |= {f"{_MEASURE}{name}": np.asarray(values) for name, values in self.measures.items()}
         text = {"format": _FORMAT, "estimated": self.estimated, "about": dict(self.about), "arrays": sorted(arrays)}
         try:
@@ -165,20 +184,50 @@ class Trace:
         new_old, old_new = plain["kl_new_old"], plain["kl_old_new"]
         if not plain["n_labelled"].shape == new_old.shape == old_new.shape == (len(new_old),):
             raise ValueError("shapes")
-        pairs = [values for name, values in arrays.items() if name.startswith("relearned_")]
+        measures = _named(arrays, _MEASURE)
+        for name in STEP_FIELDS & set(measures):
+            if len(measures[name]) != len(new_old):
+                raise ValueError("shapes")
+        relearned = []
+        for number in range(sum(name.startswith("relearned_") for name in arrays)):
+            pair, seen = arrays[f"relearned_{number}"], _named(arrays, f"seen_{number}_")
+            if any(len(values) != pair.shape[1] for values in seen.values()):
+                raise ValueError("shapes")
+            relearned.append(Relearned(pair.shape[1] - 1, pair[0], pair[1], seen))
         return cls(
             **plain,
-            relearned=tuple(Relearned(pair.shape[1] - 1, pair[0], pair[1]) for pair in pairs),
+            relearned=tuple(relearned),
             estimated=str(text["estimated"]),
             about=dict(text["about"]),
-            measures={
-                name.removeprefix(_MEASURE): values for name, values in arrays.items() if name.startswith(_MEASURE)
-            },
+            measures=measures,
         )
 
-    def _steps(self, new_old: Floats, old_new: Floats, first: int, end: int) -> list[Step]:
+    def _steps(self, known: Relearned | None, first: int, end: int, names: frozenset[str]) -> list[Step]:
+        """Some steps with the fields named, as they were seen at the time or as they are seen since."""
         part = slice(first, end)
-        return Step.sequence(self.n_labelled[part], new_old[part], old_new[part], estimated=self.estimated)
+        seen: Any = self if known is None else known
+        columns = {name: seen.measures.get(name, self.measures[name])[part] for name in names & set(self.measures)}
+        # A rule that asks for no divergences is spared them, and their check.
+        pair = (seen.kl_new_old[part], seen.kl_old_new[part]) if names & _DIVERGENCES else (None, None)
+        steps = Step.sequence(self.n_labelled[part], *pair, estimated=self.estimated, **columns)
+        for name in _PADDED & set(columns):
+            for step in steps:
+                step.__dict__[name] = _without_padding(step.__dict__[name])
+        return steps
 
 
+def _named(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
+
+
+def _without_padding(values: NDArray[Any]) -> NDArray[Any]:
+    """What is there of an array that was filled up to the size of the largest step."""
+    there = ~np.isnan(values[:, 0]) if values.ndim == 2 else values > -2
+    return values if there.all() else values[there]
+
+
+# What rules ask for of the items of a step, of which there may be more in one step than in another.
+_PADDED = frozenset({"selected_probabilities", "selected_labels"})
+_DIVERGENCES = frozenset({"kl_new_old", "kl_old_new"})
+STEP_FIELDS = frozenset(spec.name for spec in fields(Step)) - {"n_labelled", "estimated"}
 _ARRAYS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")

@@ -1,6 +1,7 @@
 """Ask for the label that is wanted most, tell it, hear whether it is enough. No input or output of its own."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,22 +9,29 @@ import numpy as np
 from suffice.acquisition import Indices
 from suffice.arguments import whole
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
-from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
+from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 from suffice.learner.course import Outcome, Setting
+from suffice.learner.facts import DIVERGENCES, Facts, facts_of, joined_rows, require_told
+from suffice.learner.recording import relearned
 from suffice.learner.start import (
+    available_facts,
     checked_indices,
     default_acquisition,
     first_items,
     generator,
+    kind_of,
+    label_costs,
     new_course,
     number_type,
     prepare,
     seed_name,
+    validation_set,
 )
+from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.special import Floats
-from suffice.trace import Relearned, Trace
+from suffice.trace import STEP_FIELDS, Relearned, Trace
 
 
 class ActiveLearner:
@@ -43,6 +51,11 @@ class ActiveLearner:
         seed: Seed of all randomness.
         initial: Items asked for before the model chooses: how many at random, or which.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory. Networks compute in it anyway.
+        stop_set: The stop set, or its size, for rules that watch predictions; 2000 items of the pool (or all), drawn
+            with the seed, if left out. It is drawn, and followed, only for a rule that asks for it.
+        validation: Inputs and labels of a validation set, for rules that want one.
+        costs: What a label costs, for rules that count it: one number, or one for each item of the pool.
+        clock: Seconds, for rules that limit time; they count from here.
 
     Attributes:
         verdict: What the rule says now.
@@ -71,25 +84,26 @@ class ActiveLearner:
         seed: int = 0,
         initial: Any = 10,
         dtype: Any = np.float64,
+        stop_set: StopSet | int | None = None,
+        validation: tuple[Any, Any] | None = None,
+        costs: Any = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if criterion is not None and not isinstance(criterion, Criterion):
             raise InvalidTypeError(f"criterion must be a stopping rule, not {type(criterion).__name__}")
         rng = generator(seed)
         self._rule = ErrorStability() if criterion is None else criterion.copy()
         self._rule.reset()
-        missing = sorted(self._rule.needs() - {"kl_new_old", "kl_old_new"})
-        if missing:
-            raise MissingInputError(
-                f"criterion requires {', '.join(missing)}, which this loop does not have; it gives n_labelled, "
-                "kl_new_old and kl_old_new"
-            )
         self._prepared = prepare(model, X_pool)
         self._X = self._prepared.inputs(X_pool, "X_pool")
+        facts = self._wanted_facts(stop_set, validation, seed)
+        self._costs, self._clock, self._since = label_costs(costs, len(self._X)), clock, clock()
+        self._validated = 0 if facts.validation is None else len(facts.validation[1])
         self._first = first_items(initial, len(self._X), rng)
         name = acquisition or default_acquisition(self._prepared.model)
         with one_thread():
             self._course = new_course(
-                self._prepared.model, Setting(self._X, name, rng, dtype=number_type(dtype), expected=256)
+                self._prepared.model, Setting(self._X, name, rng, dtype=number_type(dtype), expected=256, facts=facts)
             )
         self._about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed_name(seed)}
         # 0: not seen; 1: labelled; 2: skipped.
@@ -104,6 +118,14 @@ class ActiveLearner:
         self._begun = 0
         self.verdict = self._undecided()
         self.verdicts: list[Verdict] = []
+
+    def _wanted_facts(self, stop_set: Any, validation: Any, seed: Any) -> Facts:
+        """What the rule asks for, as far as this loop can tell it; what it does not ask for costs nothing."""
+        model, names = self._prepared.model, self._rule.needs() - DIVERGENCES
+        held_out = validation_set(self._prepared, validation, self._X.shape[1])
+        require_told(names, available_facts(model, validated=held_out is not None), kind_of(model))
+        number = int(seed) if isinstance(seed, int | np.integer) else 0
+        return facts_of(names, len(self._X), stop_set, seed=number, validation=held_out)
 
     def __repr__(self) -> str:
         return f"ActiveLearner({self._about['model']}: {len(self._labels)} labelled, {self.left} left)"
@@ -251,7 +273,7 @@ class ActiveLearner:
             estimated=self._estimated,
             about=self._about,
             measures={
-                name: np.concatenate([measured[name] for measured in self._measures])
+                name: joined_rows([measured[name] for measured in self._measures])
                 for name in (self._measures[0] if self._measures else ())
             },
         )
@@ -293,14 +315,16 @@ class ActiveLearner:
 
     def _judge(self, outcome: Outcome) -> None:
         self._estimated = self._estimated or outcome.estimated
-        self._measures.append(outcome.measures)
+        self._measures.append({**outcome.measures, **self._counted()})
         self._new_old.append(float(outcome.kl_new_old[-1]))
         self._old_new.append(float(outcome.kl_old_new[-1]))
         if self._course.until_relearning() == 0:
             self._replaced(self._course.relearn())
         else:
-            steps = self._steps(outcome.kl_new_old[-1:], outcome.kl_old_new[-1:])
-            self.verdicts.append(self._rule.observe(steps[0]))
+            told = {name: values for name, values in self._measures[-1].items() if name in STEP_FIELDS}
+            count = [self._begun + sum(self._sizes)]
+            step = Step.sequence(count, self._new_old[-1:], self._old_new[-1:], estimated=self._estimated, **told)[0]
+            self.verdicts.append(self._rule.observe(step))
             self.verdict = self._exhausted(self.verdicts[-1])
 
     def _replaced(self, history: Outcome) -> None:
@@ -312,17 +336,21 @@ class ActiveLearner:
             return
         last = len(history.kl_new_old) - 1
         self._new_old[last], self._old_new[last] = float(history.kl_new_old[last]), float(history.kl_old_new[last])
-        self._relearned.append(Relearned(last, history.kl_new_old, history.kl_old_new))
-        self.verdicts = self._rule.observe_all(self._steps(history.kl_new_old, history.kl_old_new))
+        newest = {name: values[-1:] for name, values in history.measures.items()}
+        self._measures[last] = {**self._measures[last], **newest}
+        self._relearned.append(relearned(last, history, self._course))
+        self.verdicts = self._rule.observe_all(self.trace().steps())
         self.verdict = self._exhausted(self.verdicts[-1])
 
-    def _steps(self, new_old: Floats, old_new: Floats) -> list[Step]:
-        """The last steps of the run, with their divergences."""
-        counts = self._begun + np.cumsum(self._sizes)
-        return [
-            Step(n_labelled=int(n), kl_new_old=float(a), kl_old_new=float(b), estimated=self._estimated)
-            for n, a, b in zip(counts[-len(new_old) :], new_old, old_new, strict=True)
-        ]
+    def _counted(self) -> dict[str, Any]:
+        """What is counted rather than asked of the model, where the rule wants it."""
+        found = {
+            "cost": float(self._costs[list(self._labels)].sum()),
+            "seconds": self._clock() - self._since,
+            "pool_size": len(self._X),
+            "validation_labels": self._validated,
+        }
+        return {name: np.array([value]) for name, value in found.items() if name in self._rule.needs()}
 
     def _undecided(self) -> Verdict:
         n, wanted = len(self._labels), len(self._first)

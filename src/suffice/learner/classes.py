@@ -12,9 +12,11 @@ from suffice.engines.memory import require_memory
 from suffice.engines.scored import ScoredPool
 from suffice.engines.uncertain import UncertainPool
 from suffice.errors import InvalidValueError
+from suffice.learner.beliefs import LaplaceBeliefs
 from suffice.learner.course import History, Outcome, Setting
+from suffice.learner.facts import ClassFacts, stacked
 from suffice.models.inputs import as_labels
-from suffice.models.laplace import divergences, laplace, learn_alpha
+from suffice.models.laplace import divergence_from_prior, divergences, laplace, learn_alpha
 from suffice.models.logistic import BayesianLogistic, class_labels
 from suffice.special import Floats
 
@@ -48,6 +50,15 @@ class ClassCourse:
         self._codes: dict[Any, int] = {}
         self._learned_at = 0
         self._stale = False
+        self._facts = ClassFacts(setting.facts, len(self._features))
+        # Classes in the order in which they were met: their columns never move.
+        self._order: list[Any] = []
+        self._told: list[dict[str, Any]] = []
+
+    @property
+    def revises(self) -> frozenset[str]:
+        """What was said of the past stays: to ask anew would be to look at the pool once for each step."""
+        return frozenset()
 
     def propose(self, most: int) -> Indices:
         """The next pick: another label may make another item the most useful one."""
@@ -61,6 +72,7 @@ class ClassCourse:
     def skip(self, indices: Indices) -> None:
         """Leave items out."""
         self._taken.extend(int(i) for i in indices)
+        self._facts.take(indices)
         if self._fixed is not None:
             self._fixed.skip(indices)
         self._pool.take(indices)
@@ -77,28 +89,35 @@ class ClassCourse:
         self._add(indices, y, together=True)
         try:
             self._start()
+            self._facts.begin(self._beliefs())
         except Exception:
             self._history, self._labels = History([], []), []
             raise
 
     def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
         """Learn labels under the prior at hand."""
-        codes = [self._codes.get(label) for label in np.asarray(y).tolist()]
+        labels = np.asarray(y)
+        codes = [self._codes.get(label) for label in labels.tolist()]
+        groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
         if None in codes:
             self.check(y)
+            self._facts.before(self._beliefs(), indices)
             self._add(indices, y, together=together)
             # Nothing can be said of these steps before the past is replayed, which is due now.
             self._stale = True
-            missing = np.full(1 if together else len(indices), np.nan)
+            missing = np.full(len(groups), np.nan)
             return Outcome(KLPair(missing, missing), missing if self._test is not None else np.zeros(0))
-        groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
+        outcomes = []
         try:
-            outcome = Outcome.joined([self._extend(indices[group], np.array(codes[group])) for group in groups])
+            for group in groups:
+                self._facts.before(self._beliefs(), indices[group])
+                outcomes.append(self._extend(indices[group], np.array(codes[group])))
         except Exception:
             self._replay()
             raise
         self._add(indices, y, together=together)
-        return outcome
+        found = Outcome.joined(outcomes)
+        return found if self.until_relearning() == 0 else self._telling(found, len(groups))
 
     def until_relearning(self) -> int | None:
         """Labels until they have doubled since the prior was learned; 0 when a new class was met."""
@@ -110,7 +129,8 @@ class ClassCourse:
         """Learn the prior again, with the classes met so far, and replay the past."""
         due = self._model.alpha is None and len(self._labels) >= 2 * self._learned_at
         # A class met for the first time changes the posterior's shape, but not when the prior is learned.
-        return self._start() if due else self._start(self._learned_at, keep=True)
+        history = self._start() if due else self._start(self._learned_at, keep=True)
+        return self._telling(history, 1) if len(history.kl_new_old) > len(self._told) else self._with_past(history)
 
     def correct(self, index: int, y: Any) -> Outcome:
         """Change a label and replay; a prior that was learned from it is learned again from the same labels."""
@@ -120,7 +140,7 @@ class ClassCourse:
         # The classes may be others now, so pool and test set are made anew too.
         keep = place >= self._learned_at
         try:
-            return self._start(self._learned_at, keep=keep)
+            return self._with_past(self._start(self._learned_at, keep=keep))
         except Exception:
             self._labels[place] = kept
             self._start(self._learned_at, keep=keep)
@@ -131,6 +151,37 @@ class ClassCourse:
         rows = self._history.indices
         return self._model.at(self._setting.X[rows], np.asarray(self._labels), self._alpha, self._learned_at)
 
+    def _beliefs(self) -> LaplaceBeliefs:
+        columns = [self._codes[label] for label in self._order]
+        return LaplaceBeliefs(self._state, self._features, columns if len(columns) > 1 else [0, 1])
+
+    def _telling(self, outcome: Outcome, steps: int) -> Outcome:
+        """The outcome with what is to be told of its last steps, which have just been learned."""
+        if not self._setting.facts.names:
+            return outcome
+        size = self._history.sizes[-1]
+        codes = [self._order.index(label) for label in np.asarray(self._labels[-size:]).tolist()]
+        told = self._facts.after(self._beliefs(), codes)
+        if self._validation is not None:
+            told["validation_error"] = self._validation.error(self._state)
+        if self._setting.facts.about({"kl_prior", "train_error"}):
+            told |= self._of_training()
+        self._told.extend([{name: told[name] for name in told if name in self._setting.facts.names}] * steps)
+        return self._with_past(outcome)
+
+    def _with_past(self, outcome: Outcome) -> Outcome:
+        told = stacked(self._told[-len(outcome.kl_new_old) :])
+        return Outcome(outcome.pair, outcome.error, outcome.estimated, told)
+
+    def _of_training(self) -> dict[str, float]:
+        """Divergence from the prior, and the error of a label drawn from the prediction, on the labels bought."""
+        features, codes = self._state.labelled()
+        p = LaplaceBeliefs(self._state, features, list(range(max(2, len(self._classes))))).probabilities(
+            np.arange(len(codes))
+        )
+        error = float(1.0 - p[np.arange(len(codes)), codes].mean())
+        return {"kl_prior": divergence_from_prior(self._state), "train_error": error}
+
     def _add(self, indices: Indices, y: Any, *, together: bool) -> None:
         self._history.add(indices, together=together)
         self._labels.extend(np.asarray(y))
@@ -138,6 +189,7 @@ class ClassCourse:
 
     def _take(self, indices: Indices) -> None:
         self._taken.extend(int(i) for i in indices)
+        self._facts.take(indices)
         for chooser in (self._fixed, getattr(self, "_pool", None)):
             if chooser is not None:
                 chooser.take(indices)
@@ -146,6 +198,7 @@ class ClassCourse:
         """Learn the prior from the first ``n`` labels, all if left out, or keep it; and replay the past."""
         self._classes = self._model.known_classes(self._labels)
         self._codes = {label: code for code, label in enumerate(self._classes.tolist())}
+        self._order += [label for label in self._classes.tolist() if label not in self._order]
         self._stale = False
         self._learned_at = len(self._labels) if n is None else n
         if self._model.alpha is None and not keep:
@@ -155,7 +208,8 @@ class ClassCourse:
         elif self._model.alpha is not None:
             self._alpha = float(self._model.alpha)
         self._pool = self._new_pool()
-        self._test = self._new_test()
+        self._test = self._new_test(self._setting.test, "y_test")
+        self._validation = self._new_test(self._setting.facts.validation, "validation")
         return self._replay()
 
     def _replay(self) -> Outcome:
@@ -191,15 +245,15 @@ class ClassCourse:
         pool.take(np.array(self._taken, dtype=np.intp))
         return pool
 
-    def _new_test(self) -> BinaryCrossEntropy | SoftmaxCrossEntropy | None:
-        if self._setting.test is None:
+    def _new_test(self, given: Any, name: str) -> BinaryCrossEntropy | SoftmaxCrossEntropy | None:
+        if given is None:
             return None
-        X, y = self._setting.test
+        X, y = given
         features: Floats = self._model.features(X)
         known = np.isin(np.asarray(y), self._classes)
         if not known.any():
             raise InvalidValueError(
-                "no class of y_test has been labelled yet; give the model its classes, classes=[...]"
+                f"no class of {name} has been labelled yet; give the model its classes, classes=[...]"
             )
         # The loss of a class that the model has never met is infinite, so it is measured on the others.
         codes = np.searchsorted(self._classes, np.asarray(y)[known])

@@ -10,6 +10,7 @@ import numpy as np
 from suffice.acquisition import Indices
 from suffice.divergence import KLPair
 from suffice.divergence.observations import in_units_of_noise
+from suffice.learner.facts import NOTHING, Facts, joined_rows
 from suffice.special import Floats
 
 
@@ -55,7 +56,7 @@ class Outcome:
         estimated = next((outcome.estimated for outcome in outcomes if outcome.estimated), "")
         measured = [outcome.measures for outcome in outcomes if len(outcome.kl_new_old)]
         names = measured[0] if measured else ()
-        measures = {name: np.concatenate([each[name] for each in measured]) for name in names}
+        measures = {name: joined_rows([each[name] for each in measured]) for name in names}
         return Outcome(KLPair(new_old, old_new), error, estimated, measures)
 
     def first(self, n: int) -> "Outcome":
@@ -70,13 +71,15 @@ class Outcome:
             "error": self.error.tolist(),
             "estimated": self.estimated,
             "measures": {name: values.tolist() for name, values in self.measures.items()},
+            "types": {name: str(values.dtype) for name, values in self.measures.items()},
         }
 
     @staticmethod
     def from_dict(saved: Mapping[str, Any]) -> "Outcome":
         """What :meth:`as_dict` gave."""
         new_old, old_new = (np.array(values) for values in saved["pair"])
-        measures = {name: np.array(values) for name, values in saved["measures"].items()}
+        types = saved.get("types", {})
+        measures = {name: np.array(values, dtype=types.get(name)) for name, values in saved["measures"].items()}
         return Outcome(KLPair(new_old, old_new), np.array(saved["error"]), saved["estimated"], measures)
 
 
@@ -113,6 +116,7 @@ class Setting:
         dtype: Number type that the pool is kept in.
         expected: Labels to make room for.
         test: Test inputs and labels, or None.
+        facts: What else is to be told of each step.
     """
 
     X: Floats
@@ -121,10 +125,15 @@ class Setting:
     dtype: Any = np.float64
     expected: int = 256
     test: tuple[Floats, Any] | None = None
+    facts: Facts = NOTHING
 
 
 class Course(Protocol):
     """What a loop needs, whatever the model. Labels are told in steps; the first step holds the initial labels."""
+
+    @property
+    def revises(self) -> frozenset[str]:
+        """Measures of past steps that are others once hyper-parameters are learned again."""
 
     def propose(self, most: int) -> Indices:
         """The next picks, as many as are known whatever the labels will be: at least 1, at most ``most``."""
@@ -142,13 +151,19 @@ class Course(Protocol):
         """Learn the initial labels."""
 
     def learn(self, indices: Indices, y: Any, *, together: bool) -> "Outcome | Labels":
-        """Learn labels, each a step of its own or all as one step."""
+        """Learn labels, each a step of its own or all as one step.
+
+        Where :meth:`relearn` is due then, measures of the last step may be left to it.
+        """
 
     def until_relearning(self) -> int | None:
         """Labels to go until :meth:`relearn` is due, 0 when it is; None where nothing is learned."""
 
     def relearn(self) -> Outcome:
-        """Learn hyper-parameters again; return all steps after the initial labels as they are under the new ones."""
+        """Learn hyper-parameters again; return all steps after the initial labels as they are under the new ones.
+
+        Measures that the new ones do not change are those of the time, but for the last step's, told only now.
+        """
 
     def correct(self, index: int, y: Any) -> Outcome:
         """Change a label; return all steps after the initial labels as they are with it."""

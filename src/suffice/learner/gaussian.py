@@ -5,12 +5,15 @@ from typing import Any
 import numpy as np
 
 from suffice.acquisition import Chooser, Indices, label_free_chooser, require_known
+from suffice.divergence.observations import in_units_of_noise
 from suffice.engines.followed_error import FollowedError
+from suffice.engines.followed_variance import FollowedVariance
 from suffice.engines.memory import require_memory
 from suffice.engines.pool import MemoryPool
 from suffice.engines.rows import FeatureRows, KernelRows
 from suffice.engines.variance import LargestVariance
 from suffice.learner.course import History, Labels, Outcome, Setting
+from suffice.learner.facts import OF_NUMBERS
 from suffice.models.inputs import targets
 from suffice.models.latent import KernelState, WeightState, block_of
 from suffice.models.process import GaussianProcess
@@ -40,8 +43,16 @@ class GaussianCourse:
         self._fixed = label_free_chooser(self._name, self._features, setting.rng)
         self._require_memory()
         self._test: FollowedError | None = None
+        self._validation: FollowedError | None = None
+        self._stop_set: FollowedVariance | None = None
+        self._all: FollowedVariance | None = None
         self._prior: RegressionPrior | None = None
         self._learned_at = 0
+
+    @property
+    def revises(self) -> frozenset[str]:
+        """Variances of the past follow from the prior, and come with the divergences."""
+        return self._setting.facts.names & (OF_NUMBERS | {"validation_error"})
 
     def propose(self, most: int) -> Indices:
         """The next picks, as far as no label matters to them."""
@@ -55,6 +66,8 @@ class GaussianCourse:
         """Leave items out."""
         self._skipped.extend(int(i) for i in indices)
         self._chooser.skip(indices)
+        if self._all is not None:
+            self._all.take(indices)
 
     def check(self, y: Any) -> None:
         """Refuse a label that is no number."""
@@ -131,9 +144,10 @@ class GaussianCourse:
         self._state = self._prior.start(self._features.shape[1], capacity)
         # What followed the old posterior goes before its successor comes: both would not fit where one just does.
         self.__dict__.pop("_chooser", None)
-        self._test = None
+        self._test = self._validation = self._stop_set = self._all = None
         self._chooser = self._new_chooser(capacity)
-        self._test = self._new_test(capacity)
+        self._test = self._new_test(self._setting.test, capacity)
+        self._watch(capacity)
         self._learn_initial(indices[: self._history.sizes[0]])
         outcomes = []
         for span, together in self._history.spans(_LONGEST):
@@ -149,8 +163,11 @@ class GaussianCourse:
             self._extend(indices, None, together=True)
             return
         self._state.learn(self._features[indices], self._prior.scaling.apply(self._y[indices]))
-        if self._test is not None:
-            self._test.jump()
+        for followed in (self._test, self._validation, self._stop_set, self._all):
+            if followed is not None:
+                followed.jump()
+        if self._all is not None:
+            self._all.take(indices)
         if isinstance(self._chooser, LargestVariance):
             self._chooser.jump()
 
@@ -163,10 +180,37 @@ class GaussianCourse:
         error = np.zeros(0)
         if self._test is not None:
             error = self._test.follow(extension.white) * self._prior.scaling.scale**2
+        measures = self._told(indices, extension.white)
         if pair is not None:
-            return Outcome(pair, error[-1:])
+            return Outcome(pair, error[-1:], measures={name: values[-1:] for name, values in measures.items()})
         assert terms is not None
-        return Labels(*terms, error)
+        return Outcome(in_units_of_noise(*terms), error, measures=measures) if measures else Labels(*terms, error)
+
+    def _watch(self, capacity: int) -> None:
+        """Begin to follow what is to be told of each step, and nothing else."""
+        facts = self._setting.facts
+        if facts.validation is not None:
+            self._validation = self._new_test(facts.validation, capacity)
+        if facts.about({"expected_error"}):
+            self._stop_set = FollowedVariance(self._rows(self._features[facts.stop], capacity, np.float64))
+        if facts.about({"pool_variance", "pool_gain"}):
+            self._all = FollowedVariance(self._rows(self._features, capacity, np.float64))
+            self._all.take(np.array(self._skipped, dtype=np.intp))
+
+    def _told(self, indices: Indices, white: Floats) -> dict[str, Floats]:
+        """What is to be told after each of some labels, in the units of the targets."""
+        assert self._prior is not None
+        found: dict[str, Floats] = {}
+        scale, noise = self._prior.scaling.scale**2, self._state.noise
+        if self._validation is not None:
+            found["validation_error"] = self._validation.follow(white) * scale
+        if self._stop_set is not None:
+            # What the error is where labels fall as predicted: (y - mean)^2 is s + noise, and s comes on top.
+            found["expected_error"] = (2.0 * self._stop_set.follow(len(white)).mean + noise) * scale
+        if self._all is not None:
+            largest = self._all.follow(len(white), indices).largest
+            found |= {"pool_variance": largest * scale, "pool_gain": 0.5 * np.log1p(largest / noise)}
+        return {name: values for name, values in found.items() if name in self._setting.facts.names}
 
     def _new_chooser(self, capacity: int) -> Chooser:
         if self._fixed is not None:
@@ -174,10 +218,10 @@ class GaussianCourse:
         rows = self._rows(self._features, capacity, self._setting.dtype)
         return LargestVariance(self._state, MemoryPool(rows, self._setting.dtype), len(self._features))
 
-    def _new_test(self, capacity: int) -> FollowedError | None:
-        if self._setting.test is None or self._prior is None:
+    def _new_test(self, given: Any, capacity: int) -> FollowedError | None:
+        if given is None or self._prior is None:
             return None
-        X, y = self._setting.test
+        X, y = given
         rows = self._rows(self._model.features(X), capacity, np.float64)
         return FollowedError(rows, self._prior.scaling.apply(targets(y)))
 
@@ -191,12 +235,15 @@ class GaussianCourse:
         """Say before the first label if pool, test set and posterior will not fit."""
         size, single = np.dtype(self._setting.dtype).itemsize, self._setting.dtype == np.float32
         m, labels = len(self._features), self._setting.expected
-        tests = 0 if self._setting.test is None else len(self._setting.test[1])
-        follows = self._fixed is None
+        facts = self._setting.facts
+        followed = [part[1] for part in (self._setting.test, facts.validation) if part is not None]
+        followed += [] if facts.stop is None else [facts.stop]
+        followed += [self._features] if facts.about({"pool_variance", "pool_gain"}) else []
+        tests, follows = sum(map(len, followed)), self._fixed is None
         if isinstance(self._model, GaussianProcess):
             needed = 8 * labels * labels + labels * (m * size * follows + 8 * tests)
-            what = f"following {m} pool items and {tests} test items over {labels} labels"
+            what = f"following {m} pool items and {tests} other items over {labels} labels"
         else:
             needed = self._features.shape[1] * (m * size * follows + 8 * (tests + labels))
-            what = f"following {m} pool items and {tests} test items of {self._features.shape[1]} features"
+            what = f"following {m} pool items and {tests} other items of {self._features.shape[1]} features"
         require_memory(needed, what, halved=follows and not single)

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +13,9 @@ from suffice.divergence import KLPair, dropout_contributions, kl
 from suffice.engines.memory import require_memory
 from suffice.engines.sampled import quality
 from suffice.errors import InvalidValueError, TrainingDivergedError
+from suffice.learner.beliefs import DrawnBeliefs
 from suffice.learner.course import History, Outcome, Setting
+from suffice.learner.facts import ClassFacts, stacked
 from suffice.models import DropoutNetwork
 from suffice.models.logistic import class_labels
 from suffice.models.predictive import as_numbers, exponentials
@@ -52,6 +55,14 @@ class NetworkCourse:
         self._pool: Any = None
         self._test: tuple[Any, Any] | None = None
         self._draws: Any = None
+        self._facts = ClassFacts(setting.facts, len(setting.X))
+        # Classes in the order in which they were met: their columns never move.
+        self._order: list[Any] = []
+
+    @property
+    def revises(self) -> frozenset[str]:
+        """The network of an earlier round is gone."""
+        return frozenset()
 
     @property
     def model(self) -> DropoutNetwork:
@@ -106,6 +117,7 @@ class NetworkCourse:
             self._trained(lambda: self._model.fit(self._setting.X[indices], y))
             self._require_memory()
         self._add(indices, y, together=True)
+        self._facts.begin(self._beliefs())
 
     def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
         """Learn labels, a round of training for each step."""
@@ -157,12 +169,14 @@ class NetworkCourse:
             self._add(indices[at : at + size], y[indices[at : at + size]], together=True)
             at += size
         self._past = [Outcome.from_dict(part) for part in state["past"]]
+        self._facts.begin(self._beliefs())
 
     def _round(self, indices: Indices, y: Any) -> Outcome:
         model, n = self._model, len(self._labels)
         labels = class_labels(np.concatenate([np.asarray(self._labels), y]), model.classes)
         of_weights = model.approximation == "dropout"
         with model.unless_it_fails():
+            self._facts.before(self._beliefs(), indices)
             model.prepare(y)
             old: Any = model.posterior if of_weights else None
             self._trained(lambda: model.learn(np.concatenate([self._rows(), self._setting.X[indices]]), labels))
@@ -172,7 +186,41 @@ class NetworkCourse:
             if of_weights:
                 measures["contributions"] = dropout_contributions(new, old)[None, :]
             pair = KLPair(np.array([float(kl(new, old))]), np.array([float(kl(old, new))]))
-            return self._judged(pair, measures)
+            outcome = self._judged(pair, measures)
+            self._facts.take(indices)
+            return replace(outcome, measures={**outcome.measures, **self._told(y)})
+
+    def _told(self, y: Any) -> dict[str, Any]:
+        """What is to be told of the round, beside its divergences."""
+        facts = self._setting.facts
+        if not facts.names:
+            return {}
+        beliefs = self._beliefs()
+        told = self._facts.after(beliefs, [self._order.index(label) for label in np.asarray(y).tolist()])
+        if facts.validation is not None and "validation_error" in facts.names:
+            told["validation_error"] = self._error_on_validation()
+        return stacked([told])
+
+    def _error_on_validation(self) -> float:
+        X, y = self._setting.facts.validation or (None, None)
+        known = np.isin(np.asarray(y), self._model.classes_)
+        if not known.any():
+            raise InvalidValueError("no class of validation has been labelled yet; give the model its classes")
+        inputs = self._model.machine_.tensor(np.asarray(X)[known])
+        draws = self._model.log_draws(inputs, self._model.samples, self._seed(_TESTING))
+        return quality(draws, np.searchsorted(self._model.classes_, np.asarray(y)[known])).error
+
+    def _beliefs(self) -> DrawnBeliefs:
+        """The network as it stands, always seen through the same masks."""
+        model = self._model
+        self._order += [label for label in model.classes_.tolist() if label not in self._order]
+        columns = np.searchsorted(model.classes_, np.asarray(self._order))
+
+        def draws(rows: Indices) -> Any:
+            inputs = model.machine_.tensor(self._setting.X[rows])
+            return model.log_draws(inputs, model.samples, self._seed(_TESTING))[:, :, columns]
+
+        return DrawnBeliefs(draws)
 
     def _judged(self, pair: KLPair, measures: dict[str, Floats]) -> Outcome:
         estimated = _ESTIMATED[self._model.approximation]
@@ -238,6 +286,7 @@ class NetworkCourse:
 
     def _leave_out(self, indices: Indices) -> None:
         self._free[indices] = False
+        self._facts.take(indices)
         self._draws = None
 
 

@@ -1,5 +1,6 @@
 """A run with known labels as it is written down: step by step, watched, and saved on the way."""
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,9 @@ from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable
 from suffice.learner.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from suffice.learner.course import Course, Labels, Outcome
+from suffice.learner.facts import joined_rows
 from suffice.learner.networks import NetworkCourse
+from suffice.special import Floats
 from suffice.trace import Relearned, Trace
 
 
@@ -31,6 +34,33 @@ class Plan(NamedTuple):
     progress: Callable[[int, int], None] | None
     place: Place | None
     watch: "Watch | None"
+    counting: "Counting | None" = None
+
+
+class Counting(NamedTuple):
+    """What is counted along a run rather than asked of its model.
+
+    Attributes:
+        names: Which fields of a step are wanted.
+        costs: What the label of each item costs.
+        validation: Labels of the validation set.
+    """
+
+    names: frozenset[str]
+    costs: Floats
+    validation: int
+
+    def along(self, first: Any, picks: Any, seconds: list[float]) -> dict[str, Any]:
+        """The counts after each step, of those that are wanted."""
+        steps = len(picks)
+        spent = self.costs[first].sum() + np.cumsum(self.costs[picks].sum(axis=1))
+        found = {
+            "cost": spent,
+            "seconds": np.array(seconds),
+            "pool_size": np.full(steps, len(self.costs)),
+            "validation_labels": np.full(steps, self.validation),
+        }
+        return {name: values for name, values in found.items() if name in self.names}
 
 
 class Watch(NamedTuple):
@@ -70,6 +100,8 @@ class Record:
         self.relearned: list[Relearned] = []
         self.watched: list[Mapping[str, Any]] = []
         self.done = 0
+        self.seconds: list[float] = []
+        self._since = time.monotonic()
 
     def begin(self) -> None:
         """Learn the initial labels, or take up a saved run."""
@@ -85,6 +117,7 @@ class Record:
         self.done = min(len(past.kl_new_old), self.plan.steps)
         items = np.array(state["course"]["indices"], dtype=np.intp)[len(self.first) :]
         self.picks, self.outcomes = [items[: self.done * size]], [past.first(self.done)]
+        self.seconds = [0.0] * self.done
         self.watched = [] if self.plan.watch is None else list(state["watched"])[: self.done]
         if self.plan.watch is not None and len(self.watched) < self.done:
             raise InvalidValueError(
@@ -102,11 +135,13 @@ class Record:
         self.done += len(chosen) if plan.size == 1 else 1
         if course.until_relearning() == 0:
             history = course.relearn()
-            self.relearned.append(Relearned(self.done - 1, history.kl_new_old, history.kl_old_new))
+            self.relearned.append(relearned(self.done - 1, history, course))
             outcome = _ending(Outcome.joined([outcome]), history)
         self.outcomes.append(outcome)
         if plan.watch is not None:
             self.watched.append(plan.watch.at(course))
+        # Of steps that were taken up from a saved run, the time is not known any more: it counts from there.
+        self.seconds += [time.monotonic() - self._since] * (self.done - len(self.seconds))
         self.save()
 
     def save(self) -> None:
@@ -133,6 +168,7 @@ def record_run(course: Course, labels: Any, first: Any, plan: Plan) -> Trace:
     found = Outcome.joined(record.outcomes)
     indices, size = np.concatenate([np.zeros(0, dtype=np.intp), *record.picks]), plan.size
     names = record.watched[0] if record.watched else ()
+    counted = {} if plan.counting is None else plan.counting.along(first, indices.reshape(-1, size), record.seconds)
     return Trace(
         initial=first,
         indices=indices if size == 1 else indices.reshape(-1, size),
@@ -143,7 +179,11 @@ def record_run(course: Course, labels: Any, first: Any, plan: Plan) -> Trace:
         relearned=tuple(record.relearned),
         estimated=found.estimated,
         about=plan.about,
-        measures={**found.measures, **{name: np.array([each[name] for each in record.watched]) for name in names}},
+        measures={
+            **found.measures,
+            **counted,
+            **{name: np.array([each[name] for each in record.watched]) for name in names},
+        },
     )
 
 
@@ -153,4 +193,13 @@ def _ending(outcome: Outcome, history: Outcome) -> Outcome:
         np.append(getattr(outcome, name)[:-1], getattr(history, name)[-1:])
         for name in ("kl_new_old", "kl_old_new", "error")
     )
-    return Outcome(KLPair(new_old, old_new), error, outcome.estimated, outcome.measures)
+    last = {name: values[-1:] for name, values in history.measures.items()}
+    before = {name: values[: len(new_old) - 1] for name, values in outcome.measures.items()}
+    measures = {name: joined_rows([before[name], last[name]]) if name in before else last[name] for name in last}
+    return Outcome(KLPair(new_old, old_new), error, outcome.estimated, measures or outcome.measures)
+
+
+def relearned(step: int, history: Outcome, course: Course) -> Relearned:
+    """The past as hyper-parameters learned after a step see it."""
+    revised = {name: history.measures[name] for name in course.revises}
+    return Relearned(step, history.kl_new_old, history.kl_old_new, revised)

@@ -10,17 +10,24 @@ from suffice.arguments import whole
 from suffice.errors import InvalidValueError
 from suffice.learner.checkpoint import settings
 from suffice.learner.course import Setting
-from suffice.learner.recording import Plan, Watch, new_place, record_run
+from suffice.learner.facts import DIVERGENCES, asked_for, facts_of, require_told
+from suffice.learner.recording import Counting, Plan, Watch, new_place, record_run
 from suffice.learner.start import (
+    available_facts,
     default_acquisition,
     first_items,
     generator,
+    kind_of,
+    known_labels,
+    label_costs,
+    labelled_set,
     new_course,
     number_type,
     prepare,
     seed_name,
+    validation_set,
 )
-from suffice.models.inputs import as_labels
+from suffice.learner.stop_set import StopSet
 from suffice.models.threads import one_thread
 from suffice.trace import Trace
 
@@ -40,6 +47,10 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     dtype: Any = np.float64,
     checkpoint: Path | str | None = None,
     watch: Callable[[Any], Mapping[str, Any]] | None = None,
+    record: Any = (),
+    stop_set: StopSet | int | None = None,
+    validation: tuple[Any, Any] | None = None,
+    costs: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Label a pool as active learning would, and record every step.
@@ -63,6 +74,12 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
             goes on from there; on a CPU exactly as if it had never been interrupted.
         watch: Called with the fitted model after every step; the numbers that it returns by name are recorded in
             ``trace.measures``.
+        record: What else to record, so that rules can be replayed: a stopping rule or several (what they require),
+            fields of a :class:`suffice.Step` by name, or ``"all"`` that this model can tell.
+        stop_set: The stop set, or its size; 2000 items of the pool (or all) drawn with the seed if left out, and only
+            where something is recorded of it.
+        validation: Inputs and labels of a validation set, for rules that want one.
+        costs: What a label costs: one number, or one for each item of the pool.
         progress: Called now and then with the steps done and the steps to do.
 
     Returns:
@@ -85,7 +102,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     rng, size = generator(seed), whole(batch, "batch", least=1)
     prepared = prepare(model, X_pool)
     pool = prepared.inputs(X_pool, "X_pool")
-    labels = _labels(y_pool, len(pool), "y_pool", "X_pool")
+    labels = known_labels(y_pool, len(pool), "y_pool", "X_pool")
     first = first_items(initial, len(pool), rng)
     room = (len(pool) - len(first)) // size
     wanted = room if steps is None else whole(steps, "steps", least=0)
@@ -94,13 +111,21 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
             f"steps is {wanted}, but {len(pool)} rows less {len(first)} initial ones leave {room} steps of {size}"
         )
     name = acquisition or default_acquisition(prepared.model)
+    held_out = validation_set(prepared, validation, pool.shape[1])
+    available = available_facts(prepared.model, validated=held_out is not None)
+    wanted_facts = asked_for(record, available) - DIVERGENCES
+    require_told(wanted_facts, available, kind_of(prepared.model))
+    drawn_with = seed if isinstance(seed, int | np.integer) else 0
+    facts = facts_of(wanted_facts, len(pool), stop_set, seed=int(drawn_with), validation=held_out)
+    counting = Counting(wanted_facts, label_costs(costs, len(pool)), 0 if held_out is None else len(held_out[1]))
     setting = Setting(
         X=pool,
         acquisition=name,
         rng=rng,
         dtype=number_type(dtype),
         expected=len(first) + wanted * size,
-        test=_test(prepared, X_test, y_test, pool.shape[1]),
+        test=labelled_set(prepared, (X_test, y_test), pool.shape[1], ("X_test", "y_test")),
+        facts=facts,
     )
     about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed_name(seed), "batch": size}
     with one_thread():
@@ -108,9 +133,10 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         X, y = setting.test or (None, None)
         parts = {"acquisition": name, "seed": about["seed"], "batch": size, **settings(model)}
         data = {"initial": first, "X_pool": pool, "y_pool": labels, "X_test": X, "y_test": y}
-        place = new_place(checkpoint, course, {**parts, **data})
+        told = {"record": sorted(facts.names), "stop_set": facts.stop} if facts.names else {}
+        place = new_place(checkpoint, course, {**parts, **data, **told})
         seen = None if watch is None else Watch(watch, prepared)
-        return record_run(course, labels, first, Plan(wanted, size, about, progress, place, seen))
+        return record_run(course, labels, first, Plan(wanted, size, about, progress, place, seen, counting))
 
 
 def audit(  # noqa: PLR0913 - as above
@@ -122,6 +148,7 @@ def audit(  # noqa: PLR0913 - as above
     X_test: Any = None,
     y_test: Any = None,
     batch: int = 1,
+    record: Any = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Look back on data that were labelled in this order: the whole curve of divergences, and so any rule's verdicts.
@@ -137,6 +164,7 @@ def audit(  # noqa: PLR0913 - as above
         X_test: Test inputs.
         y_test: Test labels.
         batch: Labels that came at each step.
+        record: What else to record, as for :func:`simulate`.
         progress: Called now and then with the steps done and the steps to do.
 
     Returns:
@@ -153,25 +181,5 @@ def audit(  # noqa: PLR0913 - as above
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if rows < n:
         raise InvalidValueError(f"X has {rows} rows, fewer than the {n} initial labels")
-    options: dict[str, Any] = {"X_test": X_test, "y_test": y_test, "batch": batch, "progress": progress}
-    return simulate(model, X, y, initial=np.arange(n), acquisition="order", **options)
-
-
-def _labels(y: Any, rows: int, name: str, beside: str) -> Any:
-    labels = np.asarray(as_labels(y))
-    if labels.ndim != 1 or len(labels) != rows:
-        raise InvalidValueError(
-            f"{name} must hold one label for each of the {rows} rows of {beside}; its shape is {labels.shape}"
-        )
-    return labels
-
-
-def _test(prepared: Any, X_test: Any, y_test: Any, width: int) -> tuple[Any, Any] | None:
-    if X_test is None and y_test is None:
-        return None
-    if X_test is None or y_test is None:
-        raise InvalidValueError("X_test and y_test belong together: give both, or neither")
-    inputs = prepared.inputs(X_test, "X_test")
-    if inputs.shape[1] != width:
-        raise InvalidValueError(f"X_test has {inputs.shape[1]} features and X_pool has {width}; they must match")
-    return inputs, _labels(y_test, len(inputs), "y_test", "X_test")
+    options: dict[str, Any] = {"X_test": X_test, "y_test": y_test, "batch": batch, "record": record}
+    return simulate(model, X, y, initial=np.arange(n), acquisition="order", progress=progress, **options)

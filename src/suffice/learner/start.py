@@ -15,10 +15,11 @@ from suffice.engines.memory import require_memory
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.learner.classes import ClassCourse
 from suffice.learner.course import Course, Setting
+from suffice.learner.facts import COUNTED, OF_CLASSES, OF_NETWORKS, OF_NUMBERS, VALIDATED
 from suffice.learner.gaussian import GaussianCourse
 from suffice.learner.networks import NetworkCourse
 from suffice.models import DropoutNetwork
-from suffice.models.inputs import column_names, require_finite
+from suffice.models.inputs import as_labels, column_names, require_finite
 from suffice.models.logistic import BayesianLogistic
 from suffice.models.regression import GaussianRegressor
 from suffice.special import Floats
@@ -82,6 +83,69 @@ def new_course(model: Any, setting: Setting) -> Course:
     if isinstance(model, DropoutNetwork):
         return NetworkCourse(model, setting)
     raise _not_a_model(model)
+
+
+def available_facts(model: Any, *, validated: bool) -> frozenset[str]:
+    """The fields of a step that a loop with this model can tell, besides divergences."""
+    if isinstance(model, GaussianRegressor):
+        told = OF_NUMBERS
+    else:
+        told = OF_NETWORKS if isinstance(model, DropoutNetwork) else OF_CLASSES
+    return told | COUNTED | (VALIDATED if validated else frozenset())
+
+
+def kind_of(model: Any) -> str:
+    """What a loop with this model is called in an error."""
+    return "a loop of regression" if isinstance(model, GaussianRegressor) else "a loop of classification"
+
+
+def labelled_set(prepared: Prepared, given: Any, width: int, names: tuple[str, str]) -> tuple[Floats, Any] | None:
+    """Inputs and labels of a test or validation set as the model takes them, or None where neither is given.
+
+    Raises:
+        InvalidValueError: One is there without the other, or they do not fit.
+    """
+    X, y = given
+    if X is None and y is None:
+        return None
+    if X is None or y is None:
+        raise InvalidValueError(f"{names[0]} and {names[1]} belong together: give both, or neither")
+    inputs = prepared.inputs(X, names[0])
+    if inputs.shape[1] != width:
+        raise InvalidValueError(f"{names[0]} has {inputs.shape[1]} features and X_pool has {width}; they must match")
+    return inputs, known_labels(y, len(inputs), names[1], names[0])
+
+
+def validation_set(prepared: Prepared, given: Any, width: int) -> tuple[Floats, Any] | None:
+    """The validation set as the model takes it, or None where there is none."""
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InvalidValueError("validation must be a pair of inputs and labels, (X, y)")
+    return labelled_set(prepared, given, width, ("the X of validation", "the y of validation"))
+
+
+def known_labels(y: Any, rows: int, name: str, beside: str) -> Any:
+    """Labels as an array, one for each row, or an error that names them."""
+    labels = np.asarray(as_labels(y))
+    if labels.ndim != 1 or len(labels) != rows:
+        raise InvalidValueError(
+            f"{name} must hold one label for each of the {rows} rows of {beside}; its shape is {labels.shape}"
+        )
+    return labels
+
+
+def label_costs(costs: Any, size: int) -> Floats:
+    """What the label of each item costs: 1 each if nothing is said."""
+    if costs is None:
+        return np.ones(size)
+    try:
+        found = np.broadcast_to(np.asarray(costs, dtype=np.float64), (size,))
+    except (TypeError, ValueError):
+        found = np.full(size, np.nan)
+    if not (found >= 0.0).all() or not np.isfinite(found).all():
+        raise InvalidValueError(f"costs must be one number, or one for each of the {size} items, none below 0")
+    return np.array(found)
 
 
 def _not_a_model(model: Any) -> InvalidTypeError:

@@ -17,6 +17,7 @@ __all__ = [
     "Laplace",
     "Snapshot",
     "SoftmaxLaplace",
+    "divergence_from_prior",
     "divergences",
     "evidence",
     "laplace",
@@ -119,6 +120,21 @@ def divergences(old: Snapshot, new: Snapshot) -> KLPair:
     gaps = _series_gaps(E) if np.vdot(E, E) <= _SERIES_NORM**2 else _cholesky_gaps(E)
     before, after = (shift @ state.factor for state in (old, new))
     return KLPair(0.5 * (gaps[0] + before @ before), 0.5 * (gaps[1] + after @ after))
+
+
+def divergence_from_prior(posterior: GrowingPosterior) -> float:
+    r"""Return ``KL[posterior||prior]``.
+
+    .. math:: \tfrac12 \{\alpha (\mathrm{tr} H^{-1} + w'w) - P - P \log \alpha + \log\det H\}
+
+    Examples:
+        >>> divergence_from_prior(Laplace(3, 2, alpha=2.0))
+        0.0
+    """
+    state, alpha = posterior.snapshot(), posterior.alpha
+    inverse, weights = state.inverse_factor, state.weights.ravel()
+    grown = 2.0 * np.log(state.factor.diagonal() / np.sqrt(alpha)).sum()
+    return max(0.0, 0.5 * float(alpha * (np.vdot(inverse, inverse) + weights @ weights) - len(weights) + grown))
 
 
 def _series_gaps(E: Floats) -> tuple[Any, Any]:
