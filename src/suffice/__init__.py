@@ -14,9 +14,37 @@ from suffice import bounds, criteria, divergence, errors, forecast, posteriors
 from suffice.criteria import (
     Budget,
     Certificate,
+    ClassificationChange,
+    CostLimit,
     Criterion,
+    DeterministicBoundRuns,
+    DropInConfidence,
+    EntropyMax,
     ErrorStability,
+    ExpectedCost,
+    HeldOutPlateau,
+    InformationGain,
+    IntrinsicStopping,
+    KappaCertificate,
+    LabelWorth,
+    MarginExhaustion,
+    MaxConfidence,
+    MaxVariance,
+    MinExpectedError,
+    OverallUncertainty,
+    PacBayes,
+    PerformanceConvergence,
+    PoolFraction,
+    PredictedFChange,
+    SelectedAccuracy,
+    SelectionAgreement,
+    StabilizingPredictions,
     Step,
+    ThresholdUpdate,
+    TimeLimit,
+    UncertaintyConvergence,
+    ValidationSetAgreement,
+    VarianceModel,
     Verdict,
     criterion_from_dict,
 )
@@ -26,7 +54,7 @@ from suffice.forecast import Forecast
 
 if TYPE_CHECKING:
     from suffice import acquisition, data, models, testing
-    from suffice.learner import ActiveLearner, audit, simulate
+    from suffice.learner import ActiveLearner, StopSet, audit, simulate
     from suffice.trace import Trace
 
 __version__ = "0.4.0"
@@ -35,12 +63,41 @@ __all__ = [
     "ActiveLearner",
     "Budget",
     "Certificate",
+    "ClassificationChange",
+    "CostLimit",
     "Criterion",
+    "DeterministicBoundRuns",
+    "DropInConfidence",
+    "EntropyMax",
     "ErrorStability",
+    "ExpectedCost",
     "Forecast",
+    "HeldOutPlateau",
+    "InformationGain",
+    "IntrinsicStopping",
+    "KappaCertificate",
+    "LabelWorth",
+    "MarginExhaustion",
+    "MaxConfidence",
+    "MaxVariance",
+    "MinExpectedError",
+    "OverallUncertainty",
+    "PacBayes",
+    "PerformanceConvergence",
+    "PoolFraction",
+    "PredictedFChange",
+    "SelectedAccuracy",
+    "SelectionAgreement",
+    "StabilizingPredictions",
     "Step",
+    "StopSet",
     "SufficeError",
+    "ThresholdUpdate",
+    "TimeLimit",
     "Trace",
+    "UncertaintyConvergence",
+    "ValidationSetAgreement",
+    "VarianceModel",
     "Verdict",
     "__version__",
     "acquisition",
@@ -62,7 +119,13 @@ __all__ = [
 
 # Imported when first used: `import suffice` loads numpy and scipy only.
 _LAZY_MODULES = frozenset({"acquisition", "data", "models", "testing"})
-_LAZY_NAMES = {"ActiveLearner": "learner", "audit": "learner", "simulate": "learner", "Trace": "trace"}
+_LAZY_NAMES = {
+    "ActiveLearner": "learner",
+    "StopSet": "learner",
+    "audit": "learner",
+    "simulate": "learner",
+    "Trace": "trace",
+}
 
 
 def __getattr__(name: str) -> Any:

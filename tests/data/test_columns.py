@@ -12,7 +12,7 @@ from suffice.data.columns import Columns, read_columns
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError
 
 DATA = os.environ.get("SUFFICE_DATA")
-TABLES = [name for name, each in SETS.items() if each.columns]
+TABLES = [name for name, each in SETS.items() if each.holds == "numbers"]
 
 
 def real(name: str) -> Columns:
@@ -76,6 +76,10 @@ def test_names_that_are_no_tables() -> None:
         read_columns("skn")
     with pytest.raises(InvalidValueError, match=r"mnist is images, not a table; .*read_mnist"):
         read_columns("mnist")
+    with pytest.raises(InvalidValueError, match=r"sms_spam is texts, not a table; .*suffice\.data\.read_texts"):
+        read_columns("sms_spam")
+    with pytest.raises(InvalidValueError, match=r"adult is a table with words in it, .*suffice\.data\.read_words"):
+        read_columns("adult")
 
 
 def test_nothing_is_read_unchecked(tmp_path: Path) -> None:

@@ -23,7 +23,15 @@ from suffice.data import archives, catalogue
 from suffice.data.catalogue import SETS, DataFile, DataSet, Source
 from suffice.data.checking import State, set_status
 from suffice.data.fetching import Fetched, Outcome, fetch
-from suffice.data.recipes import Recipe, as_it_is, blanks_for_commas, classes_as_numbers, sheets, with_line_endings
+from suffice.data.recipes import (
+    Recipe,
+    as_it_is,
+    blanks_for_commas,
+    classes_as_numbers,
+    sheets,
+    with_line_endings,
+    with_names,
+)
 from suffice.errors import InvalidValueError, SufficeError
 
 DATA = os.environ.get("SUFFICE_DATA")
@@ -199,6 +207,13 @@ def test_classes_as_numbers(classes: list[bool], quoted: str) -> None:
     assert list(classes_as_numbers((header + named).encode())) == [(header + numbered).encode()]
 
 
+@given(st.lists(st.tuples(st.integers(-99, 99), st.sampled_from(["Private", "<=50K", "A-b", "?"])), min_size=1))
+def test_with_names(rows: list[tuple[int, str]]) -> None:
+    came = "".join(f"{number}, {word}\n" for number, word in rows) + "\n"
+    quoted = [f"{number}," + ("NA" if word == "?" else f'"{word}"') for number, word in rows]
+    assert list(with_names("n", "w")(came.encode())) == ["\n".join(['"n","w"', *quoted]).encode()]
+
+
 @given(
     st.lists(st.text("0123456789,. ", min_size=1), min_size=1),
     st.sampled_from(["\n", "\r\n", "\r"]),
@@ -306,6 +321,18 @@ def test_a_part_that_is_whole_already(length: int, tmp_path: Path, monkeypatch: 
         assert fetched(tmp_path).what is Fetched.stored
         assert server.sent[3:] == ([] if length == len(CONTENT) else [len(CONTENT)])
     assert stored(tmp_path) == ["uci/mine.bin"]
+
+
+def test_an_archive_packed_in_another_way_is_stored_as_it_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = CONTENT[::-1]
+    with serving({"/a.bin": other}) as server:
+        about = known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
+        (file,) = about.files
+        assert file.sha256 in fetched(tmp_path).problem
+        also = dataclasses.replace(file, also=(hashlib.sha256(other).hexdigest(),))
+        monkeypatch.setattr(catalogue, "SETS", {"mine": dataclasses.replace(about, files=(also,))})
+        assert fetched(tmp_path).what is Fetched.stored
+    assert (tmp_path / "uci" / "mine.bin").read_bytes() == other
 
 
 def test_busy_servers_and_those_that_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -575,9 +602,26 @@ def public(name: str) -> dict[str, bytes]:
         named = re.sub(rb",([01])(?=\r)", lambda k: b',"stable"' if k[1] == b"1" else b',"unstable"', content)
         assert named != content
         return {"electrical+grid+stability+simulated+data.zip": zipped({"Data_for_UCI_named.csv": named})}
-    if name == "mnist":
+    if name in ("mnist", "newsgroups"):
         return {file.path.rpartition("/")[2]: text(file.path) for file in SETS[name].files}
-    archive, member = {"skin": ("skin+segmentation", "Skin_NonSkin.txt"), "htru2": ("htru2", "HTRU_2.csv")}[name]
+    archive, member, checksum = {
+        "skin": ("skin+segmentation", "Skin_NonSkin.txt", ""),
+        "htru2": ("htru2", "HTRU_2.csv", ""),
+        "sms_spam": ("sms+spam+collection", "SMSSpamCollection", SETS["sms_spam"].files[0].sha256),
+        # The checksums of the public files, as several projects have recorded them.
+        "letter": (
+            "letter+recognition",
+            "letter-recognition.data",
+            "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2",
+        ),
+        "adult": ("adult", "adult.data", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"),
+    }[name]
+    if name in ("letter", "adult"):
+        lines = content.replace(b'"', b"").splitlines()[1:]
+        content = b"\n".join([*lines, b""])
+    if name == "adult":
+        content = re.sub(rb"\bNA\b", b"?", content).replace(b",", b", ") + b"\n"
+    assert checksum in ("", hashlib.sha256(content).hexdigest())
     return {f"{archive}.zip": zipped({"Readme.txt": b"", member: content})}
 
 
@@ -592,7 +636,7 @@ def test_the_real_data_sets(name: str, tmp_path: Path) -> None:
     assert all(status.state is State.right for status in set_status(name, tmp_path))
 
 
-@pytest.mark.parametrize("recipe", [as_it_is, blanks_for_commas, classes_as_numbers])
+@pytest.mark.parametrize("recipe", [as_it_is, blanks_for_commas, classes_as_numbers, with_names("a", "b")])
 def test_recipes_that_take_anything(recipe: Recipe) -> None:
     for content in (b"", b"\n", CONTENT):
         assert len(list(recipe(content))) == 1

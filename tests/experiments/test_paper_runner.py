@@ -16,8 +16,9 @@ from suffice.errors import SufficeError
 from suffice.experiments.paper import runner
 from suffice.experiments.paper.outcome import Outcome
 from suffice.experiments.paper.plan import Job, plan
-from suffice.experiments.paper.runner import Skipped, Watcher, carry_out, carry_out_all, kept
+from suffice.experiments.paper.runner import Run, Watcher, carry_out, carry_out_all, kept
 from suffice.experiments.paper.slips import slip_jobs
+from suffice.experiments.runner import Skipped
 from suffice.trace import Relearned, Trace
 
 TRACES = Path("traces")
@@ -67,20 +68,20 @@ class Told:
 
     def __init__(self) -> None:
         self.moved: list[tuple[int, int]] = []
-        self.ended: list[tuple[int, Outcome | Skipped]] = []
+        self.ended: list[tuple[int, Outcome | Skipped[Run]]] = []
 
     @property
     def watcher(self) -> Watcher:
         return Watcher(lambda *news: self.moved.append(news), lambda *news: self.ended.append(news))
 
 
-def rows(found: Sequence[Outcome | Skipped]) -> list[dict[str, Any]]:
+def rows(found: Sequence[Outcome | Skipped[Run]]) -> list[dict[str, Any]]:
     """What is reported of each run, but for its time; all must have come to an end."""
     assert all(isinstance(each, Outcome) for each in found), found
     return [{**each.row(), "seconds": None} for each in found if isinstance(each, Outcome)]
 
 
-def all_of(jobs: Sequence[Job], workers: int = 1, watcher: Watcher | None = None) -> list[Outcome | Skipped]:
+def all_of(jobs: Sequence[Job], workers: int = 1, watcher: Watcher | None = None) -> list[Outcome | Skipped[Run]]:
     return carry_out_all(jobs, TRACES, workers, watcher or Told().watcher)
 
 
@@ -181,7 +182,7 @@ def test_a_run_that_cannot_be_done_does_not_stop_the_others(fake: Fake) -> None:
     fake.problem = {"gpr/protein": SufficeError("no more room")}
     found = all_of(JOBS, watcher=(told := Told()).watcher)
     assert [type(each) for each in found] == [Skipped] * 2 + [Outcome] * 4
-    assert found[0] == Skipped(JOBS[0], "no more room")
+    assert found[0] == Skipped(Run.of(JOBS[0]), "no more room")
     assert told.ended == list(enumerate(found))
     # It is tried again the next time, and the others are not.
     fake.problem = {}
@@ -239,32 +240,6 @@ def test_how_long_a_run_took_is_kept(fake: Fake) -> None:
     first, again = carry_out(JOBS[0], TRACES, lambda *_: None), carry_out(JOBS[0], TRACES)
     assert first.row() == again.row()
     assert len(fake.ran) == 1
-
-
-class News:
-    """Takes the place of the queue between a worker and the process that asked."""
-
-    def __init__(self) -> None:
-        self.put_in: list[tuple[int, int]] = []
-        self.put = self.put_in.append
-
-
-def test_a_worker_tells_how_far_it_is_wherever_its_blocks_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends, news = [4, 38, 68, 101, 155, 290, 310, 499, 551, 600], News()
-
-    def run(experiment: Experiment, seed: int, *, progress: Callable[[int, int], None]) -> Trace:
-        for done in ends:
-            progress(done, 600)
-        return Fake()(experiment, seed, progress=lambda *_: None)
-
-    monkeypatch.setattr(runner, "run_experiment", run)
-    monkeypatch.setattr(runner, "_moves", news)
-    TRACES.mkdir()
-    runner._attempt_apart(7, JOBS[0], TRACES)
-    # Each fifty steps that the blocks let see are worth a word; each word is true, and the last one comes.
-    assert news.put_in[-1] == (7, 600)
-    assert len(news.put_in) >= 6
-    assert set(news.put_in) <= {(7, done) for done in ends}
 
 
 # ------------------------------------------------------------------------------------------------ data sets that fail

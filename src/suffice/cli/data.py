@@ -1,4 +1,4 @@
-"""``suffice data``: the paper's data sets listed, fetched and checked."""
+"""``suffice data``: the paper's data sets, and those beyond it, listed, fetched and checked."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from suffice.data.fetching import Outcome
 
 data_app = typer.Typer(
-    help="List, fetch and check the data sets of the paper. They lie in the folder that SUFFICE_DATA names, or else in "
-    "the user's cache folder.",
+    help="List, fetch and check the data sets of the paper, and four beyond it. They lie in the folder that "
+    "SUFFICE_DATA names, or else in the user's cache folder.",
     epilog="Exit codes: 0 done, 1 could not be done, 2 called wrongly.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -40,7 +40,7 @@ From = Annotated[
 
 @data_app.command("list")
 def list_command(as_json: AsJson = False) -> None:
-    """List the data sets of the paper, and say which are there.
+    """List the data sets, and say which are there.
 
     Example: suffice data list
     """
@@ -65,7 +65,7 @@ def list_command(as_json: AsJson = False) -> None:
 
 @data_app.command("fetch")
 def fetch_command(names: Names = None, source: From = None, as_json: AsJson = False) -> None:
-    """Fetch what is missing or corrupt of the data sets of the paper, from their public homes or from a copy.
+    """Fetch what is missing or corrupt of the data sets, from their public homes or from a copy.
 
     A file is stored only if its checksum is right. An interrupted download goes on where it was.
 

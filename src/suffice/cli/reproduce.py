@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from suffice.cli.reproduce_progress import RunsView
+from suffice.cli.progress import RunsView, interrupted
+from suffice.cli.reproduce_progress import summary
 from suffice.cli.reproduce_results import tell, tell_skipped, write_results
 from suffice.errors import SufficeError
 from suffice.files import require_writable, write_bytes_whole
@@ -90,11 +91,9 @@ def reproduce_command(
 
 
 def _interrupted(order: Order) -> str:
-    from suffice.experiments.paper.runner import kept
+    from suffice.experiments.paper.runner import Run
 
-    done = sum(kept(job, order.out / "traces") is not None for job in order.jobs)
-    runs = f"{done} of {len(order.jobs)} runs are kept in {order.out}"
-    return f"suffice: interrupted; {runs}, and the same command goes on from there"
+    return interrupted([Run.of(job) for job in order.jobs], order.out, order.out / "traces")
 
 
 def _order(
@@ -183,9 +182,9 @@ def _conduct(order: Order, console: Console) -> "list[Skipped]":
 
 
 def _carry_out(jobs: "Sequence[Job]", order: Order, console: Console) -> "list[Outcome | Skipped]":
-    from suffice.experiments.paper.runner import Watcher, carry_out_all
+    from suffice.experiments.paper.runner import Run, Watcher, carry_out_all
 
-    with RunsView(console, jobs) as view:
+    with RunsView(console, [Run.of(job) for job in jobs], summary) as view:
         return carry_out_all(jobs, order.out / "traces", order.workers, Watcher(view.moved, view.ended))
 
 

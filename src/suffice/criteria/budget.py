@@ -1,8 +1,10 @@
 """Rules that count what has been spent."""
 
+import math
 from dataclasses import dataclass
+from typing import ClassVar
 
-from suffice.arguments import whole
+from suffice.arguments import real, whole
 from suffice.criteria.base import Criterion
 from suffice.criteria.outlook import Known
 from suffice.criteria.step import Step
@@ -41,3 +43,126 @@ class Budget(Criterion):
             reason=f"{bought}, and the budget is {self.labels}",
             outlook=Known(self.labels - step.n_labelled),
         )
+
+
+@dataclass
+class TimeLimit(Criterion):
+    """Stop when a given time is spent: at the first step with ``seconds`` of at least the limit.
+
+    The rule has no clock of its own, so a replayed run gives the verdicts that it gave when it was recorded. How many
+    labels fit in the time left is not known, and no number is forecast.
+
+    Args:
+        seconds: The limit; above 0.
+
+    Raises:
+        InvalidValueError: ``seconds`` is not a number above 0.
+
+    Examples:
+        >>> print(TimeLimit(60).observe(Step(n_labelled=12, seconds=61.5)))
+        Stop at 12 labels: 61.5 seconds are spent, and the limit is 60.
+    """
+
+    seconds: float
+
+    requires: ClassVar[frozenset[str]] = frozenset({"seconds"})
+
+    def __post_init__(self) -> None:
+        self.seconds = real(self.seconds, "seconds", "above 0", lambda x: x > 0.0)
+
+    def judge(self, step: Step) -> Verdict:
+        """Compare the time with the limit."""
+        assert step.seconds is not None  # it is required, so observe has checked
+        return self.verdict(
+            step,
+            stop=step.seconds >= self.seconds,
+            value=step.seconds,
+            threshold=self.seconds,
+            reason=f"{step.seconds:.10g} seconds are spent, and the limit is {self.seconds:.10g}",
+        )
+
+
+@dataclass
+class CostLimit(Criterion):
+    """Stop when the labels have cost a given amount together: at the first step with ``cost`` of at least the limit.
+
+    What the next labels will cost is not known, and no number is forecast. The labels of a step are paid for when the
+    step is made, so the last one may go beyond the limit.
+
+    Args:
+        cost: The limit, in the units of the step's ``cost``; above 0.
+
+    Raises:
+        InvalidValueError: ``cost`` is not a number above 0.
+
+    Examples:
+        >>> print(CostLimit(250).observe(Step(n_labelled=12, cost=36.0)))
+        Go on at 12 labels: the labels have cost 36, and the limit is 250.
+    """
+
+    cost: float
+
+    requires: ClassVar[frozenset[str]] = frozenset({"cost"})
+
+    def __post_init__(self) -> None:
+        self.cost = real(self.cost, "cost", "above 0", lambda x: x > 0.0)
+
+    def judge(self, step: Step) -> Verdict:
+        """Compare the cost with the limit."""
+        assert step.cost is not None  # it is required, so observe has checked
+        return self.verdict(
+            step,
+            stop=step.cost >= self.cost,
+            value=step.cost,
+            threshold=self.cost,
+            reason=f"the labels have cost {step.cost:.10g}, and the limit is {self.cost:.10g}",
+        )
+
+
+@dataclass
+class PoolFraction(Criterion):
+    """Stop when a given share of the pool is labelled: ``n_labelled / pool_size >= share``.
+
+    The initial labels count. Of an empty pool there is nothing left to label: its share is 1.
+
+    Args:
+        share: The share; above 0, at most 1.
+
+    Raises:
+        InvalidValueError: ``share`` is not a number above 0 and at most 1.
+
+    Examples:
+        >>> print(PoolFraction(0.1).observe(Step(n_labelled=12, pool_size=500)))
+        Go on at 12 labels: 12 of the 500 items are labelled, and the share wanted is 0.1 of them. 38 more labels.
+    """
+
+    share: float
+
+    requires: ClassVar[frozenset[str]] = frozenset({"pool_size"})
+
+    def __post_init__(self) -> None:
+        self.share = real(self.share, "share", "above 0 and at most 1", lambda x: 0.0 < x <= 1.0)
+
+    def judge(self, step: Step) -> Verdict:
+        """Compare the share that is labelled with the one that is wanted."""
+        assert step.pool_size is not None  # it is required, so observe has checked
+        value = step.n_labelled / step.pool_size if step.pool_size else 1.0
+        labelled = f"{step.n_labelled} of the {step.pool_size} items {'is' if step.n_labelled == 1 else 'are'} labelled"
+        return self.verdict(
+            step,
+            stop=value >= self.share,
+            value=value,
+            threshold=self.share,
+            reason=f"{labelled}, and the share wanted is {self.share:.10g} of them",
+            outlook=Known(self._wanted(step.pool_size) - step.n_labelled),
+        )
+
+    def _wanted(self, size: int) -> int:
+        """Least number of labels that is the share."""
+        labels = math.ceil(self.share * size)
+        # The product may be rounded up beyond a whole number (0.07 * 100), or down onto one.
+        while labels > 0 and (labels - 1) / size >= self.share:
+            labels -= 1
+        while size and labels / size < self.share:
+            labels += 1
+        return labels

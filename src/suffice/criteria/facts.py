@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from suffice.arguments import floats
 from suffice.errors import InvalidValueError
@@ -21,7 +20,7 @@ def entropies(probabilities: Any) -> Floats:
         >>> entropies([[0.5, 0.5], [1.0, 0.0]]).round(4)
         array([0.6931, 0.    ])
     """
-    return np.asarray(entr(_table(probabilities)).sum(axis=1))
+    return _terms(_table(probabilities)).sum(axis=1)
 
 
 def pool_facts(probabilities: Any, *, before: Any = None) -> dict[str, Any]:
@@ -129,8 +128,14 @@ def committee_agreement(votes: Any, n_classes: int) -> float:
         return 1.0
     counts: NDArray[Any] = np.zeros((items, int(n_classes)))
     np.add.at(counts, (np.tile(np.arange(items), members), codes.ravel()), 1.0)
-    disagreement = entr(counts / members).sum(axis=1).mean() / np.log(most)
+    disagreement = _terms(counts / members).sum(axis=1).mean() / np.log(most)
     return float(np.clip(1.0 - disagreement, 0.0, 1.0))
+
+
+def _terms(p: Floats) -> Floats:
+    """``-p log p`` elementwise, 0 at 0; rounding may leave a probability a little beyond 0 or 1."""
+    inside = np.clip(p, 0.0, 1.0)
+    return np.asarray(-inside * np.log(np.where(inside > 0.0, inside, 1.0)))
 
 
 def _table(probabilities: Any) -> Floats:

@@ -42,6 +42,8 @@ class Step:
         selected_labels: Their labels, as columns of the former; -1 for a class that the model had not met.
         selected_agreement: Agreement of a committee on them before their labels were learned, 0 to 1, see
             :func:`suffice.criteria.committee_agreement`.
+        selected_loss: Mean loss of the labels just bought under the model before it learned them.
+        selected_expected_loss: The mean loss that the model expected of them; the same scale, whatever it is.
         pool_max_entropy: Largest ``H`` over the pool.
         pool_uncertainty: Mean of ``H / log K`` over the pool, 0 to 1.
         pool_risk: Mean of ``1 - max p`` over the pool.
@@ -82,6 +84,8 @@ class Step:
     selected_probabilities: NDArray[Any] | None = None
     selected_labels: NDArray[Any] | None = None
     selected_agreement: float | None = None
+    selected_loss: float | None = None
+    selected_expected_loss: float | None = None
     pool_max_entropy: float | None = None
     pool_uncertainty: float | None = None
     pool_risk: float | None = None
@@ -255,7 +259,7 @@ def _codes(value: Any, name: str) -> NDArray[Any]:
 _CHECKS: Final[dict[str, Callable[[Any, str], Any]]] = {
     **dict.fromkeys(("kl_new_old", "kl_old_new", "kl_prior"), _divergence),
     **dict.fromkeys(("seconds", "cost", "pool_max_entropy", "pool_margin", "pool_confidence_variance"), _amount),
-    **dict.fromkeys(("pool_gain", "pool_variance"), _amount),
+    **dict.fromkeys(("pool_gain", "pool_variance", "selected_loss", "selected_expected_loss"), _amount),
     **dict.fromkeys(("pool_size", "pool_changes", "validation_labels"), _count),
     **dict.fromkeys(("train_error", "selected_agreement", "pool_uncertainty", "pool_risk", "pool_f"), _share),
     **dict.fromkeys(("stop_confidence", "stop_agreement"), _share),

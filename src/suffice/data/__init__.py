@@ -1,6 +1,7 @@
-"""People's own tables, and the data sets of the paper: files in, numbers for a model out."""
+"""People's own tables, and the data sets of the paper and beyond it: files in, numbers for a model out."""
 
-from suffice.data.catalogue import SETS, DataSet
+from suffice.data.beyond import LabelledTexts, read_texts, read_words
+from suffice.data.catalogue import PAPER_SETS, SETS, DataSet
 from suffice.data.columns import read_columns
 from suffice.data.folder import data_folder
 from suffice.data.mnist import read_mnist
@@ -10,10 +11,12 @@ from suffice.data.table import Table, read_table
 
 __all__ = [
     "CORRECTED",
+    "PAPER_SETS",
     "PUBLISHED",
     "SETS",
     "DataSet",
     "Experiment",
+    "LabelledTexts",
     "Samples",
     "Table",
     "View",
@@ -22,4 +25,6 @@ __all__ = [
     "read_mnist",
     "read_set",
     "read_table",
+    "read_texts",
+    "read_words",
 ]

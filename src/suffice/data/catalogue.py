@@ -1,4 +1,4 @@
-"""The paper's eight data sets: files with their checksums, columns, and where they come from."""
+"""The paper's eight data sets and four beyond it: files with checksums, columns, and where they come from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Final, Literal
 
-from suffice.data.recipes import Recipe, as_it_is, blanks_for_commas, classes_as_numbers, sheets
+from suffice.data.recipes import Recipe, as_it_is, blanks_for_commas, classes_as_numbers, sheets, with_names
 from suffice.errors import InvalidValueError
 
 
@@ -34,30 +34,38 @@ class DataFile:
         sha256: Its checksum, in hexadecimal digits.
         size: Its length in bytes.
         sources: Where it can be had; the first is tried first.
+        also: Checksums of archives that hold the same files packed in another way, and are as good.
     """
 
     path: str
     sha256: str
     size: int
     sources: tuple[Source, ...]
+    also: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        """What the checksum should be, in words."""
+        return " or ".join([f"{self.sha256} ({self.size} bytes)", *self.also])
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set of the paper.
+    """A data set of the paper, or beyond it.
 
     Attributes:
         name: What it is called here.
         title: What it is called by those who made it.
         task: Whether its target is a number or a class.
         rows: How many there are in all files together.
-        features: How many inputs a model is given.
+        features: How many inputs a model is given; before words and texts become numbers, where it holds such.
         columns: Names of the columns in the order of the files; none for images.
         files: One after the other they are the data set.
         home: A page about it.
-        models: The models that the paper tries on it, by the names of ``suffice reproduce --only``.
+        models: The models that the paper tries on it, by the names of ``suffice reproduce --only``; none beyond it.
         separator: What stands between two columns; white space if None.
         header: Whether each file begins with a line of names.
+        holds: What the files are: numbers, a table with words in it, images, or texts.
     """
 
     name: str
@@ -71,6 +79,7 @@ class DataSet:
     models: tuple[str, ...]
     separator: str | None = ","
     header: bool = False
+    holds: Literal["numbers", "words", "images", "texts"] = "numbers"
 
 
 _PAGES: Final = "https://archive.ics.uci.edu/dataset"
@@ -86,6 +95,20 @@ _GAS: Final = "551/gas+turbine+co+and+nox+emission+data+set"
 _GRID: Final = "471/electrical+grid+stability+simulated+data"
 _SKIN: Final = "229/skin+segmentation"
 _HTRU2: Final = "372/htru2"
+_SMS: Final = "228/sms+spam+collection"
+_LETTER: Final = "59/letter+recognition"
+_ADULT: Final = "2/adult"
+#: Where scikit-learn takes it from, for the page of its author often cannot be reached.
+_NEWS: Final = "https://ndownloader.figshare.com/files/5975967"
+
+_LETTER_COLUMNS: Final = (
+    *("lettr", "x.box", "y.box", "width", "high", "onpix", "x.bar", "y.bar", "x2bar", "y2bar"),
+    *("xybar", "x2ybr", "xy2br", "x.ege", "xegvy", "y.ege", "yegvx"),
+)
+_ADULT_COLUMNS: Final = (
+    *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation", "relationship"),
+    *("race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country", "class"),
+)
 
 
 def _uci(dataset: str, member: str, recipe: Recipe = as_it_is) -> Source:
@@ -123,7 +146,7 @@ def _grid(name: str, title: str, task: Literal["regression", "classification"], 
     )
 
 
-_ALL: Final = (
+_PAPER: Final = (
     DataSet(
         name="power_plant",
         title="Combined Cycle Power Plant",
@@ -253,11 +276,97 @@ _ALL: Final = (
         ),
         home="http://yann.lecun.com/exdb/mnist/",
         models=("bdnn",),
+        holds="images",
+    ),
+)
+
+_BEYOND: Final = (
+    DataSet(
+        name="sms_spam",
+        title="SMS Spam Collection",
+        task="classification",
+        rows=5_574,
+        features=1,
+        columns=("class", "text"),
+        files=(
+            DataFile(
+                "text/sms_spam.tsv",
+                "7d039a24a6083ed9ef0f806ebad56bbb976e3aeb8de05669173bfdc4996c239d",
+                477_907,
+                (_uci(_SMS, "SMSSpamCollection"),),
+            ),
+        ),
+        home=f"{_PAGES}/{_SMS}",
+        models=(),
+        separator="\t",
+        holds="texts",
+    ),
+    DataSet(
+        name="newsgroups",
+        title="20 Newsgroups, by date",
+        task="classification",
+        rows=18_846,
+        features=1,
+        columns=("group", "text"),
+        files=(
+            DataFile(
+                "text/20news-bydate.tar.gz",
+                "1fa72c68db0821a55ca676f7cdda01c347e0b67210cb9fe8ea143bb50c206116",
+                14_497_424,
+                (Source(_NEWS), Source("https://people.csail.mit.edu/jrennie/20Newsgroups/20news-bydate.tar.gz")),
+                also=("8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",),
+            ),
+        ),
+        home="http://qwone.com/~jason/20Newsgroups/",
+        models=(),
+        holds="texts",
+    ),
+    DataSet(
+        name="letter",
+        title="Letter Recognition",
+        task="classification",
+        rows=20_000,
+        features=16,
+        columns=_LETTER_COLUMNS,
+        files=(
+            DataFile(
+                "tables/letter_recognition.csv",
+                "b63c465dbba15552b15f1932b259704e5547c1b5a7a39fd9a15ef94c2ba99114",
+                752_700,
+                (_uci(_LETTER, "letter-recognition.data", with_names(*_LETTER_COLUMNS)),),
+            ),
+        ),
+        home=f"{_PAGES}/{_LETTER}",
+        models=(),
+        header=True,
+        holds="words",
+    ),
+    DataSet(
+        name="adult",
+        title="Adult, census income",
+        task="classification",
+        rows=32_561,
+        features=14,
+        columns=_ADULT_COLUMNS,
+        files=(
+            DataFile(
+                "tables/adult.csv",
+                "8aa29f8f84b4b8b8db3ee22412ac9f4969f6b71f22adffce08af8e174db4d90b",
+                4_100_471,
+                (_uci(_ADULT, "adult.data", with_names(*_ADULT_COLUMNS)),),
+            ),
+        ),
+        home=f"{_PAGES}/{_ADULT}",
+        models=(),
+        header=True,
+        holds="words",
     ),
 )
 
 #: The paper's data sets by name, in the order of the paper.
-SETS: Final[Mapping[str, DataSet]] = MappingProxyType({each.name: each for each in _ALL})
+PAPER_SETS: Final[Mapping[str, DataSet]] = MappingProxyType({each.name: each for each in _PAPER})
+#: All that are known: the paper's, then those beyond it.
+SETS: Final[Mapping[str, DataSet]] = MappingProxyType({each.name: each for each in (*_PAPER, *_BEYOND)})
 
 
 def data_set(name: str) -> DataSet:

@@ -1,7 +1,7 @@
 """The paper's tables as numbers: all rows, all columns, as they are in the files."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -9,6 +9,13 @@ from suffice.data.catalogue import DataSet, data_set
 from suffice.data.checking import checked_contents
 from suffice.errors import InvalidValueError
 from suffice.special import Floats
+
+#: What data sets are that are no tables of numbers, and how to read them.
+_OTHERWISE: Final = {
+    "images": "images, not a table; read it with suffice.data.mnist.read_mnist(mnist_folder())",
+    "words": "a table with words in it, not of numbers alone; read it with suffice.data.read_words",
+    "texts": "texts, not a table; read it with suffice.data.read_texts",
+}
 
 
 class Columns(NamedTuple):
@@ -22,7 +29,7 @@ def read_columns(name: str, folder: Path | None = None) -> Columns:
     """Read a table of the paper, whole and as it is, once its checksum is found right.
 
     Args:
-        name: Name of the data set: one of ``suffice data list`` but mnist.
+        name: Name of the data set: one of the paper's in ``suffice data list`` but mnist.
         folder: The data folder; :func:`suffice.data.folder.data_folder` if left out.
 
     Raises:
@@ -31,9 +38,8 @@ def read_columns(name: str, folder: Path | None = None) -> Columns:
         CorruptDataError: A file is not what it should be.
     """
     wanted = data_set(name)
-    if not wanted.columns:
-        reader = "suffice.data.mnist.read_mnist(mnist_folder())"
-        raise InvalidValueError(f"the data set {name} is images, not a table; read it with {reader}")
+    if wanted.holds != "numbers":
+        raise InvalidValueError(f"the data set {name} is {_OTHERWISE[wanted.holds]}")
     tables = [_numbers(content, wanted) for content in checked_contents(name, folder)]
     return Columns(wanted.columns, np.concatenate(tables) if len(tables) > 1 else tables[0])
 

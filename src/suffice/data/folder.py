@@ -1,4 +1,4 @@
-"""Where the paper's data sets lie on this machine."""
+"""Where the data sets lie on this machine."""
 
 import os
 import sys

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-from suffice.data.catalogue import SETS
+from suffice.data.catalogue import PAPER_SETS, SETS
 
 
 class View(NamedTuple):
@@ -125,7 +125,7 @@ MODELS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-_AFTER_FIRST: Final = {name: each.columns[1:] for name, each in SETS.items()}
+_AFTER_FIRST: Final = {name: each.columns[1:] for name, each in PAPER_SETS.items()}
 _GRID_INPUTS: Final = tuple(name for name in SETS["grid_stability"].columns[:12] if name != "p1")
 
 #: What the authors' loader took: the first column of a CSV is read as an index and lost, and of HTRU2 the first row as

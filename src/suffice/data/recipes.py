@@ -33,6 +33,30 @@ def classes_as_numbers(content: bytes) -> Iterator[bytes]:
     yield re.sub(rb'"?\b(un)?stable\b"?', lambda found: b"0" if found[1] else b"1", content)
 
 
+def with_names(*names: str) -> Recipe:
+    r"""Return the recipe for a table with a first line of names, all words in quotes, and ``NA`` for ``?``.
+
+    Args:
+        *names: Of the columns.
+
+    Examples:
+        >>> recipe = with_names("age", "work")
+        >>> list(recipe(b"39, Private\n54, ?\n\n"))
+        [b'"age","work"\n39,"Private"\n54,NA']
+    """
+    header = ",".join(f'"{name}"' for name in names).encode()
+
+    def cell(text: bytes) -> bytes:
+        value = text.strip()
+        return b"NA" if value == b"?" else value if re.fullmatch(rb"-?\d+", value) else b'"%s"' % value
+
+    def recipe(content: bytes) -> Iterator[bytes]:
+        lines = (b",".join(map(cell, line.split(b","))) for line in content.splitlines() if line.strip())
+        yield b"\n".join([header, *lines])
+
+    return recipe
+
+
 def sheets(content: bytes) -> Iterator[bytes]:
     """Yield each sheet of a workbook (.xlsx) as tab-separated text, without its first line.
 

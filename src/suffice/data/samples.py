@@ -23,7 +23,7 @@ def read_set(name: str, protocol: str = "corrected", *, folder: Path | None = No
     """Read a data set of the paper: the right columns, or those that the paper's authors took.
 
     Args:
-        name: One of ``suffice data list`` but mnist.
+        name: One of the paper's in ``suffice data list`` but mnist.
         protocol: ``corrected`` or ``published``.
         folder: The data folder; the usual one if left out.
 
@@ -35,7 +35,10 @@ def read_set(name: str, protocol: str = "corrected", *, folder: Path | None = No
     views = {"corrected": CORRECTED_VIEWS, "published": PUBLISHED_VIEWS}
     if protocol not in views:
         raise InvalidValueError(f"protocol must be corrected or published, not {protocol!r}")
-    return read_samples(data_set(name).name, views[protocol][name], folder)
+    if (wanted := data_set(name)).name not in views[protocol]:
+        reader = "read_texts" if wanted.holds == "texts" else "read_words"
+        raise InvalidValueError(f"{name} is no data set of the paper; read it with suffice.data.{reader}")
+    return read_samples(name, views[protocol][name], folder)
 
 
 def read_samples(data: str, view: View, folder: Path | None = None) -> Samples:

@@ -2,5 +2,6 @@
 
 from suffice.learner.active import ActiveLearner
 from suffice.learner.simulate import audit, simulate
+from suffice.learner.stop_set import StopSet
 
-__all__ = ["ActiveLearner", "audit", "simulate"]
+__all__ = ["ActiveLearner", "StopSet", "audit", "simulate"]

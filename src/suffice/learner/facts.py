@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from suffice.acquisition import Indices
-from suffice.criteria import Criterion, committee_agreement, pool_facts
+from suffice.criteria import Criterion, committee_agreement, entropies, pool_facts
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.learner.stop_set import StopSet
 from suffice.special import Floats
@@ -17,8 +17,9 @@ DIVERGENCES: Final = frozenset({"kl_new_old", "kl_old_new"})
 #: Fields of a step that any loop can count.
 COUNTED: Final = frozenset({"seconds", "cost", "pool_size"})
 VALIDATED: Final = frozenset({"validation_error", "validation_labels"})
-OF_NUMBERS: Final = frozenset({"pool_variance", "pool_gain", "expected_error"})
-_OF_SELECTED: Final = frozenset({"selected_probabilities", "selected_labels", "selected_agreement"})
+_LOSSES: Final = frozenset({"selected_loss", "selected_expected_loss"})
+OF_NUMBERS: Final = _LOSSES | {"pool_variance", "pool_gain", "expected_error"}
+_OF_SELECTED: Final = _LOSSES | {"selected_probabilities", "selected_labels", "selected_agreement"}
 # What is said of a pool, and of an empty one, where nothing is uncertain.
 _NOTHING_LEFT: Final = {
     "pool_max_entropy": 0.0,
@@ -38,6 +39,7 @@ _OF_STOP_SET: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_
 # Members of a committee: posterior draws, or passes of a network.
 _MEMBERS: Final = 10
 _ROWS: Final = 4096
+_LEAST: Final = 1e-6
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,15 @@ class ClassFacts:
         p, agreed = self._selected
         known = np.asarray(codes)
         labels = np.where(known < p.shape[1], known, -1)
-        return {"selected_probabilities": p, "selected_labels": labels, "selected_agreement": agreed}
+        # A class that was not known had no probability; its loss is that of one that was nearly ruled out.
+        given = np.where(labels >= 0, p[np.arange(len(p)), labels], 0.0)
+        return {
+            "selected_probabilities": p,
+            "selected_labels": labels,
+            "selected_agreement": agreed,
+            "selected_loss": float(-np.log(np.maximum(given, _LEAST)).mean()),
+            "selected_expected_loss": float(entropies(p).mean()),
+        }
 
     def _of_pool(self, model: Believer) -> dict[str, Any]:
         rows = np.flatnonzero(self._free)

@@ -20,6 +20,7 @@ from suffice.models.process import GaussianProcess
 from suffice.models.regression import GaussianRegressor, RegressionPrior
 from suffice.special import Floats
 
+_LOSSES = ("selected_loss", "selected_expected_loss")
 # Labels whose factor is made at once when the past is replayed.
 _LONGEST = 256
 
@@ -176,14 +177,15 @@ class GaussianCourse:
         block = block_of(self._state, self._features[indices]) if planned is None else planned
         extension = self._state.extend(block, self._prior.scaling.apply(self._y[indices]))
         # First what can fail; then the test set, which does not go back.
-        pair, terms = (extension.together(), None) if together else (None, extension.terms())
+        terms = extension.terms()
+        pair = extension.together() if together else None
         error = np.zeros(0)
         if self._test is not None:
             error = self._test.follow(extension.white) * self._prior.scaling.scale**2
-        measures = self._told(indices, extension.white)
+        measures = self._told(indices, extension.white, terms)
         if pair is not None:
-            return Outcome(pair, error[-1:], measures={name: values[-1:] for name, values in measures.items()})
-        assert terms is not None
+            last = {name: _of_step(name, values) for name, values in measures.items()}
+            return Outcome(pair, error[-1:], measures=last)
         return Outcome(in_units_of_noise(*terms), error, measures=measures) if measures else Labels(*terms, error)
 
     def _watch(self, capacity: int) -> None:
@@ -197,11 +199,12 @@ class GaussianCourse:
             self._all = FollowedVariance(self._rows(self._features, capacity, np.float64))
             self._all.take(np.array(self._skipped, dtype=np.intp))
 
-    def _told(self, indices: Indices, white: Floats) -> dict[str, Floats]:
+    def _told(self, indices: Indices, white: Floats, terms: tuple[Floats, Floats]) -> dict[str, Floats]:
         """What is to be told after each of some labels, in the units of the targets."""
         assert self._prior is not None
-        found: dict[str, Floats] = {}
         scale, noise = self._prior.scaling.scale**2, self._state.noise
+        # Squared residual of each label, given those before it, and what was expected of it.
+        found = {_LOSSES[0]: terms[1] * noise * scale, _LOSSES[1]: (terms[0] + 1.0) * noise * scale}
         if self._validation is not None:
             found["validation_error"] = self._validation.follow(white) * scale
         if self._stop_set is not None:
@@ -247,3 +250,8 @@ class GaussianCourse:
             needed = self._features.shape[1] * (m * size * follows + 8 * (tests + labels))
             what = f"following {m} pool items and {tests} other items of {self._features.shape[1]} features"
         require_memory(needed, what, halved=follows and not single)
+
+
+def _of_step(name: str, values: Floats) -> Floats:
+    """What is told of a step of several labels: its losses are means, all else is as after the last."""
+    return np.array([values.mean()]) if name in _LOSSES else values[-1:]

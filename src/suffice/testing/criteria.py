@@ -62,6 +62,8 @@ def _other_facts(t: int, selected: Floats, stop: Floats, rng: np.random.Generato
         "selected_probabilities": selected,
         "selected_labels": (rng.random(len(selected)) < selected[:, 1]).astype(int),
         "selected_agreement": 1.0 - 0.5 * falling,
+        "selected_loss": float(rng.exponential(0.7)),
+        "selected_expected_loss": 0.6 + 0.1 * falling,
         "pool_gain": 0.3 * falling,
         "pool_variance": 0.8 * falling,
         "stop_probabilities": stop.astype(np.float16),

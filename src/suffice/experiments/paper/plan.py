@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 
-from suffice.data.catalogue import SETS
+from suffice.data.catalogue import PAPER_SETS, SETS
 from suffice.data.protocols import MODELS, PROTOCOLS, PUBLISHED, Experiment
 from suffice.errors import InvalidValueError
 from suffice.experiments.paper.runs import arms
@@ -114,7 +114,7 @@ def _seeds(protocol: str, seeds: int | None) -> Sequence[int]:
 
 
 def _unknown(name: str) -> str:
-    known = [*PUBLISHED, *MODELS, *SETS]
+    known = [*PUBLISHED, *MODELS, *PAPER_SETS]
     near = get_close_matches(name, known, n=1)
     guess = f" Did you mean {near[0]}?" if near else ""
     return f"--only names {name!r}, which is none of the experiments.{guess} They are {', '.join(PUBLISHED)}"

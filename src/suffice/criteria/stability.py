@@ -1,0 +1,385 @@
+"""Rules that watch the predictions themselves: stop when new labels no longer change them."""
+
+import math
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import ClassVar, Final, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.arguments import real, whole
+from suffice.criteria.agreement import cohen_kappa, f_change
+from suffice.criteria.base import Criterion
+from suffice.criteria.comparing import Comparison
+from suffice.criteria.step import Step
+from suffice.criteria.verdict import Certificate, Verdict
+from suffice.errors import InvalidTypeError, InvalidValueError
+
+_F_CHANGE: Final = Comparison("predicted change of F on the stop set", "<")
+# Averages that should be equal may differ by this much.
+_ROUNDING: Final = 1e-12
+
+
+def tightened(threshold: float, factor: float, *, limit: float) -> float:
+    """Return a stricter threshold: its distance from the strictest one, ``limit``, times ``factor``.
+
+    Args:
+        threshold: The threshold so far.
+        factor: Inside (0, 1).
+        limit: 0 where lower is stricter, 1 where higher is.
+
+    Raises:
+        InvalidValueError: ``factor`` is not inside (0, 1).
+
+    Examples:
+        >>> tightened(0.1, 0.5, limit=0.0), round(tightened(0.9, 0.5, limit=1.0), 4)
+        (0.05, 0.95)
+    """
+    share = real(factor, "factor", "between 0 and 1", lambda x: 0.0 < x < 1.0)
+    stricter = limit + (threshold - limit) * share
+    # Never rounded to the limit itself, which a rule may be unable to reach.
+    return threshold if stricter == limit else stricter
+
+
+def snapped(value: float, limit: float) -> float:
+    """Return ``value``, or ``limit`` where the two differ by no more than the rounding of an average.
+
+    Examples:
+        >>> snapped(0.1 + 0.2, 0.3), snapped(0.29, 0.3)
+        (0.3, 0.29)
+    """
+    return limit if abs(value - limit) <= _ROUNDING else value
+
+
+@dataclass
+class ClassificationChange(Criterion):
+    """Stop when no predicted class on the pool changed since the step before.
+
+    Points that were labelled meanwhile are left out of the count (``pool_changes`` of a :class:`Step`): they have left
+    the pool.
+
+    Reference: [ZhuWangHovy2008b], the classification change.
+
+    Examples:
+        >>> rule = ClassificationChange()
+        >>> print(rule.observe(Step(n_labelled=30, pool_changes=2)))
+        Go on at 30 labels: 2 items of the pool changed their predicted class.
+        >>> print(rule.observe(Step(n_labelled=31, pool_changes=0)))
+        Stop at 31 labels: no item of the pool changed its predicted class.
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset({"pool_changes"})
+
+    def judge(self, step: Step) -> Verdict:
+        """Look whether anything changed."""
+        changes = _changes(step)
+        return self.verdict(step, stop=changes == 0, value=float(changes), threshold=0.0, reason=_what_changed(changes))
+
+
+class _Tightening(Protocol):
+    """What a rule inside :class:`ThresholdUpdate` must offer beside being a rule."""
+
+    def tighten(self, factor: float) -> None:
+        """Make the threshold stricter."""
+
+
+@dataclass
+class ThresholdUpdate(Criterion):
+    """Stop when a rule says stop and no predicted class on the pool changed; if some did, tighten the rule and go on.
+
+    It saves choosing the threshold of a rule on confidence: one that is too loose is found out by labels that still
+    move predictions. At most one tightening a step; what the rule has counted so far it keeps.
+
+    Args:
+        base: A rule with a method ``tighten(factor)``; it is copied.
+        factor: By which the threshold comes nearer to its strictest value, inside (0, 1). The paper leaves the size of
+            an update open; half is ours.
+
+    Raises:
+        InvalidTypeError: ``base`` is no stopping rule, or cannot be tightened.
+        InvalidValueError: ``factor`` is not inside (0, 1).
+
+    Reference: [ZhuWangHovy2008b] and [ZhuWangHovyMa2010], the threshold update.
+
+    Examples:
+        >>> from suffice.criteria.bayesian import InformationGain
+        >>> rule = ThresholdUpdate(InformationGain(0.1))
+        >>> print(rule.observe(Step(n_labelled=30, pool_gain=0.08, pool_changes=1)).reason)
+        the largest information gain over the pool, 0.08, is at most the threshold 0.1, but 1 item of the pool changed
+        its predicted class: the threshold is tightened
+        >>> rule.base
+        InformationGain(threshold=0.05)
+        >>> rule.observe(Step(n_labelled=31, pool_gain=0.03, pool_changes=0)).stop
+        True
+    """
+
+    base: Criterion
+    factor: float = 0.5
+    # The rule as it was given, once it has been tightened: reset brings it back.
+    original: Criterion | None = field(default=None, init=False, repr=False)
+
+    requires: ClassVar[frozenset[str]] = frozenset({"pool_changes"})
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base, Criterion):
+            raise InvalidTypeError(f"base must be a stopping rule, not {type(self.base).__name__}")
+        if not callable(getattr(self.base, "tighten", None)):
+            raise InvalidTypeError(
+                f"base must be a rule whose threshold can be tightened, but {type(self.base).__name__} has no method "
+                "tighten(factor); give a rule with one threshold, such as MinExpectedError"
+            )
+        self.factor = real(self.factor, "factor", "between 0 and 1", lambda x: 0.0 < x < 1.0)
+        self.base = self.base.copy()
+
+    def judge(self, step: Step) -> Verdict:
+        """Ask the rule; if it says stop, look whether predictions still change."""
+        part, changes = self.base.observe(step), _changes(step)
+        reason = part.reason
+        if part.stop:
+            reason += f", and {_what_changed(changes)}" if changes == 0 else f", but {_what_changed(changes)}"
+        if part.stop and changes > 0:
+            reason += ": the threshold is tightened"
+            self._tighten()
+        passed = {name: getattr(part, name) for name in ("value", "threshold", "ready", "certificate")}
+        return self.verdict(step, stop=part.stop and changes == 0, reason=reason, parts=(part,), **passed)
+
+    def reset(self) -> None:
+        """Forget every step and every tightening."""
+        if self.original is not None:
+            self.base = self.original
+        super().reset()
+
+    def _tighten(self) -> None:
+        if self.original is None:
+            self.original = self.base.copy()
+            self.original.reset()
+        cast(_Tightening, self.base).tighten(self.factor)
+
+
+class _Successive:
+    """A rule that compares the predictions on the stop set with those of the step before."""
+
+    previous: list[int] | None
+    # The list with the array that it was made of: to make one again at every step takes longer than all the rest.
+    _kept: tuple[list[int], NDArray[np.intp]] | None = None
+
+    def _successive(self, step: Step) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:
+        """Predictions at the step before, if there was one, and at this step."""
+        assert step.stop_probabilities is not None  # it is required, so observe has checked
+        codes, before = np.asarray(step.stop_probabilities.argmax(axis=1)), self.previous
+        if not len(codes):
+            raise InvalidValueError("stop_probabilities has no rows: the stop set must hold at least one item")
+        if before is not None and len(before) != len(codes):
+            raise InvalidValueError(
+                f"stop_probabilities has {len(codes)} rows and had {len(before)} a step ago; the stop set must be "
+                "drawn once, before labelling starts, and never shrink: give the same items in the same order in every "
+                "Step"
+            )
+        kept, self.previous = self._kept, codes.tolist()
+        self._kept = (self.previous, codes)
+        if before is None:
+            return None, codes
+        # A rule that was brought back from JSON, or reset, has another list or none.
+        if kept is not None and kept[0] is before:
+            return kept[1], codes
+        return np.array(before, dtype=np.intp), codes
+
+
+@dataclass
+class StabilizingPredictions(_Successive, Criterion):
+    r"""Stop when successive models agree on the stop set: the mean of the last kappas is at least a threshold.
+
+    .. math:: \frac{1}{w} \sum_{s = t - w + 1}^{t} \kappa(\hat y_{s-1}, \hat y_s) \ge T
+
+    Each kappa (:func:`cohen_kappa`) is of the predictions at one step and at the step before, on the same items. A
+    model that predicts one class everywhere agrees with itself: with very few labels and a rare class, hold the rule
+    back with ``.after(n)``.
+
+    Args:
+        threshold: ``T``, from 0 to 1.
+        window: ``w``, how many kappas are averaged; at least 1.
+
+    Raises:
+        InvalidValueError: An argument out of range; or, on a step, a stop set of another size than before.
+
+    Reference: [BloodgoodVijayShanker2009].
+
+    Examples:
+        >>> rule = StabilizingPredictions(window=2)
+        >>> p = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
+        >>> for n in (20, 21, 22):
+        ...     verdict = rule.observe(Step(n_labelled=n, stop_probabilities=p))
+        >>> print(verdict)
+        Stop at 22 labels: the mean of the last 2 kappas, 1, is at least the threshold 0.99.
+    """
+
+    threshold: float = 0.99
+    window: int = 3
+    _: KW_ONLY
+    previous: list[int] | None = field(default=None, init=False, repr=False)
+    kappas: list[float] = field(default_factory=list, init=False, repr=False)
+
+    requires: ClassVar[frozenset[str]] = frozenset({"stop_probabilities"})
+
+    def __post_init__(self) -> None:
+        self.threshold = _share(self.threshold, "threshold")
+        self.window = whole(self.window, "window", least=1)
+
+    def tighten(self, factor: float) -> None:
+        """Bring the threshold nearer to 1: its distance times ``factor``."""
+        self.threshold = tightened(self.threshold, factor, limit=1.0)
+
+    def judge(self, step: Step) -> Verdict:
+        """Compare the predictions with those of the step before, then the mean with the threshold."""
+        before, codes = self._successive(step)
+        if before is not None:
+            self.kappas = [*self.kappas, cohen_kappa(before, codes)][-self.window :]
+        if len(self.kappas) < self.window:
+            reason = f"{len(self.kappas)} of the {self.window} kappas between successive models are there"
+            return self.verdict(step, stop=False, ready=False, threshold=self.threshold, reason=reason)
+        mean = math.fsum(self.kappas) / self.window
+        name = f"mean of the last {self.window} kappas" if self.window > 1 else "kappa of the last two models"
+        return Comparison(name, ">=").verdict(self, step, snapped(mean, self.threshold), self.threshold)
+
+
+@dataclass
+class KappaCertificate(StabilizingPredictions):
+    r"""Stop as :class:`StabilizingPredictions` does, and say how far the F score can have moved.
+
+    .. math:: |\Delta F| \le \frac{4 (1 - T)}{T}, \qquad \text{with the precision known:} \quad
+              |\Delta F| \le \frac{4 (1 - T)}{(p + 1) T}
+
+    for two models whose kappa is ``T > 0``, two classes, and F of the positive one, the second. ``T`` is here the
+    smallest kappa in the window, so the statement holds for each of its steps. It is about the items of the stop set,
+    whatever their labels are. For more than two classes the theorem says nothing, and nor does the certificate.
+
+    Args:
+        threshold: Least mean of the kappas, from 0 to 1.
+        window: How many kappas.
+        precision: ``p``, from 0 to 1: of the items that both models call positive, the share that are. The bound
+            falls with it, so give a value that is not too high. None: not known, which counts as 0.
+
+    Raises:
+        InvalidValueError: An argument out of range.
+
+    Reference: [BloodgoodGrothendieck2013], the bound in all cases and the one with known precision.
+
+    Examples:
+        >>> rule = KappaCertificate(window=1)
+        >>> p = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
+        >>> for n in (20, 21):
+        ...     verdict = rule.observe(Step(n_labelled=n, stop_probabilities=p))
+        >>> print(verdict.certificate.statement)
+        The last step changed the F score on the stop set by at most 0.
+    """
+
+    _: KW_ONLY
+    precision: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.precision is not None:
+            self.precision = _share(self.precision, "precision")
+
+    def judge(self, step: Step) -> Verdict:
+        """Judge as the plain rule does, and add the certificate."""
+        verdict = super().judge(step)
+        assert step.stop_probabilities is not None  # it is required, so observe has checked
+        classes = step.stop_probabilities.shape[1]
+        return replace(verdict, certificate=self._certificate(classes)) if verdict.ready else verdict
+
+    def _certificate(self, classes: int) -> Certificate:
+        kappa = min(self.kappas)
+        steps = "The last step" if self.window == 1 else f"Each of the last {self.window} steps"
+        bound = 4.0 * (1.0 - kappa) / ((1.0 + (self.precision or 0.0)) * kappa) if kappa > 0.0 else math.inf
+        assumption = (
+            "F is that of the second class on the items of the stop set, whatever their labels; for other items the "
+            "error of sampling the stop set comes on top. (That the next step changes no more is an extrapolation.)"
+        )
+        if self.precision:
+            assumption += f" Of the items that both models call positive at least {self.precision:.3g} are so."
+        # Predictions that did not change at all have the same F, however many classes there are.
+        if classes > 2 and kappa < 1.0:
+            statement = f"Nothing is guaranteed: the bound on F is for two classes, and there are {classes}."
+        elif bound >= 1.0:
+            statement = f"Nothing yet: with a kappa of {kappa:.3g} the F score can have moved over its whole range."
+        else:
+            statement = f"{steps} changed the F score on the stop set by at most {bound:.3g}."
+        return Certificate(statement, assumption)
+
+
+@dataclass
+class PredictedFChange(_Successive, Criterion):
+    r"""Stop when the predicted change of F on the stop set is below a threshold for several rounds in a row.
+
+    .. math:: \widehat{\Delta F} = 1 - \frac{2 n_{11}}{2 n_{11} + n_{10} + n_{01}}
+
+    between the predictions of two successive models, see :func:`f_change`. A round at or above the threshold starts
+    the count again.
+
+    Args:
+        threshold: Above 0, at most 1; the change of F must be *below* it.
+        rounds: How many rounds in a row; at least 1.
+
+    Raises:
+        InvalidValueError: An argument out of range; or, on a step, a stop set of another size than before.
+
+    Reference: [AltschulerBloodgood2019].
+
+    Examples:
+        >>> rule = PredictedFChange(rounds=1)
+        >>> for n, p in ((20, 0.8), (21, 0.7)):
+        ...     verdict = rule.observe(Step(n_labelled=n, stop_probabilities=[[1 - p, p], [0.6, 0.4]]))
+        >>> print(verdict)
+        Stop at 21 labels: the predicted change of F on the stop set, 0, is below the threshold 0.05 (1 of 1 rounds in
+        a row).
+    """
+
+    threshold: float = 0.05
+    rounds: int = 3
+    _: KW_ONLY
+    previous: list[int] | None = field(default=None, init=False, repr=False)
+    in_a_row: int = field(default=0, init=False, repr=False)
+
+    requires: ClassVar[frozenset[str]] = frozenset({"stop_probabilities"})
+
+    def __post_init__(self) -> None:
+        self.threshold = real(self.threshold, "threshold", "above 0 and at most 1", lambda x: 0.0 < x <= 1.0)
+        self.rounds = whole(self.rounds, "rounds", least=1)
+
+    def tighten(self, factor: float) -> None:
+        """Multiply the threshold by ``factor``."""
+        self.threshold = tightened(self.threshold, factor, limit=0.0)
+
+    def judge(self, step: Step) -> Verdict:
+        """Compare the predictions with those of the step before, and count."""
+        before, codes = self._successive(step)
+        if before is None:
+            reason = "there are no earlier predictions to compare with"
+            return self.verdict(step, stop=False, ready=False, threshold=self.threshold, reason=reason)
+        assert step.stop_probabilities is not None  # it is required, so observe has checked
+        change = f_change(before, codes, max(step.stop_probabilities.shape[1], int(before.max()) + 1))
+        small = _F_CHANGE.holds(change, self.threshold)
+        self.in_a_row = self.in_a_row + 1 if small else 0
+        reason = _F_CHANGE.sentence(change, self.threshold)
+        if small:
+            reason += f" ({self.in_a_row} of {self.rounds} rounds in a row)"
+        stop = self.in_a_row >= self.rounds
+        return self.verdict(step, stop=stop, value=change, threshold=self.threshold, reason=reason)
+
+
+def _share(value: float, name: str) -> float:
+    return real(value, name, "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+
+
+def _changes(step: Step) -> int:
+    assert step.pool_changes is not None  # it is required, so observe has checked
+    return step.pool_changes
+
+
+def _what_changed(changes: int) -> str:
+    if changes == 0:
+        return "no item of the pool changed its predicted class"
+    return (
+        f"{changes} item{'s' * (changes != 1)} of the pool changed {'its' if changes == 1 else 'their'} predicted class"
+    )

@@ -1,0 +1,331 @@
+"""Rules that follow a number from round to round, and stop when it turns or no longer moves."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from suffice.arguments import real, whole
+from suffice.criteria.base import Criterion
+from suffice.criteria.comparing import apart
+from suffice.criteria.confidence import selected_entropies
+from suffice.criteria.step import Step
+from suffice.criteria.verdict import Verdict
+
+
+@dataclass
+class DropInConfidence(Criterion):
+    """Stop when the mean confidence on the stop set has fallen in several consecutive rounds.
+
+    Confidence, the mean of ``max p``, rises while the model learns; its falling again is taken as the sign that more
+    labels no longer help. With ``c_t`` the confidence after round ``t``, stop when
+    ``c_t < c_(t-1) < ... < c_(t-rounds)``. A round in which it rises *or stays as it was* is no fall, and the count
+    begins again at 0.
+
+    Args:
+        rounds: How many falls in a row; the paper takes 3.
+
+    Raises:
+        InvalidValueError: ``rounds`` is not a whole number of at least 1.
+
+    Reference: [Vlachos2008]
+
+    Examples:
+        >>> rule = DropInConfidence(rounds=2)
+        >>> for n, confidence in enumerate([0.80, 0.84, 0.83, 0.81], start=11):
+        ...     verdict = rule.observe(Step(n_labelled=n, stop_confidence=confidence))
+        >>> print(verdict)
+        Stop at 14 labels: the mean confidence on the stop set has fallen 2 times running, and 2 are wanted.
+    """
+
+    rounds: int = 3
+    last: float | None = field(default=None, init=False, repr=False)
+    falls: int = field(default=0, init=False, repr=False)
+
+    requires: ClassVar[frozenset[str]] = frozenset({"stop_confidence"})
+
+    def __post_init__(self) -> None:
+        self.rounds = whole(self.rounds, "rounds", least=1)
+
+    def judge(self, step: Step) -> Verdict:
+        """Count the fall, or begin to count again."""
+        assert step.stop_confidence is not None  # it is required, so observe has checked
+        first, self.falls = self.last is None, _falls(self.falls, self.last, step.stop_confidence)
+        self.last = step.stop_confidence
+        name = "the mean confidence on the stop set"
+        reason = _first(name) if first else f"{_running(name, self.falls)}, and {self.rounds} are wanted"
+        return self.verdict(
+            step,
+            stop=self.falls >= self.rounds,
+            ready=not first,
+            value=float(self.falls),
+            threshold=float(self.rounds),
+            reason=reason,
+        )
+
+
+@dataclass
+class VarianceModel(Criterion):
+    r"""Stop when the variance of the confidence over the pool has fallen in several consecutive rounds.
+
+    The variance of ``max p`` over the pool rises while the model becomes sure of some items and not of others, and
+    falls once it is sure of nearly all. With ``v_t`` the variance after round ``t``, stop when
+
+    .. math:: v_t < v_{t-1} < \dots < v_{t - \text{rounds}} \quad\text{and}\quad
+        \max_{s \le t} v_s - v_t > \text{fall} \cdot \max_{s \le t} v_s.
+
+    A round in which the variance rises or stays as it was begins the count again. The paper's extended form asks for a
+    fall of more than ``m``, 0.5 in the units of its own scores. Our reading of it, which does not depend on the
+    units: the variance has by now lost more than the share ``fall`` of its largest value so far.
+
+    Args:
+        rounds: How many falls in a row; the paper takes 2.
+        fall: 0 for the basic form; 0.5 for the extended one; from 0 to below 1.
+
+    Raises:
+        InvalidValueError: ``rounds`` is not a whole number of at least 1, or ``fall`` not a number from 0 to below 1.
+
+    Reference: [Ghayoomi2010]
+
+    Examples:
+        >>> rule = VarianceModel(rounds=2, fall=0.5)
+        >>> variances = [0.02, 0.04, 0.03, 0.025, 0.016]
+        >>> verdicts = [rule.observe(Step(n_labelled=n, pool_confidence_variance=v)) for n, v in enumerate(variances)]
+        >>> [verdict.stop for verdict in verdicts]
+        [False, False, False, False, True]
+    """
+
+    rounds: int = 2
+    fall: float = 0.0
+    last: float | None = field(default=None, init=False, repr=False)
+    largest: float = field(default=0.0, init=False, repr=False)
+    falls: int = field(default=0, init=False, repr=False)
+
+    requires: ClassVar[frozenset[str]] = frozenset({"pool_confidence_variance"})
+
+    def __post_init__(self) -> None:
+        self.rounds = whole(self.rounds, "rounds", least=1)
+        self.fall = real(self.fall, "fall", "from 0 to below 1", lambda x: 0.0 <= x < 1.0)
+
+    def judge(self, step: Step) -> Verdict:
+        """Count the fall, or begin to count again; and see how deep it is by now."""
+        variance = step.pool_confidence_variance
+        assert variance is not None  # it is required, so observe has checked
+        first, self.falls = self.last is None, _falls(self.falls, self.last, variance)
+        self.last, self.largest = variance, max(self.largest, variance)
+        lost = self.largest - variance
+        deep = lost > self.fall * self.largest
+        name = "the variance of the confidence over the pool"
+        reason = _first(name) if first else f"{_running(name, self.falls)}, and {self.rounds} are wanted"
+        if self.fall and not first:
+            share, wanted = apart(lost / self.largest if self.largest else 0.0, self.fall)
+            than = "more than" if deep else "not more than"
+            reason += f"; it has lost {share} of its largest value, {than} the {wanted} wanted"
+        return self.verdict(
+            step,
+            stop=self.falls >= self.rounds and deep,
+            ready=not first,
+            value=float(self.falls),
+            threshold=float(self.rounds),
+            reason=reason,
+        )
+
+
+def _falls(so_far: int, before: float | None, now: float) -> int:
+    return so_far + 1 if before is not None and now < before else 0
+
+
+def _first(name: str) -> str:
+    return f"{name} is known for one round only, and it takes two to see a fall"
+
+
+def _running(name: str, falls: int) -> str:
+    times = "not fallen" if not falls else "fallen once" if falls == 1 else f"fallen {falls} times running"
+    return f"{name} has {times}"
+
+
+class _Words(NamedTuple):
+    """How to speak of a number that converges: its name, its change for the better and for the worse, its best."""
+
+    name: str
+    better: str
+    worse: str
+    best: str
+
+
+_F: Final = _Words("mean of the expected F score on the pool", "rose", "fell", "highest")
+_ENTROPY: Final = _Words("median entropy of the selected examples", "fell", "rose", "lowest")
+
+
+@dataclass
+class _Windows:
+    """Values by the count of labels at which they were seen, no further back than two windows; and the best of all."""
+
+    window: int = 100
+    threshold: float = 5e-5
+    start: int | None = field(default=None, init=False, repr=False)
+    counts: list[int] = field(default_factory=list, init=False, repr=False)
+    values: list[list[float]] = field(default_factory=list, init=False, repr=False)
+    best: float | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.window = whole(self.window, "window", least=1)
+        self.threshold = real(self.threshold, "threshold", "above 0", lambda x: x > 0.0)
+
+    def _keep(self, n: int, values: list[float]) -> None:
+        """Add the values of a step; those of an earlier one at the same count give way, so that memory is bounded."""
+        self.start = n if self.start is None else min(self.start, n)
+        old = [pair for pair in zip(self.counts, self.values, strict=True) if n - 2 * self.window < pair[0] < n]
+        self.counts, self.values = [*(count for count, _ in old), n], [*(kept for _, kept in old), values]
+
+    def _two(self, n: int) -> tuple[list[float], list[float]]:
+        """Values of the window before the last, and of the last."""
+        pairs = list(zip(self.counts, self.values, strict=True))
+        previous = [value for count, kept in pairs if count <= n - self.window for value in kept]
+        return previous, [value for count, kept in pairs if count > n - self.window for value in kept]
+
+    def _missing(self, n: int) -> str:
+        """What is still missing for two windows to be compared; empty if nothing is."""
+        seen = 0 if self.start is None else n - self.start + 1
+        if seen < 2 * self.window:
+            return f"two windows of {self.window} labels are compared, and the rule has seen {seen} so far"
+        if not self._two(n)[0]:
+            return (
+                f"no step ended in the window of {self.window} labels before the last, so there is nothing to compare; "
+                "batches should be smaller than the window"
+            )
+        return ""
+
+    def _reason(self, words: _Words, gain: float, at_best: bool) -> str:
+        shown, against = apart(abs(gain), self.threshold)
+        change = f"{words.better if gain >= 0.0 else words.worse} by {shown}"
+        text = f"the {words.name} {change} from one window of {self.window} labels to the next"
+        if gain < 0.0:
+            return text
+        if gain >= self.threshold:
+            return f"{text}, not below the threshold {against}"
+        best = f"{'and' if at_best else 'but'} the newest value is {'' if at_best else 'not '}the {words.best} so far"
+        return f"{text}, below the threshold {against}, {best}"
+
+
+@dataclass
+class PerformanceConvergence(_Windows, Criterion):
+    r"""Stop when the F score that the model expects of itself on the pool no longer rises.
+
+    With :math:`W_t` the mean of the scores over the last ``window`` labels, and :math:`W'_t` over as many before them,
+
+    .. math:: g_t = W_t - W'_t, \qquad \text{stop when } 0 \le g_t < \theta
+        \text{ and the newest score is the highest so far.}
+
+    A score as high as the highest before counts as the highest. Windows are counted in labels, not in rounds: at ``n``
+    labels the last one holds the steps with ``n - window < n_labelled <= n``. The rule is not ready before two whole
+    windows are seen, or while one of them holds no step.
+
+    Args:
+        window: Labels in a window; 100 as in the paper.
+        threshold: ``theta``, above 0; 0.00005 as in the paper.
+
+    Raises:
+        InvalidValueError: ``window`` is not a whole number of at least 1, or ``threshold`` not a number above 0.
+
+    Reference: [LawsSchuetze2008] performance convergence.
+
+    Examples:
+        >>> rule = PerformanceConvergence(window=2, threshold=0.01)
+        >>> for n, score in enumerate([0.5, 0.75, 0.875, 0.875, 0.875], start=11):
+        ...     verdict = rule.observe(Step(n_labelled=n, pool_f=score))
+        ...     print(verdict.stop, verdict.value)
+        False None
+        False None
+        False None
+        False 0.25
+        False 0.0625
+        >>> print(rule.observe(Step(n_labelled=16, pool_f=0.875)))
+        Stop at 16 labels: the mean of the expected F score on the pool rose by 0 from one window of 2 labels to the
+        next, below the threshold 0.01, and the newest value is the highest so far.
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset({"pool_f"})
+
+    def judge(self, step: Step) -> Verdict:
+        """Compare the means of two windows."""
+        newest = step.pool_f
+        assert newest is not None  # it is required, so observe has checked
+        self._keep(step.n_labelled, [newest])
+        self.best = newest if self.best is None else max(self.best, newest)
+        missing = self._missing(step.n_labelled)
+        if missing:
+            return self.verdict(step, stop=False, ready=False, threshold=self.threshold, reason=missing)
+        # Differences from the newest score, so that equal scores have equal means to the last digit.
+        previous, last = (_mean([value - newest for value in values]) for values in self._two(step.n_labelled))
+        gain, at_best = last - previous, newest >= self.best
+        return self.verdict(
+            step,
+            stop=0.0 <= gain < self.threshold and at_best,
+            value=gain,
+            threshold=self.threshold,
+            reason=self._reason(_F, gain, at_best),
+        )
+
+
+@dataclass
+class UncertaintyConvergence(_Windows, Criterion):
+    r"""Stop when the uncertainty of the selected examples no longer falls.
+
+    With :math:`M_t` the median entropy of the examples selected in the last ``window`` labels, and :math:`M'_t` in as
+    many before them,
+
+    .. math:: g_t = M'_t - M_t, \qquad \text{stop when } 0 \le g_t < \theta
+        \text{ and the newest value is the lowest so far.}
+
+    The newest value is the median entropy of the examples selected in this step, and one as low as the lowest before
+    counts as the lowest. It is :class:`PerformanceConvergence` mirrored: uncertainty falls as learning goes on, so
+    progress is a fall, and the best value the lowest. A step that selected nothing is not judged, and leaves no trace.
+    Windows are counted in labels, as there.
+
+    Args:
+        window: Labels in a window; 100 as in the paper.
+        threshold: ``theta``, in nats, above 0; 0.00005 as in the paper.
+
+    Raises:
+        InvalidValueError: ``window`` is not a whole number of at least 1, or ``threshold`` not a number above 0.
+
+    Reference: [LawsSchuetze2008] uncertainty convergence.
+
+    Examples:
+        >>> rule = UncertaintyConvergence(window=2, threshold=0.01)
+        >>> for n, p in enumerate([0.6, 0.8, 0.8, 0.8, 0.8], start=11):
+        ...     verdict = rule.observe(Step(n_labelled=n, selected_probabilities=[[p, 1 - p]]))
+        >>> verdict.stop, verdict.value
+        (True, 0.0)
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset({"selected_probabilities"})
+
+    def judge(self, step: Step) -> Verdict:
+        """Compare the medians of two windows."""
+        found = selected_entropies(step)
+        if not len(found):
+            missing = "no example was selected in this step, so there is no uncertainty to compare"
+            return self.verdict(step, stop=False, ready=False, threshold=self.threshold, reason=missing)
+        newest = float(np.median(found))
+        self._keep(step.n_labelled, found.tolist())
+        self.best = newest if self.best is None else min(self.best, newest)
+        missing = self._missing(step.n_labelled)
+        if missing:
+            return self.verdict(step, stop=False, ready=False, threshold=self.threshold, reason=missing)
+        previous, last = (float(np.median(values)) for values in self._two(step.n_labelled))
+        gain, at_best = previous - last, newest <= self.best
+        return self.verdict(
+            step,
+            stop=0.0 <= gain < self.threshold and at_best,
+            value=gain,
+            threshold=self.threshold,
+            reason=self._reason(_ENTROPY, gain, at_best),
+        )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

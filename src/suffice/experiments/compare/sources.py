@@ -1,0 +1,209 @@
+"""Labelled data sets by name: those that come with scikit-learn, those of the data folder, and people's own tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from os.path import isfile
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from suffice.data.beyond import read_texts, read_words
+from suffice.data.catalogue import SETS
+from suffice.data.reading import read_columns
+from suffice.data.samples import read_set
+from suffice.data.table import Kind, read_table
+from suffice.errors import InvalidValueError
+from suffice.experiments.compare.texts import text_features
+from suffice.special import Floats
+
+_FILES: Final = (".csv", ".tsv", ".parquet", ".pq", ".gz")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where a labelled data set comes from.
+
+    Attributes:
+        name: What it is called here; the path of a file.
+        title: What it is, for a person.
+        kind: Regression or classification; None for a file, whose target decides when it is read.
+        origin: ``embedded`` (comes with scikit-learn), ``data folder`` (``suffice data fetch`` brings it) or ``file``.
+        data: Its name in ``suffice data list``; nothing if it is not there.
+        classes: Names of the classes, where the files hold numbers for them.
+    """
+
+    name: str
+    title: str
+    kind: Kind | None
+    origin: Literal["embedded", "data folder", "file"]
+    data: str = ""
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """A labelled data set as numbers.
+
+    Attributes:
+        name: What it is called here.
+        title: What it is, for a person.
+        kind: Regression or classification.
+        inputs: ``n x D``, in any scale; no value is missing.
+        target: ``n`` numbers, or class codes ``0 .. K-1``.
+        classes: Names of the ``K`` classes; none for regression.
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    inputs: Floats
+    target: Any
+    classes: tuple[str, ...] = ()
+
+
+def _embedded(name: str, kind: Kind, title: str) -> Source:
+    return Source(name, title, kind, "embedded")
+
+
+def _fetched(name: str, kind: Kind, title: str, *, data: str = "", classes: tuple[str, ...] = ()) -> Source:
+    return Source(name, title, kind, "data folder", data or name, classes)
+
+
+_ALL: Final = (
+    _embedded("diabetes", "regression", "How far has the disease progressed in a year?"),
+    _embedded("friedman", "regression", "Friedman's function of five of ten inputs, 2000 generated rows, noise 1"),
+    _embedded("breast_cancer", "classification", "Is the tumour malignant or benign?"),
+    _embedded("digits", "classification", "Which digit from 0 to 9 is it?"),
+    _embedded("wine", "classification", "Which of three growers made the wine?"),
+    _embedded("iris", "classification", "Which of three kinds of iris is it?"),
+    _fetched("power_plant", "regression", "How much power does the plant give?"),
+    _fetched("protein", "regression", "How far is the predicted fold of a protein from the true one?"),
+    _fetched("gas_emission", "regression", "How much energy does the gas turbine yield?"),
+    _fetched("grid_stability", "regression", "How stable is the power grid?"),
+    _fetched(
+        "grid_stable",
+        "classification",
+        "Is the power grid stable?",
+        data="grid_stability_c",
+        classes=("unstable", "stable"),
+    ),
+    _fetched("skin", "classification", "Is the pixel skin?", classes=("not skin", "skin")),
+    _fetched("htru2", "classification", "Is the candidate a pulsar?", classes=("no pulsar", "pulsar")),
+    _fetched("sms_spam", "classification", "Is the message spam?"),
+    _fetched("newsgroups", "classification", "Which of 20 newsgroups is the message from?"),
+    _fetched("letter", "classification", "Which of 26 letters is it?"),
+    _fetched("adult", "classification", "Is the income above 50,000 dollars?"),
+)
+
+#: All that have a name, by name.
+SOURCES: Final[Mapping[str, Source]] = MappingProxyType({each.name: each for each in _ALL})
+
+
+def source_names() -> list[str]:
+    """Return the names that :func:`load` takes, besides paths of files.
+
+    Examples:
+        >>> source_names()[:3]
+        ['diabetes', 'friedman', 'breast_cancer']
+    """
+    return list(SOURCES)
+
+
+def source(name: str) -> Source:
+    """Return where a data set comes from, before anything of it is read.
+
+    Args:
+        name: One of :func:`source_names`, or the path of a table (CSV or Parquet). A name goes before a file of the
+            same name: write ``./iris`` for that.
+
+    Raises:
+        InvalidValueError: It is neither; the message holds the nearest name and all of them.
+
+    Examples:
+        >>> source("wine").origin, source("wines.csv").origin
+        ('embedded', 'file')
+    """
+    if name in SOURCES:
+        return SOURCES[name]
+    if name.lower().endswith(_FILES) or isfile(name):
+        return Source(name, Path(name).name, None, "file")
+    near = get_close_matches(name.lower().replace("-", "_").replace(" ", "_"), SOURCES, n=1)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    known = f"The data sets are {', '.join(SOURCES)}; or give the path of a CSV file"
+    raise InvalidValueError(f"there is no data set {name!r}.{guess} {known}")
+
+
+def load(name: str, *, target: str | None = None) -> Labelled:
+    """Read a labelled data set, whole.
+
+    Those of the paper have the columns of the corrected protocol. Words in a table become 0/1 columns. Texts become
+    100 numbers each (:func:`suffice.experiments.compare.texts.text_features`), fitted on all texts and no label.
+
+    Args:
+        name: One of :func:`source_names`, or the path of a table, read as ``suffice run`` reads it.
+        target: The column of a table to predict; only with a path.
+
+    Raises:
+        InvalidValueError: No such data set, a table that cannot be used, or no such column in it.
+        MissingDataError: The data set is not in the data folder; the message says how to get it.
+        CorruptDataError: A file in the data folder is not what it should be.
+
+    Examples:
+        >>> iris = load("iris")
+        >>> iris.inputs.shape, iris.classes
+        ((150, 4), ('setosa', 'versicolor', 'virginica'))
+    """
+    found = source(name)
+    if found.origin == "file":
+        return _from_file(found, target)
+    if target is not None:
+        remedy = "leave target out, or name a CSV file"
+        raise InvalidValueError(f"target {target!r} goes with a file, and {name} has a target of its own; {remedy}")
+    return _from_scikit_learn(found) if found.origin == "embedded" else _from_folder(found)
+
+
+def _from_file(found: Source, target: str | None) -> Labelled:
+    path = Path(found.name)
+    if target is None:
+        names = read_columns(path).names
+        shown = ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        raise InvalidValueError(f"{path}: target must name the column to predict. Its columns are {shown}")
+    table = read_table(path, target)
+    title = f"column {target}"
+    if table.kind == "regression":
+        return Labelled(found.name, title, table.kind, table.X, table.y)
+    return _with_classes(Source(found.name, title, table.kind, "file"), table.X, table.y)
+
+
+def _from_scikit_learn(found: Source) -> Labelled:
+    from sklearn import datasets
+
+    if found.name == "friedman":
+        X, y = datasets.make_friedman1(n_samples=2000, noise=1.0, random_state=0)
+        return Labelled(found.name, found.title, "regression", X, y)
+    data = getattr(datasets, f"load_{found.name}")()
+    X = np.asarray(data.data, dtype=np.float64)
+    if found.kind == "regression":
+        return Labelled(found.name, found.title, "regression", X, np.asarray(data.target, dtype=np.float64))
+    classes = tuple(map(str, data.target_names))
+    return Labelled(found.name, found.title, "classification", X, np.asarray(data.target, dtype=np.intp), classes)
+
+
+def _from_folder(found: Source) -> Labelled:
+    holds = SETS[found.data].holds
+    if holds == "texts":
+        texts, labels = read_texts(found.data)
+        return _with_classes(found, text_features(texts), labels)
+    if holds == "words":
+        table = read_words(found.data)
+        return _with_classes(found, table.X, table.y)
+    inputs, target = read_set(found.data, "corrected")
+    return Labelled(found.name, found.title, found.kind or "regression", inputs, target, found.classes)
+
+
+def _with_classes(found: Source, inputs: Floats, labels: Any) -> Labelled:
+    classes, codes = np.unique(labels, return_inverse=True)
+    return Labelled(found.name, found.title, "classification", inputs, codes, tuple(classes.tolist()))
