@@ -60,6 +60,16 @@ def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None) -> 
 
     Raises:
         InvalidValueError: A score is of none of the entries.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from suffice.experiments.compare.scoring import Case, scores
+        >>> from suffice.trace import Trace
+        >>> trace = replace(Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10), error=np.array([0.4, 0.3]))
+        >>> found = scores(Case("toy", "gp", 0), trace, ratios=[10.0, 100.0])
+        >>> never = next(row for row in rows(found) if row["rule"] == "Never")
+        >>> never["setting"], never["labels"], never["regret"]
+        ('reference', 12, {'10': 0.0, '100': 0.0})
     """
     found: list[Row] = []
     known = {entry.name: entry for entry in entries or catalogue(scores[0].ratios if scores else ())}
@@ -145,6 +155,17 @@ def leaderboard(rows: Sequence[Row], *, resamples: int = 1000, seed: int = 0) ->
         rows: What :func:`rows` made, of one kind of task or of all.
         resamples: How many times to draw.
         seed: Seed of the drawing.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from suffice.experiments.compare.scoring import Case, scores
+        >>> from suffice.trace import Trace
+        >>> trace = replace(Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10), error=np.array([0.4, 0.3]))
+        >>> found = scores(Case("toy", "gp", 0), trace, ratios=[10.0, 100.0])
+        >>> ranked = leaderboard(rows(found), resamples=100)
+        >>> oracle = next(row for row in ranked if row["rule"] == "Oracle")
+        >>> oracle["mean"], oracle["interval"], oracle["runs"]
+        (0.0, [0.0, 0.0], 1)
     """
     groups: dict[tuple[str, str], dict[tuple[Any, ...], Row]] = defaultdict(dict)
     for row in rows:
@@ -224,6 +245,16 @@ def curves(scores: Sequence[Score]) -> list[Row]:
     Returns:
         ``rule``, ``model``, ``value`` (the setting), ``labels``, ``error``, ``data_sets`` and ``runs``; settings from
         the loosest to the strictest.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from suffice.experiments.compare.scoring import Case, scores
+        >>> from suffice.trace import Trace
+        >>> trace = replace(Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10), error=np.array([0.4, 0.3]))
+        >>> found = scores(Case("toy", "gp", 0), trace, ratios=[10.0, 100.0])
+        >>> point = next(point for point in curves(found) if point["rule"] == "Budget")
+        >>> point["value"], round(point["labels"], 3), round(point["error"], 3)
+        (10, 0.917, 1.333)
     """
     groups: dict[tuple[str, str], list[Score]] = defaultdict(list)
     for score in scores:

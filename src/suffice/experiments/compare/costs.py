@@ -106,7 +106,13 @@ def regret(run: Run, stop: int | None, ratio: float, *, extra: float = 0) -> flo
 
 
 def regrets(run: Run, stops: Sequence[int | None], ratios: Sequence[float], *, extra: float = 0) -> Floats:
-    """:func:`regret` of several stops at several ratios, ``stops x ratios``."""
+    """:func:`regret` of several stops at several ratios, ``stops x ratios``.
+
+    Examples:
+        >>> regrets(Run([10, 11, 12], [0.5, 0.3, 0.25]), [1, None], [10.0, 100.0]).round(3)
+        array([[0.   , 0.333],
+               [0.043, 0.   ]])
+    """
     costs = cost_curve(run, ratios)
     least = costs.min(axis=1)
     return np.asarray(((costs[:, paid_steps(run, stops)] + extra).T - least) / least)
@@ -125,7 +131,15 @@ def random_regrets(run: Run, ratios: Sequence[float]) -> Floats:
 
 
 def paid_steps(run: Run, stops: Sequence[int | None]) -> NDArray[np.intp]:
-    """The steps up to which labels are paid for: a rule that never stops pays for all."""
+    """The steps up to which labels are paid for: a rule that never stops pays for all.
+
+    Raises:
+        InvalidValueError: A stop is not a step of the run.
+
+    Examples:
+        >>> paid_steps(Run([10, 11, 12], [0.5, 0.3, 0.25]), [0, None])
+        array([0, 2])
+    """
     steps = np.array([len(run) - 1 if stop is None else stop for stop in stops], dtype=np.intp)
     if ((steps < 0) | (steps >= len(run))).any():
         raise InvalidValueError(f"stops must be steps from 0 to {len(run) - 1}, or None; they are {list(stops)}")

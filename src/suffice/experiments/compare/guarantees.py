@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.bounds import risk_gap, total_variation
-from suffice.criteria.agreement import cohen_kappa
-from suffice.criteria.bayesian import PacBayes
+from suffice.criteria import PacBayes, cohen_kappa
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.experiments.compare.averages import equal_weights, weighted_quantile
 from suffice.experiments.compare.scoring import Case
@@ -81,6 +80,14 @@ def guarantees(trace: Trace, y_pool: Any, stop_set: Any, *, classes: Sequence[An
     Raises:
         MissingInputError: The run did not record ``stop_probabilities``.
         InvalidValueError: The stop set is not that of the run.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> p = np.array([[[0.75, 0.25], [0.5, 0.5]], [[0.75, 0.25], [0.25, 0.75]]])
+        >>> trace = replace(Trace.of_divergences([0.5, 0.02], [0.6, 0.02], first=2), measures={"stop_probabilities": p})
+        >>> found = guarantees(trace, [0, 1, 1, 0], stop_set=[0, 1])
+        >>> found[1].bound, found[1].held, round(found[1].ratio, 6)  # the bound 0.1 against a change of 0.125
+        ('ErrorStability tight', 0.0, 0.8)
     """
     seen, classes_met = _seen(trace, np.asarray(y_pool), stop_set, classes)
     found = []
@@ -122,6 +129,12 @@ def summary(found: Sequence[tuple[Case, Sequence[Guarantee]]]) -> list[dict[str,
     Returns:
         For each bound ``held`` and ``informative`` (means), ``least_held`` (of one run), ``ratio`` (median),
         ``data_sets`` and ``runs``.
+
+    Examples:
+        >>> runs = [(Case("a", "logistic", seed), [Guarantee("PacBayes", 10, held, 1.0, 4.0)]) for seed, held in
+        ...         ((0, 1.0), (1, 0.5))]
+        >>> summary(runs)[0]["held"], summary(runs)[0]["least_held"]
+        (0.75, 0.5)
     """
     groups: dict[str, list[tuple[str, Guarantee]]] = defaultdict(list)
     for case, several in found:
@@ -147,7 +160,12 @@ def summary(found: Sequence[tuple[Case, Sequence[Guarantee]]]) -> list[dict[str,
 
 
 def guarantee_rows(case: Case, found: Sequence[Guarantee]) -> list[dict[str, Any]]:
-    """Guarantees of a run as rows to write."""
+    """Guarantees of a run as rows to write.
+
+    Examples:
+        >>> guarantee_rows(Case("a", "logistic", 0), [Guarantee("PacBayes", 10, 1.0, 0.5, None)])[0]["held"]
+        1.0
+    """
     return [{**asdict(case), **asdict(each)} for each in found]
 
 

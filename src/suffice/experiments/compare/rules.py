@@ -7,27 +7,39 @@ from typing import Any, Final
 
 import numpy as np
 
-from suffice.criteria import Budget, Criterion, ErrorStability
-from suffice.criteria.accuracy import HeldOutPlateau, SelectedAccuracy
-from suffice.criteria.bayesian import DeterministicBoundRuns, InformationGain, PacBayes
-from suffice.criteria.budget import CostLimit, PoolFraction, TimeLimit
-from suffice.criteria.committee import IntrinsicStopping, SelectionAgreement, ValidationSetAgreement
-from suffice.criteria.confidence import (
+from suffice.criteria import (
+    Budget,
+    ClassificationChange,
+    CostLimit,
+    Criterion,
+    DeterministicBoundRuns,
+    DropInConfidence,
     EntropyMax,
+    ErrorStability,
+    ExpectedCost,
+    HeldOutPlateau,
+    InformationGain,
+    IntrinsicStopping,
+    KappaCertificate,
+    LabelWorth,
     MarginExhaustion,
     MaxConfidence,
     MaxVariance,
     MinExpectedError,
     OverallUncertainty,
-)
-from suffice.criteria.stability import (
-    ClassificationChange,
-    KappaCertificate,
+    PacBayes,
+    PerformanceConvergence,
+    PoolFraction,
     PredictedFChange,
+    SelectedAccuracy,
+    SelectionAgreement,
     StabilizingPredictions,
     ThresholdUpdate,
+    TimeLimit,
+    UncertaintyConvergence,
+    ValidationSetAgreement,
+    VarianceModel,
 )
-from suffice.criteria.trend import DropInConfidence, PerformanceConvergence, UncertaintyConvergence, VarianceModel
 from suffice.experiments.compare.costs import RATIOS
 from suffice.experiments.compare.entry import Entry
 from suffice.experiments.tasks import TaskName
@@ -122,7 +134,7 @@ def _swept(name: str, make: Callable[[Any], Criterion], settings: Sequence[Any],
 
 
 def _bayesian() -> list[Entry]:
-    shares = grid(1.0, 1e-4, 17, 0.05)
+    shares = grid(1.0, 1e-6, 19, 0.05)
 
     def tight(threshold: float) -> Criterion:
         return ErrorStability(threshold, bound="tight")
@@ -150,7 +162,11 @@ def _of_costs(ratios: Sequence[float]) -> list[Entry]:
     def stability(error_cost: float, label_cost: float) -> Criterion:
         return ErrorStability.from_cost(label_cost, error_cost, bound="tight")
 
-    return [cost_entry("ErrorStability of costs", stability, ratios, sense="at most", limit="threshold")]
+    return [
+        cost_entry("ExpectedCost", ExpectedCost, ratios),
+        cost_entry("LabelWorth", LabelWorth, ratios),
+        cost_entry("ErrorStability of costs", stability, ratios, sense="at most", limit="threshold"),
+    ]
 
 
 def _confident() -> list[Entry]:

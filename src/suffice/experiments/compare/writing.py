@@ -15,6 +15,11 @@ def write_json(path: Path, value: Any) -> None:
 
     Raises:
         SufficeError: It cannot be written.
+
+    Examples:
+        >>> write_json(Path("board.json"), [{"rule": "Budget", "stop": None}])
+        >>> json.loads(Path("board.json").read_text())
+        [{'rule': 'Budget', 'stop': None}]
     """
     write_bytes_whole(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
 
@@ -24,6 +29,11 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
     Raises:
         SufficeError: It cannot be written.
+
+    Examples:
+        >>> write_csv(Path("board.csv"), [{"rule": "Budget", "stop": None}])
+        >>> Path("board.csv").read_text()
+        'rule,stop\\nBudget,\\n'
     """
     write_bytes_whole(path, csv_of(rows).encode())
 

@@ -1,0 +1,261 @@
+"""Runs to compare rules on: each is recorded once, with all that any rule may ask for."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from suffice.data.catalogue import SETS
+from suffice.data.checking import require_set
+from suffice.errors import InvalidValueError
+from suffice.experiments.compare.tasks import Labelled, Task, cut, load, source
+from suffice.experiments.runner import Moved
+from suffice.learner import StopSet, simulate
+from suffice.special import Floats
+from suffice.trace import Trace
+
+# To be raised whenever the code makes runs come out otherwise: what was kept before is then run again.
+_VERSION: Final = 1
+#: Models that can be compared on, and what they are for.
+MODELS: Final = {"gp": "regression", "ridge": "regression", "logistic": "classification"}
+# Weights of a classifier of many classes; more features than that are replaced by principal components.
+_MOST_WEIGHTS: Final = 250
+_LEAST_COMPONENTS: Final = 5
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How runs are made.
+
+    Attributes:
+        labels: Labels bought in all, or the whole pool where that is smaller.
+        initial: Of which so many at random before the first step.
+        pool: Rows to label from, at most.
+        test: Rows to test on, at most.
+        stop_set: Items of the stop set, or all.
+        validation: Labelled rows for rules that want a validation set; a quarter of a small test set at most.
+        noise: Label noise in the pool, see :func:`suffice.experiments.compare.tasks.cut`.
+        imbalance: Share of the rarest class; as it is if left out.
+    """
+
+    labels: int = 500
+    initial: int = 10
+    pool: int = 2000
+    test: int = 1000
+    stop_set: int = 2000
+    validation: int = 100
+    noise: float = 0.0
+    imbalance: float | None = None
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A run to be recorded; see :class:`suffice.experiments.runner.Job`.
+
+    Attributes:
+        data: Name of the data set, or path of a table.
+        model: One of :data:`MODELS`.
+        seed: Of all that is drawn.
+        batch: Labels bought at each step.
+        setting: How it is made.
+        target: Column of a table to predict.
+    """
+
+    data: str
+    model: str
+    seed: int
+    batch: int = 1
+    setting: Setting = Setting()
+    target: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called, for people."""
+        return f"{self.model} on {self.data}, seed {self.seed}, {self.batch} at a time"
+
+    @property
+    def stem(self) -> str:
+        """What its files are called: readable, and different for different runs."""
+        return f"{Path(self.data).stem}-{self.model}-{self.batch}-{self.seed}-{self.identity[:8]}"
+
+    @property
+    def identity(self) -> str:
+        """Differs whenever settings, data or, by its version, the code do."""
+        text = json.dumps([_VERSION, asdict(self), _checksums(self.data)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def steps(self) -> int | None:
+        """Steps that it takes at most; a small pool has fewer."""
+        return None
+
+    @property
+    def alone(self) -> bool:
+        """No model here takes the whole machine."""
+        return False
+
+    def ready(self) -> None:
+        """Make sure that its data are there.
+
+        Raises:
+            SufficeError: They are missing or damaged.
+        """
+        found = source(self.data)
+        if found.data:
+            require_set(found.data)
+        elif found.origin == "file":
+            _labelled(self.data, self.target)
+
+    def run(self, traces: Path, progress: Moved | None) -> Trace:
+        """Label the pool as active learning would, and record all that rules may ask for."""
+        del traces
+        made = prepared(self)
+        how, task = self.setting, made.task
+        labels = min(how.labels, len(task.X_pool))
+        steps = (labels - how.initial) // self.batch
+        if steps < 2:
+            raise InvalidValueError(
+                f"{self.data}: a pool of {len(task.X_pool)} rows leaves {max(steps, 0)} steps of {self.batch} after "
+                f"{how.initial} initial labels; 2 or more are required"
+            )
+        return simulate(
+            made.model,
+            task.X_pool,
+            task.y_pool,
+            initial=how.initial,
+            steps=steps,
+            batch=self.batch,
+            seed=self.seed,
+            X_test=task.X_test,
+            y_test=task.y_test,
+            record="all",
+            stop_set=made.stop_set,
+            validation=made.validation,
+            progress=progress,
+        )
+
+
+class Prepared(NamedTuple):
+    """What a run starts from.
+
+    Attributes:
+        task: Pool and test set.
+        model: The model, not fitted.
+        stop_set: The stop set.
+        validation: Inputs and labels of the validation set.
+    """
+
+    task: Task
+    model: Any
+    stop_set: StopSet
+    validation: tuple[Floats, Any]
+
+
+def prepared(job: Recording) -> Prepared:
+    """Everything that a run starts from, drawn by its seed."""
+    how = job.setting
+    task = cut(
+        _labelled(job.data, job.target),
+        job.seed,
+        pool=how.pool,
+        test=how.test,
+        noise=how.noise,
+        imbalance=how.imbalance,
+    )
+    if MODELS[job.model] != task.kind:
+        raise InvalidValueError(f"{job.model} is for {MODELS[job.model]}, and {job.data} is a task of {task.kind}")
+    X_pool, X_test = _fewer_features(task) if task.kind == "classification" else (task.X_pool, task.X_test)
+    cutoff = min(how.validation, len(X_test) // 4)
+    validation = X_test[:cutoff], task.y_test[:cutoff]
+    rest = Task(task.name, task.kind, X_pool, task.y_pool, X_test[cutoff:], task.y_test[cutoff:])
+    return Prepared(
+        rest, _model(job.model, task.y_pool), StopSet.draw(len(X_pool), how.stop_set, seed=job.seed), validation
+    )
+
+
+def recordings(  # noqa: PLR0913 - what is crossed with what, all but two by keyword
+    data: Sequence[str],
+    models: Sequence[str],
+    *,
+    seeds: int,
+    batches: Sequence[int],
+    setting: Setting,
+    target: str | None,
+) -> list[Recording]:
+    """The runs of some data sets with the models that fit them, seed by seed.
+
+    Args:
+        data: Names of data sets, or paths.
+        models: Some of :data:`MODELS`.
+        seeds: How many.
+        batches: Labels at a time.
+        setting: How runs are made.
+        target: Column of a table to predict.
+
+    Raises:
+        InvalidValueError: A data set or model is not known, or none fits the other.
+
+    Examples:
+        >>> runs = recordings(["wine"], ["gp", "logistic"], seeds=2, batches=(1,), setting=Setting(), target=None)
+        >>> [run.name for run in runs]
+        ['logistic on wine, seed 0, 1 at a time', 'logistic on wine, seed 1, 1 at a time']
+    """
+    found = []
+    for name in data:
+        kind = source(name).kind or _labelled(name, target).kind
+        fitting = [model for model in models if MODELS[model] == kind]
+        if not fitting:
+            others = ", ".join(model for model, what in MODELS.items() if what == kind)
+            raise InvalidValueError(f"{name} is a task of {kind}, and no model given is for that; there is {others}")
+        found += [
+            Recording(name, model, seed, batch, setting, target if source(name).origin == "file" else None)
+            for model, batch, seed in product(fitting, batches, range(seeds))
+        ]
+    return found
+
+
+@lru_cache(maxsize=2)
+def _labelled(name: str, target: str | None) -> Labelled:
+    # Runs come data set by data set, so that each is read once.
+    return load(name, target=target)
+
+
+def _checksums(name: str) -> list[str]:
+    found = source(name)
+    if found.data:
+        return [each.sha256 for each in SETS[found.data].files]
+    if found.origin == "file" and Path(name).is_file():
+        return [hashlib.sha256(Path(name).read_bytes()).hexdigest()]
+    return []
+
+
+def _fewer_features(task: Task) -> tuple[Floats, Floats]:
+    """Inputs of pool and test; of many classes and features, principal components of the pool."""
+    classes, width = len(np.unique(task.y_pool)), task.X_pool.shape[1]
+    if classes == 2 or classes * width <= _MOST_WEIGHTS:
+        return task.X_pool, task.X_test
+    from sklearn.decomposition import PCA
+
+    size = min(max(_LEAST_COMPONENTS, _MOST_WEIGHTS // classes), width, len(task.X_pool))
+    components = PCA(size, random_state=0).fit(task.X_pool)
+    scale = np.sqrt(np.maximum(components.explained_variance_[0], 1e-12))
+    return components.transform(task.X_pool) / scale, components.transform(task.X_test) / scale
+
+
+def _model(name: str, y: Any) -> Any:
+    """The model as ``suffice run`` takes it."""
+    from sklearn.pipeline import make_pipeline
+
+    from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess, RadialBasis
+
+    if name == "gp":
+        return GaussianProcess()
+    if name == "ridge":
+        return make_pipeline(RadialBasis(10), BayesianRidge(fit_intercept=False))
+    return BayesianLogistic(alpha=1.0, classes=np.unique(y).tolist())
