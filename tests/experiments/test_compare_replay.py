@@ -1,22 +1,22 @@
 """Replays: the same stops as the plain replay of every setting, and no rule sees a later step."""
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suffice.criteria import Budget, Criterion
+from suffice.criteria import Budget, Criterion, Step, Verdict
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.experiments.compare.entry import Entry
 from suffice.experiments.compare.replay import Replayer, Stops, stops
 from suffice.experiments.compare.rules import catalogue, for_trace
-from suffice.trace import Trace
+from suffice.trace import Relearned, Trace
 
 sys.path.append(str(Path(__file__).parent))
 from compare_runs import REAL, first_steps, made_up_run, real_run
@@ -165,6 +165,66 @@ def test_a_row_goes_on_where_nothing_is_seen_anew() -> None:
     assert set(stops(stopping, ENTRIES["PredictedFChange"]).values()) <= {3}
     anew = replace(known, measures={"stop_probabilities": still[:3]})
     assert set(stops(replace(stopping, relearned=(anew,)), ENTRIES["PredictedFChange"]).values()) <= {3}
+
+
+@dataclass
+class Below(Criterion):
+    """The expected error is below a threshold, three times running."""
+
+    threshold: float
+    times: int = 3
+    running: int = field(default=0, init=False)
+
+    requires: ClassVar[frozenset[str]] = frozenset({"expected_error"})
+
+    def judge(self, step: Step) -> Verdict:
+        assert step.expected_error is not None
+        self.running = self.running + 1 if step.expected_error < self.threshold else 0
+        stop = self.running >= self.times
+        return self.verdict(step, stop=stop, value=step.expected_error, threshold=self.threshold, reason="so it is")
+
+
+BELOW = Entry(
+    name="Below",
+    kind="threshold",
+    make=Below,
+    settings=(0.9, 0.5, 0.1),
+    parameter="threshold",
+    default=0.5,
+    sense="below",
+    in_a_row=3,
+    once=lambda: Below(0.9, times=1),
+)
+
+
+@given(st.integers(0, 10**6), st.sets(st.integers(0, 14), max_size=3))
+def test_a_row_begins_again_where_the_past_is_seen_anew(seed: int, relearned: set[int]) -> None:
+    rng = np.random.default_rng(seed)
+    made = Trace.of_divergences(np.ones(15), np.ones(15), first=3)
+    known = [
+        Relearned(step, np.ones(step + 1), np.ones(step + 1), {"expected_error": rng.random(step + 1)})
+        for step in sorted(relearned)
+    ]
+    trace = replace(made, measures={"expected_error": rng.random(15)}, relearned=tuple(known))
+    assert stops(trace, BELOW) == plain(trace, BELOW)
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("EntropyMax", "pool_max_entropy"),
+        ("OverallUncertainty", "pool_uncertainty"),
+        ("MarginExhaustion", "pool_margin"),
+        ("SelectionAgreement", "selected_agreement"),
+    ],
+)
+@pytest.mark.parametrize("off", [0.0, -1e-13, 1e-13, -1e-11, 1e-11])
+def test_numbers_at_a_limit_count_as_the_rule_counts_them(name: str, field: str, off: float) -> None:
+    limits = ENTRIES[name].limits + off
+    trace = replace(made_up_run(len(limits)), measures={field: limits})
+    found = stops(trace, ENTRIES[name])
+    assert found == plain(trace, ENTRIES[name])
+    assert len(set(found.values())) > 5
 
 
 def test_a_rule_of_ones_own_is_replayed_setting_by_setting() -> None:

@@ -21,7 +21,7 @@ from suffice.errors import MissingExtraError, SufficeError
 from suffice.experiments.paper.measures import correlation, first_at_most
 from suffice.experiments.paper.outcome import Outcome
 from suffice.report.paper.figures import draw_paper, sketches
-from suffice.report.paper.style import Sketch, plain_style
+from suffice.report.style import Sketch, plain_style
 
 ALL = [
     f"{protocol}-{name}"

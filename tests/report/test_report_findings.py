@@ -12,7 +12,7 @@ from suffice.experiments.paper.outcome import Outcome
 from suffice.experiments.paper.slips import SLIPS
 from suffice.report.paper.findings import findings_markdown
 from suffice.report.paper.slips import SlipEffect, slips_tables
-from suffice.report.paper.table import Table, plain
+from suffice.report.table import Table, plain
 
 HOSTILE = "a_b *c* [d](e) <b>f</b> `g` h|i \\j\n- k\n\n# l"
 

@@ -11,8 +11,8 @@ import pytest
 from suffice.errors import SufficeError
 from suffice.experiments.paper.claims import Finding
 from suffice.report.paper.page import Contents, report, write_report
-from suffice.report.paper.style import Drawn
-from suffice.report.paper.table import Table
+from suffice.report.style import Drawn
+from suffice.report.table import Table
 
 HOSTILE = """<script>alert("x")</script> & 'q' </style></table>"""
 VOID = {"meta", "img", "br", "hr", "link", "input"}

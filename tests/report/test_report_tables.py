@@ -9,8 +9,8 @@ import pytest
 
 from suffice.data.protocols import PROTOCOLS, PUBLISHED
 from suffice.experiments.paper.outcome import Outcome
-from suffice.report.paper.table import Table
 from suffice.report.paper.tables import paper_tables
+from suffice.report.table import Table
 
 HOSTILE = """=cmd|' /C calc'!A0, "<b>a|b</b>" & `x`\nend"""
 

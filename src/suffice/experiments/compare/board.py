@@ -71,8 +71,10 @@ def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None) -> 
         >>> never["setting"], never["labels"], never["regret"]
         ('reference', 12, {'10': 0.0, '100': 0.0})
     """
+    if not scores:
+        return []
     found: list[Row] = []
-    known = {entry.name: entry for entry in entries or catalogue(scores[0].ratios if scores else ())}
+    known = {entry.name: entry for entry in entries or catalogue(scores[0].ratios)}
     groups: dict[tuple[str, str], list[Score]] = defaultdict(list)
     for score in scores:
         if score.rule not in known:

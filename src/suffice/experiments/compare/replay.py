@@ -51,7 +51,7 @@ def stops(trace: Trace, entry: Entry) -> Stops:
         >>> from suffice.experiments.compare.rules import catalogue
         >>> trace = Trace.of_divergences([0.5] * 12 + [0.01, 0.0001], [0.5] * 12 + [0.01, 0.0001], first=10)
         >>> found = stops(trace, next(entry for entry in catalogue() if entry.name == "ErrorStability"))
-        >>> found[0.178], found[0.0178], found[0.001]
+        >>> found[0.215], found[0.0215], found[0.001]
         (12, 13, None)
     """
     return Replayer(trace).replay(entry).stops

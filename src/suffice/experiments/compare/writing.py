@@ -17,8 +17,10 @@ def write_json(path: Path, value: Any) -> None:
         SufficeError: It cannot be written.
 
     Examples:
-        >>> write_json(Path("board.json"), [{"rule": "Budget", "stop": None}])
-        >>> json.loads(Path("board.json").read_text())
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     write_json(Path(folder, "board.json"), [{"rule": "Budget", "stop": None}])
+        ...     json.loads(Path(folder, "board.json").read_text())
         [{'rule': 'Budget', 'stop': None}]
     """
     write_bytes_whole(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
@@ -31,9 +33,11 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         SufficeError: It cannot be written.
 
     Examples:
-        >>> write_csv(Path("board.csv"), [{"rule": "Budget", "stop": None}])
-        >>> Path("board.csv").read_text()
-        'rule,stop\\nBudget,\\n'
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     write_csv(Path(folder, "board.csv"), [{"rule": "Budget", "labels": 10}])
+        ...     Path(folder, "board.csv").read_text().split()
+        ['rule,labels', 'Budget,10']
     """
     write_bytes_whole(path, csv_of(rows).encode())
 

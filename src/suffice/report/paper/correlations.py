@@ -5,7 +5,8 @@ from typing import Any
 
 from suffice.experiments.paper.claims import HIGH
 from suffice.experiments.paper.groups import Runs, has_two_arms, spread, told_arm
-from suffice.report.paper.style import COLOURS, INK, MUTED, Sketch, literal, new_figure, say_beside
+from suffice.report.paper.colours import COLOURS
+from suffice.report.style import INK, MUTED, Sketch, literal, new_figure, say_beside
 
 #: What the paper claims of all but one.
 _GAP = 0.7

@@ -8,18 +8,8 @@ import numpy as np
 
 from suffice.data.protocols import MODELS
 from suffice.experiments.paper.groups import Runs, Spread, has_two_arms, main_arms, other_arm, spread, told_arm
-from suffice.report.paper.style import (
-    COLOURS,
-    INK,
-    STOPS,
-    Sketch,
-    few_ticks,
-    literal,
-    new_figure,
-    say_beside,
-    scale_errors,
-    thinned,
-)
+from suffice.report.paper.colours import COLOURS, STOPS
+from suffice.report.style import INK, Sketch, few_ticks, literal, new_figure, say_beside, scale_errors, thinned
 from suffice.special import Floats
 
 _FIGURES = {"gpr": 4, "brr": 5, "blr": 6, "bdnn": 7}

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from suffice.data.protocols import MODELS, PROTOCOLS
-from suffice.errors import SufficeError
 from suffice.experiments.paper.groups import grouped, of_model
 from suffice.experiments.paper.outcome import Outcome
 from suffice.report.paper.correlations import correlations
 from suffice.report.paper.curves import error_curves
 from suffice.report.paper.same_place import same_place
 from suffice.report.paper.scatter import scatter
-from suffice.report.paper.style import Drawn, Sketch, plain_style, require_matplotlib
+from suffice.report.style import Drawn, Sketch, draw_all, require_matplotlib
 
 __all__ = ["Drawn", "draw_paper", "require_matplotlib", "sketches"]
 
@@ -27,13 +26,7 @@ def draw_paper(outcomes: Iterable[Outcome], folder: Path) -> list[Drawn]:
         MissingExtraError: matplotlib is not installed.
         SufficeError: A file cannot be written.
     """
-    require_matplotlib()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SufficeError(f"the folder {folder} cannot be made: {error.strerror or error}") from None
-    with plain_style():
-        return [each.save(folder) for each in sketches(outcomes)]
+    return draw_all(sketches(outcomes), folder)
 
 
 def sketches(outcomes: Iterable[Outcome]) -> Iterator[Sketch]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from suffice.data.protocols import TITLES
 from suffice.experiments.paper.claims import Finding
-from suffice.report.paper.table import plain
+from suffice.report.table import plain
 
 
 def findings_markdown(findings: Iterable[Finding]) -> str:

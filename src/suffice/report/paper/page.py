@@ -1,6 +1,5 @@
 """The report: one page to be read from top to bottom, with everything that it shows inside."""
 
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -8,12 +7,10 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from suffice.data.protocols import PROTOCOLS, TITLES
-from suffice.errors import SufficeError
 from suffice.experiments.paper.claims import Finding
-from suffice.files import write_bytes_whole
-from suffice.report.paper.sheet import STYLE
-from suffice.report.paper.style import Drawn
-from suffice.report.paper.table import Table
+from suffice.report.page import Section, figure_html, left_out_html, page_of, pairs_html, write_page
+from suffice.report.style import Drawn
+from suffice.report.table import Table
 
 _NAMES: Final = {**TITLES, "further": "Further"}
 _ABOUT: Final = {
@@ -122,50 +119,22 @@ def write_report(path: Path, contents: Contents) -> None:
     Raises:
         SufficeError: It cannot be written, or a figure's file cannot be read.
     """
-    # A name out of somebody's file system may hold what is no letter.
-    page = report(contents).encode("utf-8", "backslashreplace")
-    write_bytes_whole(path, page)
+    write_page(path, report(contents))
 
 
 def report(contents: Contents) -> str:
     """The page as text."""
     filled = {_part(each.name) for each in contents.figures} | {_part(each.name) for each in contents.tables}
     sections = [
-        ("summary", "Summary", _summary(contents.findings, contents.scope)),
-        *((each, _NAMES[each], _shown(contents, each)) for each in _NAMES if each in filled),
-        ("reading", "How to read it", _pairs(_TERMS)),
-        *([("skipped", "Left out", _skipped(contents.skipped))] if contents.skipped else []),
-        *([("provenance", "How this page was made", _pairs(contents.provenance))] if contents.provenance else []),
+        Section("summary", "Summary", _summary(contents.findings, contents.scope)),
+        *(Section(each, _NAMES[each], _shown(contents, each)) for each in _NAMES if each in filled),
+        Section("reading", "How to read it", pairs_html(_TERMS)),
     ]
-    links = "\n".join(f'<li><a href="#{key}">{name}</a></li>' for key, name, _ in sections)
-    body = "\n".join(
-        f'<section id="{key}" aria-labelledby="{key}-heading">\n<h2 id="{key}-heading">{name}</h2>\n{text}\n</section>'
-        for key, name, text in sections
-    )
-    title = escape(contents.title)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<header>
-<h1>{title}</h1>
-<nav aria-labelledby="contents"><h2 id="contents">On this page</h2>
-<ol>
-{links}
-</ol></nav>
-</header>
-<main>
-{body}
-</main>
-</body>
-</html>
-"""
+    if contents.skipped:
+        sections.append(Section("skipped", "Left out", left_out_html(contents.skipped)))
+    if contents.provenance:
+        sections.append(Section("provenance", "How this page was made", pairs_html(contents.provenance)))
+    return page_of(contents.title, sections)
 
 
 def _summary(findings: Sequence[Finding], scope: Sequence[str]) -> str:
@@ -215,7 +184,7 @@ def _shown(contents: Contents, part: str) -> str:
     figures, tables = _of(contents.figures, part), _of(contents.tables, part)
     parts = [f"<p>{_ABOUT[part]}</p>"]
     if figures:
-        parts += ["<h3>Figures</h3>", *map(_figure, figures)]
+        parts += ["<h3>Figures</h3>", *map(figure_html, figures)]
     if tables:
         parts += ["<h3>Tables</h3>", *(each.html() for each in tables)]
     return "\n".join(parts)
@@ -228,29 +197,3 @@ def _of(given: Iterable[_Shown], part: str) -> list[_Shown]:
 def _part(name: str) -> str:
     protocol = name.partition("-")[0]
     return protocol if protocol in PROTOCOLS else "further"
-
-
-def _figure(drawn: Drawn) -> str:
-    try:
-        content = drawn.png.read_bytes()
-    except OSError as error:
-        raise SufficeError(f"the figure {drawn.png} cannot be read: {error.strerror or error}") from None
-    # Its size stands in its first bytes, and keeps the page from jumping while it is read.
-    width, height = (int.from_bytes(content[at : at + 4]) for at in (16, 20))
-    end = "" if drawn.title.endswith("?") else "."
-    return (
-        f'<figure id="{escape(drawn.name)}">\n<div class="card" role="region" tabindex="0" '
-        f'aria-label="{escape(drawn.title)}"><img alt="{escape(drawn.alt)}" width="{width}" height="{height}" '
-        f'src="data:image/png;base64,{b64encode(content).decode()}"></div>\n'
-        f"<figcaption><strong>{escape(drawn.title)}{end}</strong> {escape(drawn.caption)}</figcaption>\n</figure>"
-    )
-
-
-def _skipped(skipped: Sequence[tuple[str, str]]) -> str:
-    lines = "\n".join(f"<li><code>{escape(run)}</code>: {escape(reason)}</li>" for run, reason in skipped)
-    return f"<p>These runs are missing from everything above.</p>\n<ul>\n{lines}\n</ul>"
-
-
-def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
-    lines = "\n".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
-    return f'<dl class="terms">\n{lines}\n</dl>'

@@ -15,7 +15,8 @@ from suffice.experiments.paper.groups import (
     spread,
     told_arm,
 )
-from suffice.report.paper.style import COLOURS, GRID, Sketch, few_ticks, literal, new_figure, say_beside
+from suffice.report.paper.colours import COLOURS
+from suffice.report.style import GRID, Sketch, few_ticks, literal, new_figure, say_beside
 
 #: What lies beyond an axis is drawn at its edge, and told in numbers beside it.
 _WIDEST, _NARROWEST = 1.0, 0.2

@@ -6,7 +6,8 @@ from typing import Any
 from suffice.experiments.paper.groups import Runs, main_arms, spread, told_arm
 from suffice.experiments.paper.measures import running_minima
 from suffice.experiments.paper.outcome import Outcome
-from suffice.report.paper.style import COLOURS, Sketch, few_ticks, literal, new_figure
+from suffice.report.paper.colours import COLOURS
+from suffice.report.style import Sketch, few_ticks, literal, new_figure
 
 #: The rows of the paper's figure.
 _ROWS = (("gpr",), ("brr",), ("blr", "bdnn"))

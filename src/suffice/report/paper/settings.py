@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from suffice.data.catalogue import SETS
 from suffice.data.protocols import Experiment
-from suffice.report.paper.table import NOTHING, Table
+from suffice.report.table import NOTHING, Table
 
 
 def settings_table(experiments: Iterable[Experiment]) -> Table:

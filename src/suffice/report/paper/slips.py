@@ -8,7 +8,7 @@ from suffice.data.protocols import PUBLISHED
 from suffice.experiments.paper.groups import spread
 from suffice.experiments.paper.outcome import Outcome
 from suffice.experiments.paper.slips import SLIPS, Slip
-from suffice.report.paper.table import NOTHING, Table
+from suffice.report.table import NOTHING, Table
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from math import isinf
 from suffice.data.protocols import MODELS, TITLES
 from suffice.experiments.paper.groups import Runs, Spread, grouped, of_model, on_several_sets, other_arm, spread
 from suffice.experiments.paper.outcome import Outcome
-from suffice.report.paper.table import NOTHING, Table
+from suffice.report.table import NOTHING, Table
 
 __all__ = ["Table", "paper_tables"]
 

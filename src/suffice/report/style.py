@@ -1,28 +1,23 @@
 """What the figures have in common: colours, axes that can be read, and files that are the same for the same runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 
-from suffice.errors import MissingExtraError
+from suffice.errors import MissingExtraError, SufficeError
 from suffice.files import write_bytes_whole
 from suffice.special import Floats
 
 INK: Final = "#1f2933"
 MUTED: Final = "#7b8794"
 GRID: Final = "#e4e7eb"
-#: The paper's colours of the models, dark enough for a thin line on white.
-COLOURS: Final = MappingProxyType({"gpr": "#c0272d", "brr": "#2e7d32", "blr": "#1f5fbf", "bdnn": "#7b2d8e"})
-#: Of the paper's thresholds, the largest first.
-STOPS: Final = ("#9aa5b1", "#616e7c", "#1f2933")
 
 #: A curve of more points than this looks the same with fewer.
 _MOST_POINTS: Final = 600
@@ -37,7 +32,7 @@ class Drawn:
     """A figure in its files.
 
     Attributes:
-        name: Of the files, without their endings; it begins with the protocol.
+        name: Of the files, without their endings.
         title: What it shows.
         caption: How to read it.
         alt: What one would see, in words.
@@ -79,8 +74,32 @@ class Sketch:
         return Drawn(self.name, self.title, self.caption, self.alt, png, pdf)
 
 
-def require_matplotlib() -> None:
+def draw_all(sketches: Iterable[Sketch], folder: Path, purpose: str = "the report") -> list[Drawn]:
+    """Draw figures, each as PNG and as PDF. The same figures give the same bytes.
+
+    Args:
+        sketches: Makes the figures one after the other, as they are asked for: in :func:`plain_style`.
+        folder: Where the files go; made if it is not there.
+        purpose: What needs the figures, for an error.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        SufficeError: A file cannot be written.
+    """
+    require_matplotlib(purpose)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SufficeError(f"the folder {folder} cannot be made: {error.strerror or error}") from None
+    with plain_style():
+        return [each.save(folder) for each in sketches]
+
+
+def require_matplotlib(purpose: str = "the report") -> None:
     """Say before the runs, rather than after them, that figures cannot be drawn.
+
+    Args:
+        purpose: What needs them, as the subject of the sentence.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -88,7 +107,7 @@ def require_matplotlib() -> None:
     try:
         import_module("matplotlib")
     except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "the report") from None
+        raise MissingExtraError("matplotlib", "plot", purpose) from None
 
 
 @contextmanager

@@ -1,0 +1,185 @@
+"""Which rule to take: what the comparison has shown, turned into a configured rule."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+import numpy as np
+
+from suffice.arguments import real
+from suffice.criteria import Criterion
+from suffice.errors import InvalidValueError
+from suffice.experiments.compare.evidence import shipped
+from suffice.experiments.compare.recording import MODELS
+from suffice.experiments.compare.rules import catalogue
+from suffice.learner.facts import COUNTED
+from suffice.trace import STEP_FIELDS
+
+_TASKS: Final = ("regression", "classification")
+_NETWORK: Final = "dropout"
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a rule is expected to cost beyond the best stop, as a share of the cost of that.
+
+    Attributes:
+        name: The rule, as the comparison calls it.
+        setting: Its setting; None where there is nothing to choose.
+        mean: Mean relative regret.
+        median: Half of the runs were at most so far off.
+        p90: Nine in ten were.
+    """
+
+    name: str
+    setting: Any
+    mean: float
+    median: float
+    p90: float
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A configured rule, and on what evidence.
+
+    Attributes:
+        rule: The rule, ready to use.
+        expected: What it cost in the comparison.
+        others: The next best, best first.
+        evidence: What this rests on, in a sentence or two.
+    """
+
+    rule: Criterion
+    expected: Expectation
+    others: tuple[Expectation, ...]
+    evidence: str
+
+    @property
+    def regret(self) -> float:
+        """Mean relative regret: 0.1 means a tenth more than the best stop would have cost."""
+        return self.expected.mean
+
+    def __str__(self) -> str:
+        best = self.expected
+        return (
+            f"{self.rule}: expected to cost {best.mean:.0%} more than the best stop on average, {best.median:.0%} in "
+            f"the median, {best.p90:.0%} in the worst tenth or more. {self.evidence}"
+        )
+
+
+def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
+    task: str,
+    model: str | None = None,
+    error_cost: float = 1000.0,
+    label_cost: float = 1.0,
+    *,
+    target_variance: float = 1.0,
+    given: Iterable[str] | None = None,
+) -> Recommendation:
+    """Recommend a stopping rule for a task and its two costs, by what the comparison of all rules has shown.
+
+    Args:
+        task: ``regression`` or ``classification``.
+        model: ``gp``, ``ridge`` or ``logistic``; for any other, what holds on average over the models of the task.
+        error_cost: What it costs when the error is larger by 1: in squared units of the target for regression, in nats
+            of cross entropy for classification.
+        label_cost: What a label costs, in the same money.
+        target_variance: Variance of the target, for regression, so that the cost of an error can be compared with
+            that of the data sets of the comparison, whose targets are standardised.
+        given: Fields of a :class:`suffice.Step` that your loop can tell, if it is not one of suffice's; rules that
+            need others are left out.
+
+    Returns:
+        The rule, what to expect of it, and on what evidence.
+
+    Raises:
+        InvalidValueError: An argument that cannot be used.
+
+    Examples:
+        >>> advice = recommend("classification", "logistic", error_cost=2000.0, label_cost=0.5)
+        >>> advice.rule
+        LabelWorth(error_cost=2000.0, label_cost=0.5, window=0.3, caution=10.0)
+    """
+    _require_task(task, model)
+    error, label, variance = (
+        real(value, name, "above 0", lambda x: x > 0.0)
+        for value, name in (
+            (error_cost, "error_cost"),
+            (label_cost, "label_cost"),
+            (target_variance, "target_variance"),
+        )
+    )
+    ratio, found = error * variance / label, shipped()
+    about = model if model in found["rules"] and model is not None else task
+    at = _nearest(found["ratios"], ratio)
+    ranked = _ranked(found["rules"][about], at, _available(given))
+    best = ranked[0]
+    rule = _configured(best, found["ratios"][at], error, label)
+    return Recommendation(rule, best, tuple(ranked[1:4]), _words(found, about, model, ratio))
+
+
+def _require_task(task: str, model: str | None) -> None:
+    if task not in _TASKS:
+        raise InvalidValueError(f"task must be regression or classification, not {task!r}")
+    if model in MODELS and MODELS[model] != task:
+        fitting = ", ".join(name for name, kind in MODELS.items() if kind == task)
+        raise InvalidValueError(f"model {model!r} is for {MODELS[model]}, and the task is {task}; use {fitting}")
+
+
+def _available(given: Iterable[str] | None) -> frozenset[str] | None:
+    if given is None:
+        return None
+    names = frozenset(given)
+    unknown = sorted(names - STEP_FIELDS - {"n_labelled"})
+    if unknown:
+        near = get_close_matches(unknown[0], STEP_FIELDS, n=1)
+        guess = f" Did you mean {near[0]}?" if near else ""
+        raise InvalidValueError(f"given names {unknown[0]!r}, which is no field of a Step.{guess}")
+    return names
+
+
+def _nearest(ratios: list[float], ratio: float) -> int:
+    return int(np.argmin(np.abs(np.log(np.array(ratios)) - math.log(ratio))))
+
+
+def _ranked(table: Mapping[str, Any], at: int, available: frozenset[str] | None) -> list[Expectation]:
+    """What is expected of each rule that can be used, best first."""
+    expectations = []
+    for entry in catalogue():
+        # What is only counted is no rule to recommend, but for the budget that all are compared with.
+        if entry.name not in table or entry.needs() & COUNTED:
+            continue
+        if available is not None and not entry.needs() <= available:
+            continue
+        part = table[entry.name]
+        numbers = {name: float(part[name][at]) for name in ("mean", "median", "p90")}
+        expectations.append(
+            Expectation(entry.name, None if part["settings"] is None else part["settings"][at], **numbers)
+        )
+    return sorted(expectations, key=lambda each: (each.mean, each.name))
+
+
+def _configured(best: Expectation, ratio: float, error_cost: float, label_cost: float) -> Criterion:
+    entry = next(entry for entry in catalogue() if entry.name == best.name)
+    if entry.kind != "cost":
+        return entry.rule(best.setting)
+    rule = entry.rule(ratio)
+    if hasattr(rule, "error_cost"):
+        return type(rule)(error_cost, label_cost)  # type: ignore[call-arg]
+    return entry.rule(error_cost / label_cost)
+
+
+def _words(found: Mapping[str, Any], about: str, model: str | None, ratio: float) -> str:
+    models = [about] if about in MODELS else [name for name, kind in MODELS.items() if kind == about]
+    data, runs = ", ".join(found["data"][about]), found["runs"][about]
+    text = f"On {runs} runs with {', '.join(models)} on {data}, none of which any rule was made on"
+    low, high = found["ratios"][0], found["ratios"][-1]
+    if not low <= ratio <= high:
+        text += f"; an error of 1 costs {ratio:.3g} labels here, and the comparison went from {low:g} to {high:g}"
+    if model == _NETWORK:
+        text += "; networks were not compared, so this is a guess from other models"
+    elif model is not None and model not in models:
+        text += f"; {model} was not among the models compared"
+    return f"{text}."

@@ -1,0 +1,1 @@
+"""The comparison of stopping rules as tables, figures and a page."""

@@ -1,0 +1,56 @@
+"""How rules look in the figures: told apart by colour, by lightness, and by the shape of their marks."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from suffice.report.compare.boards import REFERENCES
+from suffice.report.style import INK, MUTED
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a rule is drawn.
+
+    Attributes:
+        colour: Of its line and marks.
+        marker: Shape of its marks.
+        dashes: Of its line.
+    """
+
+    colour: str
+    marker: str
+    dashes: Any = "-"
+
+
+#: For rules from the best on; they go from dark to light and back, so that neighbours differ without colours too.
+_RANKED: Final = (
+    Look("#0b3c6f", "o"),
+    Look("#d55e00", "s"),
+    Look("#00664b", "^"),
+    Look("#e69f00", "D"),
+    Look("#8c2d6e", "v"),
+    Look("#56a4d9", "P"),
+    Look("#5c3d1e", "X"),
+    Look("#d47fb4", "p"),
+)
+#: The references, all in grey.
+_REFERENCES: Final = {
+    "Budget": Look(INK, "", (0, (5, 2))),
+    "PoolFraction": Look(INK, "", (0, (5, 2, 1, 2))),
+    "Never": Look(MUTED, "", (0, (1, 1.5))),
+    "RandomStop": Look(MUTED, "", (0, (3, 1.5, 1, 1.5))),
+}
+#: How many rules are told apart.
+MOST: Final = len(_RANKED)
+
+
+def look(rule: str, place: int) -> Look:
+    """How the rule at a place among the best looks; a reference always looks the same.
+
+    Examples:
+        >>> look("Budget", 3).colour, look("LabelWorth", 0).marker
+        ('#1f2933', 'o')
+    """
+    if rule in REFERENCES:
+        return _REFERENCES.get(rule, Look(MUTED, ""))
+    return _RANKED[place % MOST]

@@ -1,0 +1,244 @@
+"""The comparison as tables: who is ahead, on which data, set how, and what was guaranteed."""
+
+from collections.abc import Callable, Iterable, Sequence
+from statistics import median
+from typing import Any, Final
+
+from suffice.experiments.compare.board import Row
+from suffice.experiments.compare.recording import MODELS
+from suffice.experiments.compare.sources import source
+from suffice.report.compare.boards import REFERENCES, Board, mean_regret, runs_of, short
+from suffice.report.table import NOTHING, Table
+
+#: What relative regret is, for people.
+REGRET: Final = (
+    "Relative regret: how much more the stop costs than the best stop of the same run would have, counting the labels "
+    "bought and the error that is left. 0.25 is a quarter more; 0 is the best."
+)
+#: What stands after the name of a rule that looks at no model.
+MARK: Final = "*"
+_HEAD: Final = (
+    "rank",
+    "rule",
+    "set by",
+    "mean regret",
+    "90 % interval",
+    "median",
+    "90 % point",
+    "to the first",
+    "its interval",
+    "premature %",
+    "stops %",
+    "labels over",
+    "µs a step",
+)
+_NOTE: Final = (
+    f"{REGRET} The mean, the median and the 90 % point are over all runs and costs, every data set weighing the same; the "
+    "intervals hold 90 % of the means of runs drawn again, data sets and then seeds. To the first: the difference of the "
+    "mean to that of rank 1, over the same runs. Premature: stopped before the first good step, within 5 % of the best "
+    "smoothed error. Labels over: median of the labels beyond that step. Where the stop differs from cost to cost, the "
+    f"last columns are for errors that cost 1000 labels. {MARK}: a reference, which looks at no model (or, as the oracle, "
+    "at the errors)."
+)
+
+
+def leaderboard_table(board: Board, *, every: bool = False) -> Table:
+    """The rules ranked by their mean regret.
+
+    Args:
+        board: The runs of one kind, and the rules ranked over them.
+        every: With every way to set a rule, rather than with the best of them.
+    """
+    rows, rank = [], 0
+    for row in board.ranked if every else board.best:
+        # What cannot be had (the oracle) or is no rule (never, at random) has no rank.
+        rank += row["setting"] != "reference"
+        rows.append(_ranked(row, str(rank) if row["setting"] != "reference" else ""))
+    sets, runs = len({row["data"] for row in board.rows}), len(runs_of(board.rows))
+    over = f"{_counted(runs, 'run')} on {_counted(sets, 'data set')}"
+    name = f"{'settings' if every else 'leaderboard'}-{board.key}"
+    how = ", every way to set a rule" if every else ""
+    if board.key == "all":
+        how += "; rules that have them all"
+    return Table(name, f"{board.title}: {over}{how}", _HEAD, tuple(rows), _NOTE)
+
+
+def _ranked(row: Row, rank: str) -> tuple[str, ...]:
+    seconds = row["seconds_per_step"]
+    return (
+        rank,
+        marked(row["rule"]),
+        row["setting"],
+        f"{row['mean']:.2f}",
+        _interval(row["interval"]),
+        f"{row['median']:.2f}",
+        f"{row['p90']:.2f}",
+        NOTHING if row["difference"] is None else _signed(row["difference"]),
+        _interval(row["difference_interval"]),
+        f"{100.0 * row['premature']:.0f}",
+        f"{100.0 * row['stop_rate']:.0f}",
+        f"{row['over']:+.0f}" if round(row["over"]) else "0",
+        NOTHING if seconds is None else f"{1e6 * seconds:.0f}",
+    )
+
+
+def marked(rule: str) -> str:
+    """The name of a rule, with a mark if it is a reference.
+
+    Examples:
+        >>> marked("Budget"), marked("LabelWorth")
+        ('Budget *', 'LabelWorth')
+    """
+    return f"{rule} {MARK}" if rule in REFERENCES else rule
+
+
+def by_data_table(board: Board) -> Table:
+    """The mean regret of each rule on each data set and with each model."""
+
+    def column(row: Row) -> str:
+        return f"{short(row['data'])}, {row['model']}"
+
+    title = f"{board.title}: mean regret on each data set and with each model"
+    note = "Each rule is set as in the leaderboard."
+    return _regrets_by(board, column, f"by-data-{board.key}", title, note)
+
+
+def by_variation_table(board: Board) -> Table | None:
+    """The mean regret of each rule for each number of labels at a time and whatever else was varied; or None."""
+
+    def column(row: Row) -> str:
+        return f"{row['batch']} at a time{', ' * bool(row['variant'])}{row['variant']}"
+
+    if len({column(row) for row in board.rows}) < 2:
+        return None
+    title = f"{board.title}: mean regret by labels at a time, and whatever else was varied"
+    note = "Each rule is set as in the leaderboard, in the same way for all columns."
+    return _regrets_by(board, column, f"by-variation-{board.key}", title, note)
+
+
+def _regrets_by(board: Board, column: Callable[[Row], str], name: str, title: str, note: str) -> Table:
+    columns = list(dict.fromkeys(map(column, board.rows)))
+    rows = []
+    for row in board.best:
+        own: dict[str, list[Row]] = {each: [] for each in columns}
+        for run in board.shown(row["rule"], row["setting"]):
+            own[column(run)].append(run)
+        cells = (f"{mean_regret(several):.2f}" if several else NOTHING for several in own.values())
+        rows.append((marked(row["rule"]), row["setting"], *cells))
+    return Table(name, title, ("rule", "set by", *columns), tuple(rows), note)
+
+
+def settings_table(board: Board) -> Table | None:
+    """What was chosen for each rule, always on other data sets than the one judged; None if nothing was."""
+    chosen = [row for row in board.rows if row["setting"] in ("one threshold", "per cost")]
+    if not chosen:
+        return None
+    ratios = list(chosen[0]["regret"])
+    shown = [ratios[0], min(ratios, key=lambda each: abs(float(each) - 1000.0)), ratios[-1]]
+    rows = []
+    for rule, model in dict.fromkeys((row["rule"], row["model"]) for row in chosen):
+        default, one, costs = (
+            [row for row in board.shown(rule, setting) if row["model"] == model]
+            for setting in ("default", "one threshold", "per cost")
+        )
+        parameter = next(iter(default[0]["params"]))
+        # The same for all runs on a data set: each is counted once.
+        cells = [_spread({row["data"]: row["params"][parameter] for row in one}.values())]
+        cells += [_spread({row["data"]: row["params"][ratio] for row in costs}.values()) for ratio in shown]
+        rows.append((marked(rule), model, parameter, _value(default[0]["params"][parameter]), *cells))
+    head = ("rule", "model", "parameter", "default", "one threshold", *(f"per cost, {each}" for each in shown))
+    return Table(
+        f"chosen-{board.key}",
+        f"{board.title}: settings that were chosen",
+        head,
+        tuple(dict.fromkeys(rows)),
+        "Median over the data sets (lowest to highest). A setting for a data set is chosen by the least mean regret on "
+        "the other data sets of the same model, never on the one judged; where there is no other, the default is taken. "
+        "Per cost: for errors that cost so many labels.",
+    )
+
+
+def runs_table(rows: Sequence[Row]) -> Table:
+    """What was run."""
+    lines = []
+    for data, model in dict.fromkeys((row["data"], row["model"]) for row in rows):
+        runs = [row for row in runs_of(rows) if (row["data"], row["model"]) == (data, model)]
+        ends = [row["labels"] for row in rows if (row["data"], row["model"], row["rule"]) == (data, model, "Never")]
+        lines.append(
+            (
+                short(data),
+                source(data).title,
+                MODELS[model],
+                model,
+                str(len(runs)),
+                _listed(str(row["batch"]) for row in runs),
+                _spread(ends) if ends else NOTHING,
+                _spread(row["labels"] - row["over"] for row in runs),
+                f"{median(row['error'] - row['forgone'] for row in runs):.4g}",
+            )
+        )
+    head = ("data set", "what is asked", "task", "model", "runs", "at a time", "labels", "first good at", "least error")
+    return Table(
+        "runs",
+        "What was compared on",
+        head,
+        tuple(lines),
+        "Medians over the runs (lowest to highest). First good at: labels at the first step within 5 % of the best "
+        "smoothed error. The error is that on test rows which no model and no rule saw: the mean squared error plus the "
+        "model's own variance for numbers in units of their variance, the cross entropy for classes.",
+    )
+
+
+def guarantees_table(summary: Sequence[Row]) -> Table | None:
+    """How often bounds held that rules guarantee; None if none was looked at."""
+    if not summary:
+        return None
+    rows = tuple(
+        (
+            row["bound"],
+            f"{100.0 * row['held']:.2f}",
+            f"{100.0 * row['least_held']:.2f}",
+            f"{100.0 * row['informative']:.0f}",
+            NOTHING if row["ratio"] is None else f"{row['ratio']:.3g}",
+            str(row["data_sets"]),
+            str(row["runs"]),
+        )
+        for row in summary
+    )
+    head = ("bound", "held %", "held %, worst run", "below 1, %", "bound / truth", "data sets", "runs")
+    return Table(
+        "guarantees",
+        "Bounds that rules give, against what was true",
+        head,
+        rows,
+        "Shares of steps, on the stop set, whose labels no rule saw. ErrorStability bounds a step's change of the "
+        "expected error (the mean of 1 - p(true class)), PacBayes the error itself, KappaCertificate a step's change of "
+        "F (two classes only). A bound of 1 or more says nothing of a number from 0 to 1. Bound / truth: the median over "
+        "the steps at which the truth was above 0.",
+    )
+
+
+def _interval(ends: Sequence[float] | None) -> str:
+    return NOTHING if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}" if round(value, 2) else "0.00"
+
+
+def _spread(values: Iterable[Any]) -> str:
+    given = sorted(values)
+    low, middle, high = given[0], given[(len(given) - 1) // 2], given[-1]
+    return _value(middle) if low == high else f"{_value(middle)} ({_value(low)} to {_value(high)})"
+
+
+def _value(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(words))
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
