@@ -9,7 +9,7 @@ REDUX := batchbald_redux==2.0.5 toma==1.1.0 tqdm psutil
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test setup docs benchmarks reproduction clean
+.PHONY: demo test setup docs benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -37,10 +37,15 @@ benchmarks: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/waiting.py --write
 	$(BIN)/python benchmarks/batchbald.py --write
 	$(BIN)/python benchmarks/mnist.py --write
+	$(BIN)/python benchmarks/replay.py --write
 
 # The page "Does the paper hold up?": half an hour; the data sets must be there (suffice data fetch).
 reproduction: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/reproduction.py
+
+# The pages on which rule to use: half an hour; the data sets must be there.
+comparison: $(VENV)/.dev-ready
+	$(BIN)/python benchmarks/comparison.py
 
 clean:
 	rm -rf $(VENV) docs/_build

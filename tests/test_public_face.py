@@ -68,6 +68,7 @@ PUBLIC = {
     "kl",
     "models",
     "posteriors",
+    "recommend",
     "register_kl",
     "simulate",
     "testing",

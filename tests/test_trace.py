@@ -1,16 +1,25 @@
 """Recorded runs: saved, loaded, replayed without looking ahead."""
 
+import re
+import sys
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import suffice as sf
-from suffice.errors import InvalidValueError, SufficeError
-from suffice.models import BayesianRidge, GaussianProcess
-from suffice.trace import Relearned, Trace
+from suffice.errors import InvalidValueError, MissingInputError, SufficeError
+from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+from suffice.testing import example_steps
+from suffice.trace import STEP_FIELDS, Relearned, Trace
+
+sys.path.append(str(Path(__file__).parent))
+from every_rule import OF_CLASSES_ONLY, RULES
 
 
 def run(steps: int = 60, *, learned: bool = True) -> Trace:
@@ -181,3 +190,228 @@ def test_audit_of_a_process_is_one_factorisation(size: int) -> None:
 
 def GaussianKernel(X: "np.typing.NDArray[np.float64]") -> "np.typing.NDArray[np.float64]":  # noqa: N802
     return np.asarray(np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=-1) / 0.64))
+
+
+# Facts for rules
+
+
+@lru_cache
+def told(name: str) -> Trace:
+    """A run with all that a loop can tell, and hyper-parameters that are learned again on the way."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2))
+    numbers = np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=90)
+    words = np.array(["ham", "spam", "eggs"])[(2.0 * X @ rng.normal(size=(2, 3)) + rng.gumbel(size=(90, 3))).argmax(1)]
+    options: dict[str, Any] = {"initial": 8, "steps": 40, "record": "all", "stop_set": 20}
+    if name == "numbers":
+        return sf.simulate(GaussianProcess(), X[20:], numbers[20:], validation=(X[:20], numbers[:20]), **options)
+    if name == "batches":
+        options |= {"steps": 10, "batch": 4}
+    return sf.simulate(BayesianLogistic(), X[20:], words[20:], validation=(X[:20], words[:20]), **options)
+
+
+@lru_cache
+def made_up() -> Trace:
+    """Every field of a step, some of which look different when hyper-parameters are learned again."""
+    columns = {name: np.array([getattr(step, name) for step in example_steps(40)]) for name in STEP_FIELDS}
+    pair = columns.pop("kl_new_old"), columns.pop("kl_old_new")
+    known = []
+    for end in (9, 25):
+        anew = {name: np.array([getattr(s, name) for s in example_steps(end + 1, seed=end)]) for name in STEP_FIELDS}
+        known.append(Relearned(end, anew.pop("kl_new_old"), anew.pop("kl_old_new"), anew))
+    return replace(Trace.of_divergences(*pair, first=10), measures=columns, relearned=tuple(known))
+
+
+def after(trace: Trace, k: int) -> Trace:
+    """The run as it was after ``k`` steps."""
+    per_step = ("indices", "n_labelled", "kl_new_old", "kl_old_new", "error")
+    return replace(
+        trace,
+        **{name: getattr(trace, name)[:k] for name in per_step},
+        relearned=tuple(known for known in trace.relearned if known.step < k),
+        measures={name: values[:k] for name, values in trace.measures.items()},
+    )
+
+
+def same_facts(one: Trace, other: Trace) -> None:
+    assert contents(one) == contents(other)
+    for name, values in one.measures.items():
+        assert other.measures[name].dtype == values.dtype, name
+        assert other.measures[name].shape == values.shape, name
+    for was, now in zip(one.relearned, other.relearned, strict=True):
+        assert set(was.measures) == set(now.measures)
+        for name, values in was.measures.items():
+            np.testing.assert_array_equal(now.measures[name], values)
+
+
+@pytest.mark.parametrize("make", [lambda: told("numbers"), lambda: told("classes"), lambda: told("batches"), made_up])
+def test_all_facts_survive_a_file(make: Any, tmp_path: Path) -> None:
+    trace = make()
+    trace.save(tmp_path / "run.npz")
+    again = Trace.load(tmp_path / "run.npz")
+    same_facts(trace, again)
+    assert again.recorded == trace.recorded
+    assert again.steps() == trace.steps()
+    for rule in RULES.values():
+        if rule.needs() <= trace.recorded:
+            assert again.replay(rule) == trace.replay(rule)
+
+
+def test_which_rules_can_be_replayed() -> None:
+    def replayable(trace: Trace) -> set[str]:
+        return {name for name, rule in RULES.items() if rule.needs() <= trace.recorded}
+
+    assert replayable(told("numbers")) == set(RULES) - OF_CLASSES_ONLY
+    assert replayable(told("classes")) == replayable(told("batches")) == set(RULES) - {"MaxVariance"}
+    assert replayable(made_up()) == set(RULES)
+
+
+def test_a_long_run_with_a_large_stop_set_is_a_file_of_a_few_megabytes(tmp_path: Path) -> None:
+    """3000 steps, 2000 items, two classes: logits that drift apart, each step less, as in a run."""
+    rng = np.random.default_rng(0)
+    logits, told_of = rng.normal(size=2000), np.empty((3000, 2000, 2), dtype=np.float16)
+    for step in range(3000):
+        logits = logits * (1.0 + 0.3 / (10 + step)) + rng.normal(size=2000) / (3 + step) ** 0.7
+        told_of[step, :, 1] = 1.0 / (1.0 + np.exp(-logits))
+    told_of[:, :, 0] = 1.0 - told_of[:, :, 1]
+    assert len(np.unique(told_of[1500])) > 500
+    trace = Trace.of_divergences(*rng.random((2, 3000)), first=10)
+    measures: dict[str, Any] = {"stop_probabilities": told_of}
+    replace(trace, measures=measures).save(tmp_path / "run.npz")
+    assert (tmp_path / "run.npz").stat().st_size < 30_000_000
+
+
+def with_array(path: Path, name: str, values: Any) -> None:
+    with np.load(path) as file:
+        arrays = {each: file[each] for each in file.files}
+    assert name in arrays
+    np.savez_compressed(path, **{**arrays, name: values})
+
+
+FACTS = ["measure_pool_risk", "measure_stop_probabilities", "measure_cost", "seen_0_pool_risk", "seen_1_expected_error"]
+
+
+@pytest.mark.parametrize("name", FACTS)
+@pytest.mark.parametrize("rows", [0, 39, 41])
+def test_a_fact_of_another_length_is_no_run(name: str, rows: int, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    made_up().save(path)
+    with_array(path, name, np.zeros(rows))
+    with pytest.raises(InvalidValueError, match="not a run that suffice saved"):
+        Trace.load(path)
+
+
+@pytest.mark.parametrize("name", [b"measure_pool_risk", b"seen_0_pool_risk"])
+def test_no_fact_of_a_damaged_run_is_left_out(name: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    made_up().save(path)
+    whole = path.read_bytes()
+    at = whole.rindex(name)
+    path.write_bytes(whole[:at] + b"x" + whole[at + 1 :])
+    with pytest.raises(InvalidValueError, match="not a run"):
+        Trace.load(path)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name, rule in RULES.items() if rule.needs() - {"kl_new_old", "kl_old_new"})
+)
+def test_a_rule_whose_facts_were_not_recorded_names_them(name: str) -> None:
+    rule = RULES[name]
+    wanted = ", ".join(sorted(rule.needs() - {"kl_new_old", "kl_old_new"}))
+    said = f"{type(rule).__name__} requires {wanted}, which this run did not record; simulate(..., record="
+    with pytest.raises(MissingInputError, match=re.escape(said)):
+        run(5).replay(rule)
+
+
+def test_only_what_is_missing_is_named() -> None:
+    X = np.arange(12.0)[:, None]
+    trace = sf.simulate(BayesianRidge(1.0, 1.0), X, X[:, 0], initial=3, record="expected_error")
+    with pytest.raises(MissingInputError, match="LabelWorth requires selected_expected_loss, selected_loss, which"):
+        trace.replay(sf.LabelWorth(1.0, 1.0))
+    assert len(trace.replay(sf.ExpectedCost(1.0, 1.0))) == 9
+
+
+RUNS: dict[str, Any] = {"numbers": lambda: told("numbers"), "classes": lambda: told("classes"), "made up": made_up}
+
+
+@lru_cache
+def verdicts_of(run_name: str, rule_name: str) -> tuple[Trace, list[sf.Verdict]]:
+    trace: Trace = RUNS[run_name]()
+    return trace, trace.replay(RULES[rule_name])
+
+
+@pytest.mark.parametrize("rule_name", sorted(RULES))
+@settings(max_examples=8)
+@given(k=st.integers(0, 40), run_name=st.sampled_from(sorted(RUNS)))
+def test_no_rule_looks_ahead(rule_name: str, k: int, run_name: str) -> None:
+    if not RULES[rule_name].needs() <= RUNS[run_name]().recorded:
+        run_name = "made up"
+    trace, verdicts = verdicts_of(run_name, rule_name)
+    assert after(trace, k).replay(RULES[rule_name]) == verdicts[:k]
+
+
+@pytest.mark.parametrize("name", ["classes", "batches"])
+def test_a_shorter_run_is_the_beginning_of_a_longer_one(name: str) -> None:
+    """The recording does not look ahead either: nothing that is told depends on how long the run is."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 2))
+    y = (X[:, 0] + rng.normal(size=70) > 0.0).astype(int)
+    settings_of: dict[str, Any] = {
+        "initial": 8,
+        "record": "all",
+        "stop_set": 20,
+        "batch": 1 if name == "classes" else 4,
+    }
+    short, long = (sf.simulate(BayesianLogistic(), X, y, steps=steps, **settings_of) for steps in (7, 12))
+    for fact in set(long.measures) - {"seconds"}:
+        np.testing.assert_array_equal(short.measures[fact], long.measures[fact][:7], err_msg=fact)
+
+
+def test_a_rule_that_asks_for_nothing_seen_anew_goes_on() -> None:
+    trace = told("classes")
+    assert [known.step for known in trace.relearned] == [7, 23]
+    for rule in (sf.MinExpectedError(0.3).patience(3), sf.PredictedFChange(0.2, 2), sf.DropInConfidence(2)):
+        twin = rule.copy()
+        assert trace.replay(rule) == [twin.observe(step) for step in trace.steps()]
+
+
+def test_a_rule_that_asks_for_something_seen_anew_starts_over() -> None:
+    trace = told("numbers")
+    known, rule = trace.relearned[-1], sf.MaxVariance(0.3)
+    verdicts = trace.replay(rule)
+    first, last = known.measures["pool_variance"][[0, -1]]
+    assert verdicts[known.step].value == last / first
+    assert verdicts[known.step + 1].value == trace.measures["pool_variance"][known.step + 1] / first
+    # What was said before stays as it was said.
+    if len(trace.relearned) > 1:
+        before = trace.relearned[-2].measures["pool_variance"][0]
+        assert verdicts[known.step - 1].value == trace.measures["pool_variance"][known.step - 1] / before
+
+
+def test_steps_are_as_the_newest_hyper_parameters_see_them() -> None:
+    trace = told("numbers")
+    known = trace.relearned[-1]
+    assert 0 < known.step < len(trace) - 1
+    for number, step in enumerate(trace.steps()):
+        seen: Any = known if number <= known.step else trace
+        assert step.kl_new_old == seen.kl_new_old[number]
+        for fact in ("pool_variance", "expected_error", "selected_loss", "validation_error"):
+            assert getattr(step, fact) == seen.measures[fact][number]
+        assert step.cost == trace.measures["cost"][number]
+
+
+def test_what_a_run_can_tell() -> None:
+    assert run(3).recorded == {"kl_new_old", "kl_old_new"}
+    assert small().recorded == {"kl_new_old", "kl_old_new"}
+    assert made_up().recorded == STEP_FIELDS
+    assert "accuracy" not in STEP_FIELDS
+
+
+def test_a_rule_is_not_touched_by_its_replay() -> None:
+    trace = made_up()
+    for rule in RULES.values():
+        used = rule.copy()
+        used.observe_all(example_steps(5))
+        state = used.state_dict()
+        assert trace.replay(used) == trace.replay(rule)
+        assert used.state_dict() == state

@@ -54,10 +54,11 @@ from suffice.forecast import Forecast
 
 if TYPE_CHECKING:
     from suffice import acquisition, data, models, testing
+    from suffice.experiments.compare.recommend import recommend
     from suffice.learner import ActiveLearner, StopSet, audit, simulate
     from suffice.trace import Trace
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "ActiveLearner",
@@ -112,6 +113,7 @@ __all__ = [
     "kl",
     "models",
     "posteriors",
+    "recommend",
     "register_kl",
     "simulate",
     "testing",
@@ -123,6 +125,7 @@ _LAZY_NAMES = {
     "ActiveLearner": "learner",
     "StopSet": "learner",
     "audit": "learner",
+    "recommend": "experiments.compare.recommend",
     "simulate": "learner",
     "Trace": "trace",
 }

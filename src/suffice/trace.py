@@ -111,10 +111,10 @@ class Trace:
         # A rule that asks for nothing that is seen anew goes on as it was.
         for known in (*(k for k in self.relearned if judge.needs() & {*_DIVERGENCES, *k.measures}), None):
             end = len(self) if known is None else known.step
-            verdicts += judge.observe_all(self._steps(None, done, end, judge.needs()))
+            verdicts += judge.observe_all(self.steps_seen(None, done, end, judge.needs()))
             if known is not None:
                 judge.reset()
-                seen = judge.observe_all(self._steps(known, 0, end + 1, judge.needs()))
+                seen = judge.observe_all(self.steps_seen(known, 0, end + 1, judge.needs()))
                 verdicts[end:] = seen[-1:]
                 done = end + 1
         return verdicts
@@ -129,8 +129,8 @@ class Trace:
         known = self.relearned[-1] if self.relearned else None
         rest = 0 if known is None else known.step + 1
         return [
-            *self._steps(known, 0, rest, self.recorded),
-            *self._steps(None, rest, len(self), self.recorded),
+            *self.steps_seen(known, 0, rest, self.recorded),
+            *self.steps_seen(None, rest, len(self), self.recorded),
         ]
 
     def ratio(self, *, calibration: int = 10) -> Floats:
@@ -202,8 +202,15 @@ class Trace:
             measures=measures,
         )
 
-    def _steps(self, known: Relearned | None, first: int, end: int, names: frozenset[str]) -> list[Step]:
-        """Some steps with the fields named, as they were seen at the time or as they are seen since."""
+    def steps_seen(self, known: Relearned | None, first: int, end: int, names: frozenset[str]) -> list[Step]:
+        """Some steps, as they were seen at the time or as they are seen since.
+
+        Args:
+            known: When hyper-parameters were learned again, for the past as they see it; None for the time itself.
+            first: The first step.
+            end: The step after the last.
+            names: Which fields to give; those that were not recorded are left out.
+        """
         part = slice(first, end)
         seen: Any = self if known is None else known
         columns = {name: seen.measures.get(name, self.measures[name])[part] for name in names & set(self.measures)}

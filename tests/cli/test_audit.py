@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from suffice import ErrorStability, Trace, audit
+from suffice import ErrorStability, LabelWorth, Trace, audit
 from suffice.cli.app import app
 from suffice.data import read_table
 from suffice.errors import InvalidValueError
@@ -131,6 +131,9 @@ def test_labels_that_came_sorted(sorted_by: str) -> None:
         (["--target", "y", "--most", "5"], "--most must be 0 (no limit) or at least 11"),
         (["--target", "y", "--model", "logistic"], "--model logistic is for classification"),
         (["--target", "answer", "--model", "ridge"], "--model ridge is for regression"),
+        (["--target", "y", "--error-cost", "2"], "--label-cost is missing"),
+        (["--target", "y", "--rule", "stability"], "Did you mean ErrorStability?"),
+        (["--target", "y", "--rule", "EntropyMax"], "requires pool_max_entropy, which --model gp cannot tell"),
     ],
 )
 def test_what_cannot_be_used_gets_a_sentence(options: list[str], words: str) -> None:
@@ -146,6 +149,29 @@ def test_a_file_that_is_not_there_or_empty() -> None:
         done = RUN.invoke(app, ["audit", name, "--target", "y"])
         assert isinstance(done.exception, InvalidValueError)
         assert words in str(done.exception)
+
+
+def test_two_costs_on_labels_in_the_order_they_came() -> None:
+    costs = ["--error-cost", "200", "--label-cost", "1"]
+    found = result(labelled(), "--target", "y", "--ignore", "answer", *RIDGE, *costs)
+    table = read_table(Path("labelled.csv"), "y", ignore=["answer"])
+    rule = LabelWorth(200.0, 1.0)
+    verdicts = audit(BayesianRidge(fit_intercept=True), table.X, table.y, record=rule).replay(rule)
+    stop = next(verdict for verdict in verdicts if verdict.stop)
+    assert (found["labels"], found["reason"]) == (stop.n_labelled, stop.reason)
+    assert found["curve"]["value"] == [verdict.value for verdict in verdicts]
+    assert found["rule"]["name"] == "LabelWorth"
+    # Without a test set nobody knows what would have been best.
+    assert found["best_in_hindsight"] is None
+
+
+def test_a_rule_by_its_name() -> None:
+    options = ["--target", "answer", "--ignore", "y", "--rule", "stabilizingpredictions", "--threshold", "0.9"]
+    shown = RUN.invoke(app, ["audit", labelled(), *options]).output
+    assert "Value of StabilizingPredictions, and its threshold 0.9" in shown
+    assert " of 120 labels: the mean of the last 3 kappas, " in shown
+    assert "Figure: suffice-audit.png" in shown
+    assert result("labelled.csv", *options)["rule"]["threshold"] == 0.9
 
 
 @pytest.mark.parametrize("option", ["--acquisition=random", "--seed=1", "--test=0.2"])
@@ -169,6 +195,7 @@ def test_interrupt_gets_a_sentence_and_leaves_nothing(monkeypatch: pytest.Monkey
 def test_help_has_an_example() -> None:
     shown = RUN.invoke(app, ["audit", "--help"], env={"COLUMNS": "80"}).output
     assert "Example: suffice audit labelled.csv --target spam" in shown
+    assert "--error-cost" in shown
 
 
 @needs_data

@@ -16,8 +16,9 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from suffice import Trace
+from suffice import Criterion, LabelWorth, StabilizingPredictions, Trace, Verdict
 from suffice.cli.app import app
+from suffice.cli.rule_options import named_rules
 from suffice.cli.table_run import _bar
 from suffice.errors import InvalidValueError, MissingExtraError, NotEnoughMemoryError, SufficeError
 
@@ -514,3 +515,179 @@ def test_grid_stability() -> None:
     assert found["curve"]["n_labelled"][-1] == 100
     # The target has deviation 0.037.
     assert found["error_at_end"] < 0.03
+
+
+RIDGE = ["--target", "price", "--model", "ridge", "--basis", "0"]
+COSTS = ["--error-cost", "2", "--label-cost", "1"]
+# With --rule or costs a result names its rule, and speaks of the number that the rule compares.
+FIELDS_OF_A_RULE = FIELDS - {"ratio"} | {"rule", "value", "best_in_hindsight"}
+
+
+def replayed(name: str, rule: Criterion) -> list[Verdict]:
+    """What a rule says on the run that was saved."""
+    return Trace.load(name).replay(rule)
+
+
+def test_two_costs_take_the_place_of_a_threshold() -> None:
+    found = result(houses(), *RIDGE, *COSTS, "--save", "run.npz")
+    assert set(found) == FIELDS_OF_A_RULE
+    assert found["rule"] == {"name": "LabelWorth", "error_cost": 2.0, "label_cost": 1.0, "window": 0.3, "caution": 10.0}
+    verdicts = replayed("run.npz", LabelWorth(2.0, 1.0))
+    stop = next(verdict for verdict in verdicts if verdict.stop)
+    assert (found["labels"], found["reason"], found["value"]) == (stop.n_labelled, stop.reason, stop.value)
+    assert found["threshold"] == 1.0 > found["value"]
+    assert found["curve"]["value"] == [verdict.value for verdict in verdicts]
+    assert set(found["curve"]["threshold"]) == {1.0}
+    assert found["certificate"] is None
+    # Errors are squared units of the target, and the curve holds their roots.
+    paid = 2.0 * np.square(found["curve"]["error"]) + np.array(found["curve"]["n_labelled"])
+    best, here = int(paid.argmin()), found["curve"]["n_labelled"].index(found["labels"])
+    assert found["best_in_hindsight"]["labels"] == found["curve"]["n_labelled"][best]
+    assert found["best_in_hindsight"]["cheaper"] == pytest.approx(paid[here] - paid[best])
+    assert found["best_in_hindsight"]["regret"] >= 0.0
+
+
+def test_dearer_errors_are_worth_more_labels() -> None:
+    options = [houses(), *RIDGE, "--label-cost", "1", "--error-cost"]
+    cheap, dear = (result(*options, cost)["labels"] for cost in ("0.1", "10"))
+    assert cheap < dear
+
+
+def test_a_person_is_told_of_costs_in_words() -> None:
+    done = suffice("run", houses(), *RIDGE, *COSTS)
+    assert done.returncode == 0, done.stderr
+    for words in (
+        "Worth of a label, and its cost 1",
+        "of 120 labels: a label lowers the expected error by",
+        "which is below its cost of 1.",
+        "In hindsight, by labels and test error, the best stop was at ",
+        "Figure: suffice-run.png",
+    ):
+        assert words in done.stdout
+    for words in ("ratio", "Certificate", "None"):
+        assert words not in done.stdout
+
+
+def test_the_best_stop_may_be_here() -> None:
+    shown = RUN.invoke(app, ["run", houses(), *RIDGE, "--error-cost", "1e-6", "--label-cost", "1"]).output
+    assert "Enough at 11 of 120 labels: " in shown
+    assert "the best stop was at 11 labels, as here." in shown
+
+
+def test_costs_without_a_test_set() -> None:
+    found = result(houses(), *RIDGE, *COSTS, "--test", "0")
+    assert found["best_in_hindsight"] is None
+    assert found["stopped"] is True
+
+
+def test_a_rule_by_its_name_however_it_is_written() -> None:
+    options = [mails(), "--target", "kind", "--ignore", "text", "--most", "80", "--save", "run.npz"]
+    found = result(*options, "--rule", "stabilizingPREDICTIONS", "--threshold", "0.95")
+    assert found["rule"]["name"] == "StabilizingPredictions"
+    assert found["rule"]["threshold"] == found["threshold"] == 0.95
+    verdicts = replayed("run.npz", StabilizingPredictions(0.95))
+    assert found["curve"]["value"] == [verdict.value for verdict in verdicts]
+    assert found["curve"]["value"][0] is None
+    assert found["best_in_hindsight"] is None
+    stop = next(verdict for verdict in verdicts if verdict.stop)
+    assert (found["labels"], found["reason"]) == (stop.n_labelled, stop.reason)
+    assert result(*options, "--rule", "StabilizingPredictions")["threshold"] == 0.99
+
+
+def test_the_rule_of_the_paper_by_name_is_the_same_rule() -> None:
+    options = [houses(), *RIDGE, "--most", "60"]
+    plain, named = result(*options), result(*options, "--rule", "ErrorStability")
+    assert named["rule"]["name"] == "ErrorStability"
+    assert (named["value"], named["threshold"], named["labels"]) == (plain["ratio"], 0.02, plain["labels"])
+    assert named["curve"]["value"] == plain["curve"]["ratio"]
+    shown = [RUN.invoke(app, ["run", *options, *more]).output for more in ([], ["--rule", "errorstability"])]
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("name", sorted(named_rules()))
+def test_every_named_rule_on_its_table(name: str) -> None:
+    numbers = named_rules()[name].requires <= {"pool_variance"} | {"kl_new_old", "kl_old_new"}
+    table = [houses(60), *RIDGE] if numbers else [mails(60), "--target", "kind", "--ignore", "text"]
+    done = RUN.invoke(app, ["run", *table, "--most", "40", "--rule", name])
+    assert done.exit_code == 0, done.exception
+    assert "nough " in done.output
+    assert "Figure: suffice-run.png" in done.output
+    assert ("Error ratio" in done.output) is (name == "ErrorStability")
+    assert f"Value of {name}, and its threshold" in done.output or name in {
+        "ErrorStability",
+        # Two windows of 100 labels: no number yet, and so no curve.
+        "PerformanceConvergence",
+        "UncertaintyConvergence",
+    }
+    found = result(*table, "--most", "40", "--rule", name)
+    assert found["rule"]["name"] == name
+    assert len(found["curve"]["value"]) == 30
+
+
+def test_where_there_is_no_number_there_is_no_curve() -> None:
+    options = [mails(60), "--target", "kind", "--ignore", "text", "--most", "20", "--rule", "performanceconvergence"]
+    shown = RUN.invoke(app, ["run", *options]).output
+    assert "┤" not in shown
+    assert "Not enough within 20 labels: " in shown
+    assert "Figure: suffice-run.png" in shown
+    shown = RUN.invoke(app, ["run", *options, "--test", "0"]).output
+    assert "No figure: there is nothing to draw: no error was measured, and the rule compared no number" in shown
+
+
+def test_the_bound_goes_to_the_rules_that_have_one() -> None:
+    options = [houses(), *RIDGE, "--most", "60", "--rule", "DeterministicBoundRuns", "--bound"]
+    paper, tight = (result(*options, bound)["rule"]["bound"] for bound in ("paper", "tight"))
+    assert (paper, tight) == ("paper", "tight")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--error-cost", "3"], "belong together: give both, or neither; --label-cost is missing"),
+        (["--label-cost", "3"], "belong together: give both, or neither; --error-cost is missing"),
+        (["--error-cost", "0", "--label-cost", "1"], "--error-cost must be a number above 0, not 0.0"),
+        (["--error-cost", "1", "--label-cost", "nan"], "--label-cost must be a number above 0, not nan"),
+        (["--error-cost", "inf", "--label-cost", "1"], "--error-cost must be a number above 0, not inf"),
+        ([*COSTS, "--threshold", "0.1"], "--error-cost and --label-cost say when to stop: leave out --threshold"),
+        ([*COSTS, "--bound", "tight"], "--bound goes with ErrorStability or DeterministicBoundRuns"),
+        ([*COSTS, "--rule", "MaxVariance"], "--rule MaxVariance knows nothing of costs"),
+        (["--rule", "labelworth"], "--rule LabelWorth weighs costs: give --error-cost and --label-cost"),
+        (["--rule", "MaxVarience"], "named 'MaxVarience'. Did you mean MaxVariance? There are ClassificationChange, "),
+        (["--rule", "?"], "--rule: no stopping rule is named '?'. There are ClassificationChange, "),
+        (["--rule", "budget"], "--rule Budget requires labels, which cannot be given here: use sf.Budget from Python"),
+        (["--rule", "HeldOutPlateau"], "--rule HeldOutPlateau requires validation_error, validation_labels"),
+        (["--rule", "ClassificationChange", "--threshold", "1"], "--rule ClassificationChange has no threshold"),
+        (["--rule", "MaxVariance", "--threshold", "3"], "threshold must be a number from 0 to below 1, not 3.0"),
+        (["--rule", "MaxVariance", "--bound", "tight"], "MaxVariance bounds no change"),
+        (
+            ["--rule", "StabilizingPredictions"],
+            "--rule StabilizingPredictions requires stop_probabilities, which --model gp cannot tell; rules for gp: "
+            "DeterministicBoundRuns, ErrorStability, InformationGain, MaxVariance",
+        ),
+    ],
+)
+def test_rules_that_cannot_be_used(options: list[str], words: str) -> None:
+    done = RUN.invoke(app, ["run", houses(40), "--target", "price", *options])
+    assert isinstance(done.exception, InvalidValueError), done.exception
+    assert words in str(done.exception)
+    assert done.output == ""
+    assert [path.name for path in Path().iterdir()] == ["houses.csv"]
+
+
+def test_a_rule_that_cannot_be_used_gets_a_sentence_and_exit_2() -> None:
+    for option, words in (
+        (["--error-cost", "1"], "suffice: --error-cost and --label-cost belong together"),
+        (["--error-cost", "much", "--label-cost", "1"], "--error-cost"),
+        (["--rule", "EntropyMax"], "suffice: --rule EntropyMax requires pool_max_entropy"),
+    ):
+        done = suffice("run", houses(40), "--target", "price", *option, COLUMNS="200")
+        assert done.returncode == 2
+        assert words in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_help_says_what_an_error_costs() -> None:
+    shown = " ".join(suffice("run", "--help", COLUMNS="200").stdout.replace("│", " ").split())
+    assert "What it costs when the mean squared error is larger by 1, in squared units of the target" in shown
+    assert "suffice run houses.csv --target price --error-cost 0.05 --label-cost 2" in shown
+    assert "--rule StabilizingPredictions" in shown

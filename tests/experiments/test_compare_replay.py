@@ -120,13 +120,13 @@ def test_rules_are_left_as_they_were_and_time_is_told() -> None:
 
 def test_steps_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    plain_steps = Trace._steps
+    plain_steps = Trace.steps_seen
 
     def counted(self: Trace, *given: Any) -> Any:
         made.append(1)
         return plain_steps(self, *given)
 
-    monkeypatch.setattr(Trace, "_steps", counted)
+    monkeypatch.setattr(Trace, "steps_seen", counted)
     replayer = Replayer(made_up_run(relearned=(8, 30)))
     for entry in ENTRIES.values():
         replayer.replay(entry)

@@ -1,6 +1,5 @@
 """What a loop tells of its steps: each number is that of a dense recomputation, live and recorded alike."""
 
-import itertools
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,11 +12,8 @@ from scipy.stats import entropy
 from sklearn.pipeline import make_pipeline
 
 import suffice as sf
-from suffice.criteria import Criterion
-from suffice.engines.followed_variance import FollowedVariance
-from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
-from suffice.learner.beliefs import DrawnBeliefs, LaplaceBeliefs
-from suffice.learner.facts import COUNTED, OF_CLASSES, OF_NETWORKS, OF_NUMBERS, VALIDATED, ClassFacts, joined_rows
+from suffice.errors import InvalidValueError
+from suffice.learner.facts import COUNTED, OF_CLASSES, OF_NETWORKS, OF_NUMBERS, VALIDATED
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
 from suffice.models.laplace import Laplace, SoftmaxLaplace, divergence_from_prior
 from suffice.models.predictive import weight_draws
@@ -39,7 +35,8 @@ class Run(NamedTuple):
         return [*self.trace.initial.tolist(), *self.trace.indices[: step + 1].ravel().tolist()]
 
     def picked(self, step: int) -> list[int]:
-        return np.atleast_1d(self.trace.indices[step]).tolist()
+        items: list[int] = np.atleast_1d(self.trace.indices[step]).tolist()
+        return items
 
 
 def recorded(model: Any, X: Floats, y: Any, **options: Any) -> Run:
@@ -78,7 +75,14 @@ def regression_run(name: str, batch: int, dtype: Any = np.float64) -> Run:
     held = numbers(75)
     steps = 44 // batch
     return recorded(
-        REGRESSORS[name], X, y, initial=6, steps=steps, batch=batch, dtype=dtype, validation=(held[0][60:], held[1][60:])
+        REGRESSORS[name],
+        X,
+        y,
+        initial=6,
+        steps=steps,
+        batch=batch,
+        dtype=dtype,
+        validation=(held[0][60:], held[1][60:]),
     )
 
 
@@ -87,7 +91,9 @@ class Truth:
 
     def __init__(self, fitted: Any, X: Floats, y: Floats, rows: list[int]) -> None:
         bare = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
-        self._features = lambda Z: bare.features(fitted[:-1].transform(Z) if hasattr(fitted, "steps") else Z)
+        self._features: Callable[[Floats], Floats] = lambda Z: bare.features(
+            fitted[:-1].transform(Z) if hasattr(fitted, "steps") else Z
+        )
         prior = bare.prior_
         self.centre, self.scale = prior.scaling
         self.noise = prior.noise if hasattr(prior, "noise") else 1.0 / prior.beta
@@ -102,9 +108,7 @@ class Truth:
         if hasattr(prior, "alpha"):
             return lambda A, B: np.asarray(A @ B.T / prior.alpha)
         scale = np.array(prior.kernel.length_scale)
-        return lambda A, B: np.asarray(
-            np.exp(-0.5 * (((A / scale)[:, None] - (B / scale)[None]) ** 2).sum(axis=-1))
-        )
+        return lambda A, B: np.asarray(np.exp(-0.5 * (((A / scale)[:, None] - (B / scale)[None]) ** 2).sum(axis=-1)))
 
     def latent(self, Z: Floats) -> tuple[Floats, Floats]:
         """Mean and variance in the units of the target."""
@@ -355,8 +359,13 @@ def agreement_by_hand(model: Any, X: Floats) -> float:
     F, K = model.features(X), max(2, len(model.classes_))
     drawn = weight_draws(model.state_, 10)
     votes = [F @ w > 0 if w.ndim == 1 else (F @ w.T).argmax(axis=1) for w in drawn]
-    shares = [np.bincount(np.asarray(column, dtype=int), minlength=K) / 10.0 for column in np.array(votes).T]
-    return 1.0 - float(np.mean(entropy(np.array(shares), axis=1))) / np.log(min(K, 10))
+    return agreement_of_votes(np.array(votes).T.astype(int), K)
+
+
+def agreement_of_votes(votes: NDArray[Any], K: int) -> float:
+    """Of ten members, ``m x 10``."""
+    shares = np.array([np.bincount(row, minlength=K) / 10.0 for row in votes])
+    return float(1.0 - np.mean(entropy(shares, axis=1)) / np.log(min(K, 10)))
 
 
 def logit_grid(model: Any, X: Floats) -> tuple[Floats, Floats]:
@@ -401,7 +410,9 @@ def facts_of_classes(run: Run, step: int, X: Floats, y: Any, held: tuple[Floats,
     codes = [before.order.index(label) if label in before.order else -1 for label in y[picked]]
     K, top = p.shape[1], np.sort(p, axis=1)
     # Classes that nobody has met are equally likely, but for rounding.
-    was, now = (one.model.classes_[one.model.predict_proba(X[free]).round(10).argmax(axis=1)] for one in (before, after))
+    was, now = (
+        one.model.classes_[one.model.predict_proba(X[free]).round(10).argmax(axis=1)] for one in (before, after)
+    )
     bought = np.searchsorted(model.classes_, y[labelled])
     precision = model.alpha_ * np.eye(model.state_.weights.size)
     known = np.isin(held[1], model.classes_)
@@ -657,11 +668,6 @@ def facts_of_draws(case: str, approximation: str, step: int) -> dict[str, Any]:
     }
 
 
-def agreement_of_votes(votes: NDArray[Any], K: int) -> float:
-    shares = np.array([np.bincount(row, minlength=K) / 10.0 for row in votes])
-    return 1.0 - float(np.mean(entropy(shares, axis=1))) / np.log(min(K, 10))
-
-
 @pytest.mark.parametrize("approximation", ["dropout", "last-layer"])
 @pytest.mark.parametrize("case", ["three", "met late"])
 def test_facts_of_a_network_are_those_of_its_draws(case: str, approximation: str) -> None:
@@ -693,6 +699,22 @@ def test_the_validation_error_of_a_network_is_that_of_its_draws() -> None:
     )
     assert trace.measures["validation_error"] == pytest.approx(np.array(found), rel=1e-4)
     assert "stop_probabilities" not in trace.measures
+
+
+def test_a_network_that_has_met_one_class_has_one_column() -> None:
+    X, y = words()
+    order = np.argsort(y == "ham", kind="stable")
+    met = int(np.flatnonzero(y[order] == "ham")[0])
+    model = network()
+    trace = sf.simulate(
+        model, X[order], y[order], initial=np.arange(met - 6), acquisition="order", steps=4, batch=3, record="all"
+    )
+    assert trace.measures["selected_labels"].tolist() == [[0] * 3, [0] * 3, [-1] * 3, [1] * 3]
+    assert trace.measures["selected_probabilities"][:3].tolist() == [[[1.0, 0.0]] * 3] * 3
+    assert (trace.measures["stop_probabilities"][:2] == [1.0, 0.0]).all()
+    assert trace.measures["pool_gain"][:2].tolist() == trace.measures["pool_risk"][:2].tolist() == [0.0, 0.0]
+    assert trace.measures["pool_gain"][-1] > 0.0
+    assert all(np.isfinite(values).all() for values in trace.measures.values())
 
 
 def interrupted(case: str, path: Any) -> tuple[Trace, Trace]:

@@ -10,8 +10,10 @@ from rich.markup import escape
 
 from suffice import __version__
 from suffice.cli.audit import audit_command
+from suffice.cli.compare import compare_command
 from suffice.cli.data import data_app
 from suffice.cli.demo import demo_command
+from suffice.cli.recommend import recommend_command
 from suffice.cli.reproduce import reproduce_command
 from suffice.cli.run import run_command
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
@@ -28,7 +30,9 @@ app = typer.Typer(
 app.command("demo")(demo_command)
 app.command("run")(run_command)
 app.command("audit")(audit_command)
+app.command("recommend")(recommend_command)
 app.command("reproduce")(reproduce_command)
+app.command("compare")(compare_command)
 app.add_typer(data_app, name="data")
 
 

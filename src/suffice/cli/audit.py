@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from suffice.cli.choices import BoundName
+from suffice.cli.rule_options import Bound, ErrorCost, LabelCost, Rule, RuleOptions, Threshold
 from suffice.cli.table_run import (
     AsJson,
     Basis,
     Batch,
-    Bound,
     Data,
     Ignore,
     Initial,
@@ -20,7 +20,6 @@ from suffice.cli.table_run import (
     Save,
     Target,
     Task,
-    Threshold,
     conduct,
     counts,
 )
@@ -33,6 +32,9 @@ def audit_command(
     task: Task = None,
     model: Model = None,
     basis: Basis = None,
+    error_cost: ErrorCost = None,
+    label_cost: LabelCost = None,
+    rule: Rule = None,
     threshold: Threshold = None,
     bound: Bound = BoundName.paper,
     initial: Initial = None,
@@ -49,6 +51,8 @@ def audit_command(
     """Find out when the labelling of a table could have stopped; its rows are in the order they were labelled in.
 
     Example: suffice audit labelled.csv --target spam --task classification
+
+    With two costs: suffice audit labelled.csv --target spam --error-cost 5000 --label-cost 0.1
     """
     first, size = counts(model, initial, batch)
     order = Order(
@@ -58,8 +62,7 @@ def audit_command(
         task=task,
         model=model,
         basis=basis,
-        threshold=threshold,
-        bound=bound,
+        rule=RuleOptions(rule, threshold, bound, error_cost, label_cost),
         initial=first,
         batch=size,
         most=most,
@@ -73,6 +76,6 @@ def audit_command(
         from suffice.learner import audit
 
         X, y = job.X[: job.labels], job.y[: job.labels]
-        return audit(job.model, X, y, initial=first, batch=size, progress=job.progress)
+        return audit(job.model, X, y, initial=first, batch=size, record=job.rule, progress=job.progress)
 
     conduct(order, label)

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from suffice.cli.chart import chart
+from suffice.cli.rule_values import RATIO_RULE, RuleValues
 from suffice.criteria import Verdict
 
 _EVERY = 25
@@ -61,16 +62,22 @@ class LiveView:
 
     def _panel(self, verdicts: list[Verdict]) -> Panel:
         newest = verdicts[-1]
-        values = [v.value for v in verdicts if v.value is not None]
         width = max(20, min(64, self._console.width - 16))
-        plain = not self._console.encoding.lower().startswith("utf")
-        curve = Text("\n".join(chart(values, self._threshold, width=width, height=9, plain=plain)), style="cyan")
+        caption, curve = self._curve(verdicts, width)
         count = f"{newest.n_labelled} of {self._pool} labelled"
         bar = Table.grid(padding=(0, 1))
         bar.add_row(ProgressBar(total=self._pool, completed=newest.n_labelled, width=width - 20), count)
         forecast = Text("" if newest.forecast is None else f"{newest.forecast} until it is enough")
-        return Panel(
-            Group(bar, forecast, Text(f"error ratio, and the threshold {self._threshold:g}", style="dim"), curve),
-            title="suffice demo",
-            width=width + 14,
-        )
+        # Where there is no number to draw, the rule's own words have to do.
+        shown = (Text(caption, style="dim"), Text("\n".join(curve), style="cyan")) if curve else (Text(newest.reason),)
+        return Panel(Group(bar, forecast, *shown), title="suffice demo", width=width + 14)
+
+    def _curve(self, verdicts: list[Verdict], width: int) -> tuple[str, list[str]]:
+        """A heading and the curve below it."""
+        plain = not self._console.encoding.lower().startswith("utf")
+        if verdicts[-1].rule == RATIO_RULE:
+            values = [v.value for v in verdicts if v.value is not None]
+            caption = f"error ratio, and the threshold {self._threshold:g}"
+            return caption, chart(values, self._threshold, width=width, height=9, plain=plain)
+        found = RuleValues.of(verdicts)
+        return found.caption, found.chart(width=width, height=9, plain=plain)

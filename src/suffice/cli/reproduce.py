@@ -1,7 +1,6 @@
 """``suffice reproduce``: every table and figure of the paper, from one command."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from suffice.cli.many_runs import processors, require_folder, tell_skipped
 from suffice.cli.progress import RunsView, interrupted
 from suffice.cli.reproduce_progress import summary
-from suffice.cli.reproduce_results import tell, tell_skipped, write_results
-from suffice.errors import SufficeError
+from suffice.cli.reproduce_results import tell, write_results
 from suffice.files import require_writable, write_bytes_whole
 
 if TYPE_CHECKING:
@@ -112,29 +111,12 @@ def _order(
     protocols = ("published", "corrected") if protocol is Protocol.both else (protocol.value,)
     planned = plan([each for name in protocols for each in choose(name, only)], seeds)
     for folder in (out, out / "traces", out / "tables", out / "figures"):
-        _require_folder(folder)
+        require_folder(folder)
     if json_file is not None and str(json_file) != "-":
         require_writable(json_file, "the rows")
     ready, left_out = _without_network(planned, out / "traces", asked=only is not None)
-    workers = jobs or _processors()
+    workers = jobs or processors()
     return Order(ready, left_out, out, workers, json_file, slips)
-
-
-def _processors() -> int:
-    """Processors that this process may use, where the system tells."""
-    usable = getattr(os, "sched_getaffinity", None)
-    return len(usable(0)) if usable is not None else os.cpu_count() or 1
-
-
-def _require_folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise SufficeError(f"{out} is a file, where --out needs a folder; move it away, or name another folder")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SufficeError(f"the folder {out} cannot be made: {error.strerror or error}") from None
-    if not os.access(out, os.W_OK):
-        raise SufficeError(f"the folder {out} is read-only; name another with --out")
 
 
 def _without_network(jobs: "Sequence[Job]", traces: Path, *, asked: bool) -> "tuple[Sequence[Job], str]":
@@ -165,7 +147,7 @@ def _conduct(order: Order, console: Console) -> "list[Skipped]":
     skipped: list[Skipped] = [each for each in found if not isinstance(each, Outcome)]
     slip_tables, unslipped = _slips(order, outcomes, console) if order.slips else ([], [])
     skipped += unslipped
-    tell_skipped(skipped)
+    tell_skipped((each.job.experiment.name, each.reason) for each in skipped)
     # A line a run: readable, small, and a change shows where it is.
     rows = ("[\n" + ",\n".join(json.dumps(each.row()) for each in outcomes) + "\n]\n").encode()
     write_bytes_whole(order.out / "results.json", rows)

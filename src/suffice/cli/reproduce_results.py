@@ -1,10 +1,6 @@
 """What ``suffice reproduce`` leaves behind, and what it says of it."""
 
-import platform
-import shlex
-import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from suffice import __version__
+from suffice.cli.many_runs import provenance
 from suffice.files import write_bytes_whole
 
 if TYPE_CHECKING:
@@ -76,12 +72,7 @@ def _experiments(jobs: "Sequence[Job]", protocol: str) -> "list[Experiment]":
 
 
 def _provenance(order: "Order", n_runs: int) -> tuple[tuple[str, str], ...]:
-    parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
-    lines = [
-        ("Command", shlex.join(["suffice", *sys.argv[1:]])),
-        ("Versions", f"suffice {__version__}, Python {platform.python_version()}, {parts}"),
-        ("Runs", f"{n_runs} of {len(order.jobs)}"),
-    ]
+    lines = [*provenance(), ("Runs", f"{n_runs} of {len(order.jobs)}")]
     return (*lines, *([("Left out", order.left_out)] if order.left_out else []))
 
 
@@ -101,13 +92,6 @@ def tell(
     if outcomes:
         runs = "1 run" if len(outcomes) == 1 else f"{len(outcomes)} runs"
         console.print(f"{runs}; read {escape(str(order.out / 'report.html'))}")
-
-
-def tell_skipped(skipped: "Sequence[Skipped]") -> None:
-    """Say which experiments could not be run, and why; each reason once."""
-    for reason in dict.fromkeys(each.reason for each in skipped):
-        names = list(dict.fromkeys(each.job.experiment.name for each in skipped if each.reason == reason))
-        typer.echo(f"suffice: skipped {', '.join(names)}: {reason}", err=True)
 
 
 def _scope(outcomes: "Sequence[Outcome]") -> tuple[str, ...]:

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from suffice.cli.choices import BoundName
+from suffice.cli.rule_options import Bound, ErrorCost, LabelCost, Rule, RuleOptions, Threshold
 from suffice.cli.table_run import (
     AsJson,
     Basis,
     Batch,
-    Bound,
     Data,
     Ignore,
     Initial,
@@ -20,7 +20,6 @@ from suffice.cli.table_run import (
     Save,
     Target,
     Task,
-    Threshold,
     conduct,
     counts,
 )
@@ -33,6 +32,9 @@ def run_command(
     task: Task = None,
     model: Model = None,
     basis: Basis = None,
+    error_cost: ErrorCost = None,
+    label_cost: LabelCost = None,
+    rule: Rule = None,
     threshold: Threshold = None,
     bound: Bound = BoundName.paper,
     acquisition: Annotated[
@@ -54,6 +56,10 @@ def run_command(
     """Find out how many labels of a fully labelled table would have been enough, had they been bought one by one.
 
     Example: suffice run houses.csv --target price --ignore address
+
+    With two costs: suffice run houses.csv --target price --error-cost 0.05 --label-cost 2
+
+    With another rule: suffice run mails.csv --target spam --rule StabilizingPredictions
     """
     first, size = counts(model, initial, batch)
     order = Order(
@@ -63,8 +69,7 @@ def run_command(
         task=task,
         model=model,
         basis=basis,
-        threshold=threshold,
-        bound=bound,
+        rule=RuleOptions(rule, threshold, bound, error_cost, label_cost),
         initial=first,
         batch=size,
         most=most,
@@ -91,6 +96,7 @@ def run_command(
             acquisition=acquisition,
             batch=size,
             seed=seed,
+            record=job.rule,
             progress=job.progress,
         )
 

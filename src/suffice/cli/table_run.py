@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -15,10 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from threadpoolctl import threadpool_limits
 
 from suffice.arguments import real, whole
-from suffice.cli.choices import BoundName, ModelName, TaskName
+from suffice.cli.choices import ModelName, TaskName
 from suffice.cli.problems import problem
+from suffice.cli.rule_options import RuleOptions, chosen_rule, require_told
 from suffice.cli.table_summary import Finding, as_json, curves, introduce, summarise
-from suffice.criteria import ErrorStability
+from suffice.criteria import Criterion
 from suffice.data import Table, read_table
 from suffice.data.table import Kind
 from suffice.errors import InvalidValueError, SufficeError
@@ -42,16 +43,6 @@ Model = Annotated[
 Basis = Annotated[
     int | None, typer.Option(help="Bumps that each feature becomes before the model, 0 for none; 10 for ridge, else 0.")
 ]
-Threshold = Annotated[
-    float | None,
-    typer.Option(
-        help="Error ratio at which to stop, from 0 to 1.",
-        show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic, 0.2 for dropout",
-    ),
-]
-#: Within what the paper takes for each model.
-_THRESHOLDS: Final = {ModelName.gp: 0.05, ModelName.ridge: 0.02, ModelName.logistic: 0.1, ModelName.dropout: 0.2}
-Bound = Annotated[BoundName, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")]
 Initial = Annotated[int | None, typer.Option(help="Labels before the first step.", show_default="10; 50 for dropout")]
 Batch = Annotated[int | None, typer.Option(help="Labels that come at each step.", show_default="1; 5 for dropout")]
 Ignore = Annotated[
@@ -68,6 +59,7 @@ class Order:
 
     Attributes:
         command: Name of the command, for the default figure.
+        rule: What was said of the stopping rule.
         most: Labels to go to at most; 0 for all.
         test: Share of the rows held back to measure the error on; 0 for none.
         seed: Seed of that split, and of a network.
@@ -79,8 +71,7 @@ class Order:
     task: TaskName | None
     model: ModelName | None
     basis: int | None
-    threshold: float | None
-    bound: BoundName
+    rule: RuleOptions
     initial: int
     batch: int
     most: int
@@ -101,6 +92,7 @@ class Job:
         X: The pool.
         y: Its labels.
         test: Test inputs and labels; both None where there are none.
+        rule: The stopping rule, whose needs are to be recorded.
         labels: How many labels to go to.
         progress: To be called with the steps done and to do, or None.
     """
@@ -109,6 +101,7 @@ class Job:
     X: Any
     y: Any
     test: tuple[Any, Any]
+    rule: Criterion
     labels: int
     progress: Callable[[int, int], None] | None
 
@@ -135,8 +128,7 @@ def conduct(order: Order, label: Callable[[Job], Trace]) -> None:
 
 
 def _conduct(order: Order, label: Callable[[Job], Trace]) -> None:
-    if order.threshold is not None:
-        ErrorStability(order.threshold)  # refuses a bad one before anything is read
+    chosen_rule(order.rule)  # refuses a bad one before anything is read
     _require_counts(order)
     path = order.figure or Path(f"suffice-{order.command}.png")
     failure = problem(lambda: require_writable_figure(path), raised=order.figure is not None)
@@ -220,16 +212,14 @@ def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Find
         table = read_table(order.data, order.target, task=task, ignore=order.ignore)
     pool, test = _split(order, len(table.y))
     name, words, model = chosen_model(table.kind, order, table.y)
-    threshold = _THRESHOLDS[name] if order.threshold is None else order.threshold
-    # A network's first step is its largest, and calibrates the rule alone, as in the paper.
-    calibration = 1 if name is ModelName.dropout else 10
-    rule = ErrorStability(threshold, calibration=calibration, bound=order.bound.value)
+    rule = chosen_rule(order.rule, name)
+    require_told(rule, model, name)
     introduce(console, order.data, order.target, table, f"{words}; {_about_rows(order, len(pool), len(test))}")
     held_back = (table.X[test], table.y[test]) if len(test) else (None, None)
     labels = min(order.most or len(pool), len(pool))
     columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with _bar(console, "labelling", *columns) as progress:
-        trace = label(Job(model, table.X[pool], table.y[pool], held_back, labels, progress))
+        trace = label(Job(model, table.X[pool], table.y[pool], held_back, rule, labels, progress))
     verdicts = trace.replay(rule)
     stop = next((step for step, verdict in enumerate(verdicts) if verdict.stop), None)
     at = sorted({len(verdicts) - 1 if stop is None else stop, len(verdicts) - 1})
@@ -242,10 +232,12 @@ def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Find
         initial=order.initial,
         batch=order.batch,
         trace=trace,
+        rule=rule,
         verdicts=verdicts,
         stop=stop,
         accuracy=accuracy if len(test) else [],
         unmet=_unmet(table, pool, trace, at[0]) if table.kind == "classification" else 0,
+        named=order.rule.named,
     )
 
 

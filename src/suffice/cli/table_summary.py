@@ -10,8 +10,10 @@ import numpy as np
 from rich.console import Console
 
 from suffice.cli.chart import chart
-from suffice.criteria import Verdict
+from suffice.cli.rule_values import RATIO_RULE, RuleValues
+from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
 from suffice.data import Table
+from suffice.experiments.compare.costs import Run, cost_curve, optimal_steps
 from suffice.report.run_figure import RunCurves
 from suffice.trace import Trace
 
@@ -33,10 +35,12 @@ class Finding:
         initial: Labels before the first step.
         batch: Labels at each step.
         trace: The run.
-        verdicts: What the rule said after each step.
+        rule: The stopping rule.
+        verdicts: What it said after each step.
         stop: Index of the first step at which it said stop, or None.
         accuracy: Of the predictions at the stop and at the end, for classes with a test set; else empty.
         unmet: Classes of the table of which no label was bought up to the stop, or the end.
+        named: Whether the rule was asked for, by its name or by costs.
     """
 
     title: str
@@ -46,10 +50,12 @@ class Finding:
     initial: int
     batch: int
     trace: Trace
+    rule: Criterion
     verdicts: list[Verdict]
     stop: int | None
     accuracy: list[float]
     unmet: int = 0
+    named: bool = False
 
     @property
     def last(self) -> int:
@@ -67,6 +73,22 @@ class Finding:
         return [1.0 if verdict.value is None else verdict.value for verdict in self.verdicts]
 
     @cached_property
+    def compared(self) -> RuleValues:
+        """What the rule compared after each step."""
+        return RuleValues.of(self.verdicts)
+
+    @cached_property
+    def best(self) -> "Best | None":
+        """The best stop in hindsight, where costs and a test set say what that is."""
+        rule = self.rule
+        if not isinstance(rule, LabelWorth | ExpectedCost) or not self.error or not np.isfinite(self.error).all():
+            return None
+        run, ratio = Run.of(self.trace), rule.error_cost / rule.label_cost
+        costs, step = cost_curve(run, ratio), optimal_steps(run, [ratio])[0]
+        dearer = float(costs[self.last] - costs[step])
+        return Best(self.n_labelled[step], rule.label_cost * dearer, dearer / float(costs[step]))
+
+    @cached_property
     def error(self) -> list[float]:
         """The error on the test set after each step, in the target's units or in nats; empty without a test set."""
         error = np.sqrt(self.trace.error) if self.table.kind == "regression" else self.trace.error
@@ -76,6 +98,21 @@ class Finding:
     def error_name(self) -> str | None:
         """What that error is, or None without a test set."""
         return _ERROR_NAME[self.table.kind] if self.error else None
+
+
+@dataclass(frozen=True)
+class Best:
+    """The stop of least cost in hindsight.
+
+    Attributes:
+        labels: Where it was.
+        cheaper: By how much labels and error together cost less there than at the rule's own stop, or at the end.
+        regret: That, as a share of what they cost there; of the error, only what is above the least of the run.
+    """
+
+    labels: int
+    cheaper: float
+    regret: float
 
 
 def introduce(console: Console, data: Path, target: str, table: Table, about: str) -> None:
@@ -114,7 +151,12 @@ def summarise(console: Console, found: Finding) -> None:
     if found.unmet:
         classes = len(np.unique(found.table.y))
         console.print(f"Beware: no label of {found.unmet} of the {classes} classes has been bought up to there.")
-    console.print(f"Certificate: {verdict.certificate}", markup=False)
+    if found.best is not None:
+        difference = f"cheaper by {found.best.cheaper:.4g}" if found.best.cheaper else "as here"
+        best = f"{found.best.labels} labels, {difference}"
+        console.print(f"In hindsight, by labels and test error, the best stop was at {best}.")
+    if verdict.certificate is not None:
+        console.print(f"Certificate: {verdict.certificate}", markup=False)
 
 
 def as_json(found: Finding, figure: Path | None, saved_trace: Path | None) -> dict[str, object]:
@@ -142,41 +184,67 @@ def as_json(found: Finding, figure: Path | None, saved_trace: Path | None) -> di
         "accuracy_at_stop": found.accuracy[0] if found.accuracy and found.stop is not None else None,
         "accuracy_at_end": found.accuracy[-1] if found.accuracy else None,
         "classes_not_met": found.unmet,
-        "ratio": verdict.value,
+        **_judged(found, verdict),
         "threshold": verdict.threshold,
         "reason": verdict.reason,
-        "certificate": str(verdict.certificate),
+        "certificate": None if verdict.certificate is None else str(verdict.certificate),
         "forecast": left,
         "notes": list(found.table.notes),
         "figure": None if figure is None else str(figure),
         "saved_trace": None if saved_trace is None else str(saved_trace),
-        "curve": {"n_labelled": found.n_labelled, "ratio": _plain(found.ratio), "error": error},
+        "curve": {"n_labelled": found.n_labelled, **_judged_curve(found), "error": error},
     }
+
+
+def _judged(found: Finding, verdict: Verdict) -> dict[str, object]:
+    """Which rule judged, and the number that it compared."""
+    if not found.named:
+        return {"ratio": verdict.value}
+    rule: dict[str, object] = {"rule": {"name": verdict.rule, **found.rule.state_dict()["params"]}}
+    best = None if found.best is None else {name: getattr(found.best, name) for name in ("labels", "cheaper", "regret")}
+    return {**rule, "best_in_hindsight": best, "value": verdict.value}
+
+
+def _judged_curve(found: Finding) -> dict[str, object]:
+    """That number after each step."""
+    if not found.named:
+        return {"ratio": _plain(found.ratio)}
+    return {"value": _plain(found.compared.values), "threshold": _plain(found.compared.thresholds)}
 
 
 def curves(found: Finding) -> RunCurves:
     """The run as the figure takes it."""
+    number, ratio = found.compared, found.verdicts[0].rule == RATIO_RULE
+    thresholds = number.thresholds if number.threshold is None else number.threshold
     return RunCurves(
         title=found.title,
         n_labelled=found.n_labelled,
         error=found.error,
         error_name=found.error_name or "",
-        value=found.ratio,
-        value_name="error ratio",
-        threshold=found.verdicts[0].threshold or 0.0,
+        value=found.ratio if ratio else number.values,
+        value_name=number.name,
+        threshold=thresholds,
         stop=found.stop,
         complete=found.n_labelled[-1] == found.pool,
+        scale="ratio" if ratio else "log" if number.log else "linear",
+        threshold_name=number.threshold_name,
     )
 
 
 def _show_chart(console: Console, found: Finding) -> None:
-    width, threshold = max(20, min(64, console.width - 10)), found.verdicts[0].threshold or 0.0
+    number, width = found.compared, max(20, min(64, console.width - 10))
+    if not number.any:
+        return
     plain = not console.encoding.lower().startswith("utf")
     first, last = str(found.n_labelled[0]), f"{found.n_labelled[-1]} labels"
-    # What happens far below the threshold is of no interest and would flatten the rest.
-    values = [max(value, threshold / 20.0) for value in found.ratio]
-    lines = chart(values, threshold, width=width, height=9, plain=plain)
-    console.print(f"\nError ratio, and the threshold {threshold:g}", style="dim")
+    if found.verdicts[0].rule == RATIO_RULE:
+        threshold = number.threshold or 0.0
+        # What happens far below the threshold is of no interest and would flatten the rest.
+        values = [max(value, threshold / 20.0) for value in found.ratio]
+        lines = chart(values, threshold, width=width, height=9, plain=plain)
+    else:
+        lines = number.chart(width=width, height=9, plain=plain)
+    console.print(f"\n{number.caption[0].upper()}{number.caption[1:]}", style="dim")
     console.print("\n".join([*lines, f"{'':8}{first}{last:>{width - len(first)}}"]), style="cyan", markup=False)
 
 

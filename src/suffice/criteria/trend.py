@@ -1,9 +1,11 @@
 """Rules that follow a number from round to round, and stop when it turns or no longer moves."""
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, NamedTuple
+from itertools import chain
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -177,14 +179,16 @@ class _Windows:
     def _keep(self, n: int, values: list[float]) -> None:
         """Add the values of a step; those of an earlier one at the same count give way, so that memory is bounded."""
         self.start = n if self.start is None else min(self.start, n)
-        old = [pair for pair in zip(self.counts, self.values, strict=True) if n - 2 * self.window < pair[0] < n]
-        self.counts, self.values = [*(count for count, _ in old), n], [*(kept for _, kept in old), values]
+        first, end = bisect_right(self.counts, n - 2 * self.window), bisect_left(self.counts, n)
+        series: tuple[tuple[list[Any], Any], ...] = ((self.counts, n), (self.values, values))
+        for kept, new in series:
+            kept[end:] = [new]
+            del kept[:first]
 
     def _two(self, n: int) -> tuple[list[float], list[float]]:
         """Values of the window before the last, and of the last."""
-        pairs = list(zip(self.counts, self.values, strict=True))
-        previous = [value for count, kept in pairs if count <= n - self.window for value in kept]
-        return previous, [value for count, kept in pairs if count > n - self.window for value in kept]
+        middle = bisect_right(self.counts, n - self.window)
+        return list(chain.from_iterable(self.values[:middle])), list(chain.from_iterable(self.values[middle:]))
 
     def _missing(self, n: int) -> str:
         """What is still missing for two windows to be compared; empty if nothing is."""

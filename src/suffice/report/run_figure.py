@@ -1,5 +1,6 @@
 """The picture of one labelling run: how the error fell, and when the rule said that it was enough."""
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, Literal
 from warnings import catch_warnings, filterwarnings
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
@@ -25,11 +26,15 @@ class RunCurves:
         n_labelled: Labels bought, one entry a step, to the end of the run.
         error: Error on the test set at each step; empty where there is none, and then nothing is drawn of it.
         error_name: What that error is, for the axis.
-        value: What the rule compared with its threshold.
+        value: What the rule compared with its threshold; NaN where there was nothing to compare, and where there never
+            was, nothing is drawn of it.
         value_name: What that value is, for the axis.
-        threshold: The threshold.
+        threshold: The threshold; or, where it is another at every step, all of them.
         stop: Index of the step at which the rule stopped, or None.
         complete: Whether the run went to the end of the pool.
+        scale: ``ratio`` for the error ratio, whose minimum so far is drawn too, on a log scale that ends a little below
+            the threshold; ``log`` or ``linear`` for any other number.
+        threshold_name: What the threshold is called.
     """
 
     title: str
@@ -38,9 +43,11 @@ class RunCurves:
     error_name: str
     value: Sequence[float]
     value_name: str
-    threshold: float
+    threshold: float | Sequence[float]
     stop: int | None
     complete: bool = True
+    scale: Literal["ratio", "log", "linear"] = "ratio"
+    threshold_name: str = "threshold"
 
 
 def require_writable_figure(path: Path) -> None:
@@ -70,22 +77,22 @@ def draw_run(curves: RunCurves, path: Path) -> None:
     """Draw the run to a file: error above where there is one, the rule's value below, on one axis of labels.
 
     Raises:
-        SufficeError: The file cannot be written.
+        SufficeError: The file cannot be written, or there is nothing to draw.
     """
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogFormatter, StrMethodFormatter
 
-    measured = len(curves.error) > 0
-    figure = Figure(figsize=(7.2, 4.8 if measured else 3.2), layout="constrained")
-    axes = figure.subplots(1 + measured, 1, sharex=True, squeeze=False)[:, 0]
+    measured, compared = len(curves.error) > 0, not all(map(math.isnan, curves.value))
+    if not measured and not compared:
+        raise SufficeError("there is nothing to draw: no error was measured, and the rule compared no number")
+    figure = Figure(figsize=(7.2, 4.8 if measured and compared else 3.2), layout="constrained")
+    axes = figure.subplots(measured + compared, 1, sharex=True, squeeze=False)[:, 0]
     if measured:
         _draw_error(axes[0], curves)
     else:
         _say_stop_above(axes[0], curves)
-    _draw_value(axes[-1], curves)
-    axes[-1].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    # Between powers of ten only where there are few of them, and plainly too.
-    axes[-1].yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
+    if compared:
+        _draw_value(axes[-1], curves)
+    axes[-1].set_xlabel("labels", color=_INK)
     _set_title(axes[0], curves.title, pad=6.0 if measured else 20.0)
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
@@ -146,25 +153,48 @@ def _set_title(axis: Any, title: str, *, pad: float) -> None:
 
 
 def _draw_value(axis: Any, curves: RunCurves) -> None:
+    from matplotlib.ticker import LogFormatter, StrMethodFormatter
+
+    thresholds = [curves.threshold] if isinstance(curves.threshold, float | int) else curves.threshold
+    if curves.scale == "ratio":
+        _draw_ratio(axis, curves, thresholds[0])
+    else:
+        _two_tone(axis, curves, curves.value, lw=1.5)
+        axis.set_yscale(curves.scale)
+        axis.set_ylabel(fill(curves.value_name, 24), color=_INK)
+        # The threshold's name stands below its line, and needs a share of the height.
+        axis.margins(y=0.15)
+    if curves.scale != "linear":
+        axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        # Between powers of ten only where there are few of them, and plainly too.
+        axis.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
+    if len(thresholds) > 1:
+        axis.plot(curves.n_labelled, thresholds, color=_STOP, ls="--", lw=1.0)
+        _name_threshold(axis, curves, (thresholds[0], thresholds[-1]), "")
+    elif curves.scale != "ratio" or thresholds[0] != 0.0:
+        axis.axhline(thresholds[0], color=_STOP, ls="--", lw=1.0)
+        _name_threshold(axis, curves, (thresholds[0], thresholds[0]), f" {thresholds[0]:g}")
+
+
+def _draw_ratio(axis: Any, curves: RunCurves, threshold: float) -> None:
     _two_tone(axis, curves, curves.value, lw=0.7, alpha=0.6)
     _two_tone(axis, curves, list(accumulate(curves.value, min)), lw=1.8)
     axis.set_yscale("log")
     # What happens far below the threshold is of no interest and would flatten the rest.
     above = [v for v in curves.value if v > 0.0] or [1.0]
-    bottom = 0.5 * max(min(*above, curves.threshold or 1.0), curves.threshold / 20.0, 1e-6)
+    bottom = 0.5 * max(min(*above, threshold or 1.0), threshold / 20.0, 1e-6)
     # The threshold's name stands below its line, and needs a share of the height.
-    room = curves.threshold * (curves.threshold / max(*above, 1.0)) ** 0.15
+    room = threshold * (threshold / max(*above, 1.0)) ** 0.15
     axis.set_ylim(bottom=min(bottom, room or bottom))
     axis.set_ylabel(f"{curves.value_name}\nand its minimum so far", color=_INK)
-    axis.set_xlabel("labels", color=_INK)
-    if curves.threshold == 0.0:
-        return
-    axis.axhline(curves.threshold, color=_STOP, ls="--", lw=1.0)
-    # On the left, unless the line of the stop would go through it.
+
+
+def _name_threshold(axis: Any, curves: RunCurves, ends: tuple[float, float], shown: str) -> None:
+    """Write what the dashed line is at its left end, unless the line of the stop would go through it."""
     early = curves.stop is not None and curves.n_labelled[curves.stop] < 0.25 * curves.n_labelled[-1]
     axis.annotate(
-        f"threshold {curves.threshold:g}",
-        (float(early), curves.threshold),
+        f"{curves.threshold_name}{shown}",
+        (float(early), ends[early]),
         xycoords=("axes fraction", "data"),
         xytext=(-6 if early else 6, -4),
         textcoords="offset points",
@@ -172,7 +202,9 @@ def _draw_value(axis: Any, curves: RunCurves) -> None:
         va="top",
         color=_STOP,
         fontsize=9,
-        bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.0} if early else None,
+        bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.0}
+        if early or curves.scale != "ratio"
+        else None,
     )
 
 

@@ -14,7 +14,8 @@ NOTHING: Final = "-"
 _NUMBER: Final = r"-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan)"
 _END: Final = rf"(?:{_NUMBER}|never|no fall)"
 _NUMERIC: Final = re.compile(
-    rf"{_END}(?: \({_END} to {_END}\)| \(\d+ of \d+ sets\)| of \d+)?(?:; \d+ undefined)?|[+]{_NUMBER}|{_NUMBER} to {_NUMBER}"
+    rf"{_END}(?: \({_END} to {_END}\)| \(\d+ of \d+ sets\)| of \d+)?(?:; \d+ undefined)?"
+    rf"|[+]{_NUMBER}|{_NUMBER} to {_NUMBER}"
 )
 #: What may stand in a column of numbers and is none.
 _SILENT: Final = frozenset({NOTHING, "undefined"})

@@ -32,8 +32,8 @@ def evidence(scores: Sequence[Score], *, judged_on: Collection[str], command: st
         command: How to make it again.
 
     Returns:
-        JSON values: for each model and rule the setting, mean, median and 90 % point of the relative regret by ratio;
-        and the same for each kind of task, over its models.
+        JSON values: for each model and rule the setting, geometric mean, mean, median and 90 % point of the relative
+        regret by ratio; and the same for each kind of task, over its models.
     """
     known = {entry.name: entry for entry in catalogue(scores[0].ratios)}
     made = [row for row in rows(scores) if row["data"] in judged_on]
@@ -95,6 +95,7 @@ def _expected(group: Sequence[Row]) -> dict[str, list[float]]:
     weights = equal_weights([row["data"] for row in group])
     table = np.array([list(row["regret"].values()) for row in group])
     return {
+        "typical": [_short(value) for value in np.expm1(weights @ np.log1p(table))],
         "mean": [_short(value) for value in weights @ table],
         "median": [_short(weighted_quantile(column, weights, 0.5)) for column in table.T],
         "p90": [_short(weighted_quantile(column, weights, 0.9)) for column in table.T],

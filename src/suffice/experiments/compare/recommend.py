@@ -28,13 +28,15 @@ class Expectation:
     Attributes:
         name: The rule, as the comparison calls it.
         setting: Its setting; None where there is nothing to choose.
-        mean: Mean relative regret.
+        typical: Geometric mean: of the cost, divided by that of the best stop, less 1. Rules are ranked by it.
+        mean: Mean relative regret; ruled by the few runs in which more labels make a model worse.
         median: Half of the runs were at most so far off.
         p90: Nine in ten were.
     """
 
     name: str
     setting: Any
+    typical: float
     mean: float
     median: float
     p90: float
@@ -58,14 +60,15 @@ class Recommendation:
 
     @property
     def regret(self) -> float:
-        """Mean relative regret: 0.1 means a tenth more than the best stop would have cost."""
-        return self.expected.mean
+        """Expected relative regret (geometric mean): 0.1 means a tenth more than the best stop would have cost."""
+        return self.expected.typical
 
     def __str__(self) -> str:
         best = self.expected
         return (
-            f"{self.rule}: expected to cost {best.mean:.0%} more than the best stop on average, {best.median:.0%} in "
-            f"the median, {best.p90:.0%} in the worst tenth or more. {self.evidence}"
+            f"{self.rule}: expected to cost {best.typical:.0%} more than the best stop (geometric mean; half of the "
+            f"runs at most {best.median:.0%}, nine in ten at most {best.p90:.0%}; mean {best.mean:.0%}). "
+            f"{self.evidence}"
         )
 
 
@@ -154,11 +157,11 @@ def _ranked(table: Mapping[str, Any], at: int, available: frozenset[str] | None)
         if available is not None and not entry.needs() <= available:
             continue
         part = table[entry.name]
-        numbers = {name: float(part[name][at]) for name in ("mean", "median", "p90")}
+        numbers = {name: float(part[name][at]) for name in ("typical", "mean", "median", "p90")}
         expectations.append(
             Expectation(entry.name, None if part["settings"] is None else part["settings"][at], **numbers)
         )
-    return sorted(expectations, key=lambda each: (each.mean, each.name))
+    return sorted(expectations, key=lambda each: (each.typical, each.name))
 
 
 def _configured(best: Expectation, ratio: float, error_cost: float, label_cost: float) -> Criterion:

@@ -152,7 +152,7 @@ class Replayer:
             known = None if number is None else trace.relearned[number]
             end = len(trace) if known is None else known.step + 1
             names = trace.recorded if with_divergences else trace.recorded - _DIVERGENCES
-            self._made[key] = trace._steps(known, 0, end, names)
+            self._made[key] = trace.steps_seen(known, 0, end, names)
         return self._made[key]
 
 

@@ -31,7 +31,7 @@ class Board:
     Attributes:
         key: One of :data:`TITLES`.
         rows: The runs, rule by rule, as :func:`suffice.experiments.compare.board.rows` gives them.
-        ranked: As :func:`suffice.experiments.compare.board.leaderboard` gives them: every rule with every way to set it.
+        ranked: As :func:`suffice.experiments.compare.board.leaderboard` gives them: each rule with each way to set it.
     """
 
     key: str
@@ -89,6 +89,18 @@ def runs_of(rows: Iterable[Row]) -> list[Row]:
         [0, 1]
     """
     return list({case_of(row): row for row in rows}.values())
+
+
+def pairs_of(rows: Iterable[Row]) -> list[tuple[str, str]]:
+    """Data sets with the models that were run on them, data set by data set.
+
+    Examples:
+        >>> pairs_of([{"data": data, "model": model} for model in ("gp", "ridge") for data in ("b", "a")])
+        [('b', 'gp'), ('b', 'ridge'), ('a', 'gp'), ('a', 'ridge')]
+    """
+    found = list(dict.fromkeys((row["data"], row["model"]) for row in rows))
+    order = list(dict.fromkeys(data for data, _ in found))
+    return sorted(found, key=lambda pair: order.index(pair[0]))
 
 
 def mean_regrets(rows: Sequence[Row]) -> dict[str, float]:

@@ -35,10 +35,8 @@ def regret_figure(board: Board) -> Sketch:
         f"regret-{board.key}",
         f"{board.title}: regret against what an error costs",
         f"Mean relative regret of {best}, over {'1 data set' if sets == 1 else f'{sets} data sets'}, each weighing the "
-        "same; the rules in the order of their mean over all costs. On the left labels are dear, and it is best to stop "
-        "early; on the right errors are dear. At 1 the stop costs twice what the best stop of the run would have cost. "
-        f"Below {_LINEAR:g} the axis is linear. Each rule is set in the way that does best on the whole, named after the "
-        "comma.",
+        "same; the rules in the order of their mean over all costs, each set in the way that does best on the whole "
+        f"(after the comma). Below {_LINEAR:g} the axis is linear.",
         f"Curves of the mean relative regret; {_in_words(drawn, curves)}.",
         figure,
     )

@@ -46,11 +46,8 @@ def stops_figure(data: str, board: Board) -> Sketch:
     return Sketch(
         f"stops-{_safe(data)}",
         f"{short(data)}: where each rule stops",
-        "Each dot is a run; a hollow one did not stop and has paid for all its labels. On the right the median, and how "
-        "many runs stopped if not all did. Rules are in the order of the leaderboard, the references last, each set as "
-        "there (after the comma); where that differs from cost to cost, for errors that cost 1000 labels. First good "
-        "step: the first one within 5 % of the best smoothed error, whatever labels cost. Best stop: the one of least "
-        "cost, likewise for 1000 labels. A rule that needs labels to validate on is charged for them.",
+        "Rules in the order of the leaderboard, the references last. On the right the median of the labels at the "
+        "stop, and how many runs stopped if not all did.",
         f"Strips of the labels at the stops on {short(data)}; {_in_words(rows, shown)}.",
         figure,
     )

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from suffice.experiments.compare.board import Row
 from suffice.experiments.compare.recording import MODELS
-from suffice.experiments.compare.sources import source
-from suffice.report.compare.boards import REFERENCES, Board, mean_regret, runs_of, short
+from suffice.experiments.compare.sources import SOURCES
+from suffice.report.compare.boards import REFERENCES, Board, mean_regret, pairs_of, runs_of, short
 from suffice.report.table import NOTHING, Table
 
 #: What relative regret is, for people.
@@ -33,12 +33,12 @@ _HEAD: Final = (
     "µs a step",
 )
 _NOTE: Final = (
-    f"{REGRET} The mean, the median and the 90 % point are over all runs and costs, every data set weighing the same; the "
-    "intervals hold 90 % of the means of runs drawn again, data sets and then seeds. To the first: the difference of the "
-    "mean to that of rank 1, over the same runs. Premature: stopped before the first good step, within 5 % of the best "
-    "smoothed error. Labels over: median of the labels beyond that step. Where the stop differs from cost to cost, the "
-    f"last columns are for errors that cost 1000 labels. {MARK}: a reference, which looks at no model (or, as the oracle, "
-    "at the errors)."
+    f"{REGRET} The mean, the median and the 90 % point are over all runs and costs, every data set weighing the same; "
+    "the intervals hold 90 % of the means of runs drawn again, data sets and then seeds. To the first: the difference "
+    "of the mean to that of rank 1, over the same runs. Premature: stopped before the first good step, within 5 % of "
+    "the best smoothed error. Labels over: median of the labels beyond that step. Where the stop differs from cost to "
+    f"cost, the last columns are for errors that cost 1000 labels. {MARK}: a reference, which looks at no model (or, "
+    "as the oracle, at the errors)."
 )
 
 
@@ -60,7 +60,8 @@ def leaderboard_table(board: Board, *, every: bool = False) -> Table:
     how = ", every way to set a rule" if every else ""
     if board.key == "all":
         how += "; rules that have them all"
-    return Table(name, f"{board.title}: {over}{how}", _HEAD, tuple(rows), _NOTE)
+    note = "The columns are those of the leaderboard." if every else _NOTE
+    return Table(name, f"{board.title}: {over}{how}", _HEAD, tuple(rows), note)
 
 
 def _ranked(row: Row, rank: str) -> tuple[str, ...]:
@@ -69,10 +70,10 @@ def _ranked(row: Row, rank: str) -> tuple[str, ...]:
         rank,
         marked(row["rule"]),
         row["setting"],
-        f"{row['mean']:.2f}",
+        amount(row["mean"]),
         _interval(row["interval"]),
-        f"{row['median']:.2f}",
-        f"{row['p90']:.2f}",
+        amount(row["median"]),
+        amount(row["p90"]),
         NOTHING if row["difference"] is None else _signed(row["difference"]),
         _interval(row["difference_interval"]),
         f"{100.0 * row['premature']:.0f}",
@@ -90,6 +91,17 @@ def marked(rule: str) -> str:
         ('Budget *', 'LabelWorth')
     """
     return f"{rule} {MARK}" if rule in REFERENCES else rule
+
+
+def amount(value: float) -> str:
+    """A regret with as many digits as say something.
+
+    Examples:
+        >>> [amount(value) for value in (0.254, 12.34, 123.4, -0.001)]
+        ['0.25', '12.3', '123', '0.00']
+    """
+    digits = 2 if abs(value) < 10.0 else 1 if abs(value) < 100.0 else 0
+    return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def by_data_table(board: Board) -> Table:
@@ -117,13 +129,15 @@ def by_variation_table(board: Board) -> Table | None:
 
 
 def _regrets_by(board: Board, column: Callable[[Row], str], name: str, title: str, note: str) -> Table:
-    columns = list(dict.fromkeys(map(column, board.rows)))
+    pairs = pairs_of(board.rows)
+    ordered = sorted(runs_of(board.rows), key=lambda row: pairs.index((row["data"], row["model"])))
+    columns = list(dict.fromkeys(map(column, ordered)))
     rows = []
     for row in board.best:
         own: dict[str, list[Row]] = {each: [] for each in columns}
         for run in board.shown(row["rule"], row["setting"]):
             own[column(run)].append(run)
-        cells = (f"{mean_regret(several):.2f}" if several else NOTHING for several in own.values())
+        cells = (amount(mean_regret(several)) if several else NOTHING for several in own.values())
         rows.append((marked(row["rule"]), row["setting"], *cells))
     return Table(name, title, ("rule", "set by", *columns), tuple(rows), note)
 
@@ -153,21 +167,21 @@ def settings_table(board: Board) -> Table | None:
         head,
         tuple(dict.fromkeys(rows)),
         "Median over the data sets (lowest to highest). A setting for a data set is chosen by the least mean regret on "
-        "the other data sets of the same model, never on the one judged; where there is no other, the default is taken. "
-        "Per cost: for errors that cost so many labels.",
+        "the other data sets of the same model, never on the one judged; where there is no other, the default is "
+        "taken. Per cost: for errors that cost so many labels.",
     )
 
 
 def runs_table(rows: Sequence[Row]) -> Table:
     """What was run."""
     lines = []
-    for data, model in dict.fromkeys((row["data"], row["model"]) for row in rows):
+    for data, model in pairs_of(rows):
         runs = [row for row in runs_of(rows) if (row["data"], row["model"]) == (data, model)]
         ends = [row["labels"] for row in rows if (row["data"], row["model"], row["rule"]) == (data, model, "Never")]
         lines.append(
             (
                 short(data),
-                source(data).title,
+                SOURCES[data].title if data in SOURCES else "a table",
                 MODELS[model],
                 model,
                 str(len(runs)),
@@ -184,8 +198,8 @@ def runs_table(rows: Sequence[Row]) -> Table:
         head,
         tuple(lines),
         "Medians over the runs (lowest to highest). First good at: labels at the first step within 5 % of the best "
-        "smoothed error. The error is that on test rows which no model and no rule saw: the mean squared error plus the "
-        "model's own variance for numbers in units of their variance, the cross entropy for classes.",
+        "smoothed error. The error is that on test rows which no model and no rule saw: the mean squared error plus "
+        "the model's own variance for numbers in units of their variance, the cross entropy for classes.",
     )
 
 
@@ -212,18 +226,18 @@ def guarantees_table(summary: Sequence[Row]) -> Table | None:
         head,
         rows,
         "Shares of steps, on the stop set, whose labels no rule saw. ErrorStability bounds a step's change of the "
-        "expected error (the mean of 1 - p(true class)), PacBayes the error itself, KappaCertificate a step's change of "
-        "F (two classes only). A bound of 1 or more says nothing of a number from 0 to 1. Bound / truth: the median over "
-        "the steps at which the truth was above 0.",
+        "expected error (the mean of 1 - p(true class)), PacBayes the error itself, KappaCertificate a step's change "
+        "of F (two classes only). A bound of 1 or more says nothing of a number from 0 to 1. Bound / truth: the median "
+        "over the steps at which the truth was above 0.",
     )
 
 
 def _interval(ends: Sequence[float] | None) -> str:
-    return NOTHING if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
+    return NOTHING if ends is None else f"{amount(ends[0])} to {amount(ends[1])}"
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.2f}" if round(value, 2) else "0.00"
+    return f"+{amount(value)}" if round(value, 2) > 0.0 else amount(value)
 
 
 def _spread(values: Iterable[Any]) -> str:

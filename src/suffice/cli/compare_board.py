@@ -1,0 +1,59 @@
+"""The leaderboard on a terminal: as many of its columns as there is room for."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table as Shown
+
+if TYPE_CHECKING:
+    from suffice.report.table import Table
+
+#: Columns that go first where there is little room, from the most dispensable on.
+_DISPENSABLE: Final = ("µs a step", "its interval", "90 % point", "labels over", "stops %", "premature %", "median")
+#: Where nobody looks at a terminal every column is there, whatever its width.
+_WIDE: Final = 200
+
+
+def show_board(console: Console, table: "Table", references: Sequence[str]) -> None:
+    """Print a leaderboard; what there is no room for is left out, and named.
+
+    Args:
+        console: Where.
+        table: The leaderboard.
+        references: Rules to be shown faintly, as they stand in the table.
+    """
+    if not console.is_terminal:
+        console.width = _WIDE
+    left_out: list[str] = []
+    shown = _shown(table, left_out, references)
+    while _needed(console, shown) > console.width and len(left_out) < len(_DISPENSABLE):
+        left_out.append(_DISPENSABLE[len(left_out)])
+        shown = _shown(table, left_out, references)
+    console.print()
+    console.print(shown, soft_wrap=False)
+    if left_out:
+        console.print(f"No room for: {', '.join(reversed(left_out))}. The report has them.", style="dim")
+
+
+def _needed(console: Console, shown: Shown) -> int:
+    """Letters across that a table needs to be shown whole."""
+    return Measurement.get(console, console.options.update(width=1000), shown).maximum
+
+
+def _shown(table: "Table", left_out: Sequence[str], references: Sequence[str]) -> Shown:
+    kept = [at for at, name in enumerate(table.head) if name not in left_out]
+    shown = Shown(
+        title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    for at in kept:
+        name, words = table.head[at], table.head[at] in ("rule", "set by")
+        # On two lines, so that a head is no wider than its numbers.
+        head = name if words else "\n".join(name.rsplit(" ", 1))
+        shown.add_column(head, justify="left" if words else "right", no_wrap=name != "rule", vertical="bottom")
+    for row in table.rows:
+        style = "dim" if row[1] in references else "bold" if row[0] == "1" else ""
+        shown.add_row(*(row[at] for at in kept), style=style)
+    return shown

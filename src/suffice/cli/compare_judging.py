@@ -1,0 +1,81 @@
+"""A run judged where it was carried out, so that its record need not be sent around."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from suffice.errors import SufficeError
+from suffice.experiments.compare.guarantees import Guarantee, guarantees
+from suffice.experiments.compare.recording import MODELS, Recording, Setting, prepared
+from suffice.experiments.compare.rules import for_trace
+from suffice.experiments.compare.scoring import Case, Score, scores
+from suffice.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What is wanted of a run.
+
+    Attributes:
+        case: Which run.
+        scores: Where each rule would have stopped, and what that would have cost.
+        guarantees: How often bounds held; nothing without classes.
+        first_error: Error after the first step.
+        seconds: What the run took when it was recorded.
+    """
+
+    case: Case
+    scores: tuple[Score, ...]
+    guarantees: tuple[Guarantee, ...]
+    first_error: float
+    seconds: float
+
+
+def judged(job: Recording, trace: Trace, rules: Collection[str]) -> Judged:
+    """Replay rules on a run, and hold what they guarantee against the truth.
+
+    Args:
+        job: The run.
+        trace: Its record.
+        rules: Names of the rules; those that need what the run cannot have (classes) are left out.
+    """
+    case = Case(job.data, job.model, job.seed, job.batch, variant(job.setting))
+    entries = [entry for entry in for_trace(trace) if entry.name in rules]
+    return Judged(
+        case,
+        tuple(scores(case, trace, entries=entries)),
+        _guarantees(job, trace),
+        float(trace.error[0]),
+        float(trace.about.get("seconds", 0.0)),
+    )
+
+
+def variant(setting: Setting) -> str:
+    """What of a setting is no matter of size but of kind, in words; nothing if it is all as usual.
+
+    Examples:
+        >>> variant(Setting()), variant(Setting(noise=0.1, stop_set=200))
+        ('', 'noise 0.1, stop set 200')
+    """
+    said = [f"noise {setting.noise:g}"] if setting.noise else []
+    said += [f"imbalance {setting.imbalance:g}"] if setting.imbalance is not None else []
+    said += [f"stop set {setting.stop_set}"] if setting.stop_set != Setting().stop_set else []
+    return ", ".join(said)
+
+
+def summary(found: Judged) -> str:
+    """A run in one line."""
+    one = found.scores[0]
+    labels = int(max(score.labels.max() for score in found.scores if score.rule == "Never"))
+    errors = f"error {found.first_error:.3g} to {one.best_error:.3g} at best"
+    return f"{labels} labels, {errors}, good from {one.good_labels:.0f} labels on; {found.seconds:.1f} s"
+
+
+def _guarantees(job: Recording, trace: Trace) -> tuple[Guarantee, ...]:
+    if MODELS[job.model] != "classification":
+        return ()
+    try:
+        made = prepared(job)
+    except SufficeError:
+        # The run was kept, but its data are here no longer: all else can be judged without them.
+        return ()
+    return tuple(guarantees(trace, made.task.y_pool, made.stop_set, classes=made.model.classes))

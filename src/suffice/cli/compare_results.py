@@ -1,0 +1,148 @@
+"""What ``suffice compare`` leaves behind, and what it says of it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from suffice.cli.compare_board import show_board
+from suffice.cli.many_runs import provenance
+from suffice.errors import MissingExtraError
+from suffice.files import write_bytes_whole
+
+if TYPE_CHECKING:
+    from suffice.cli.compare import Order
+    from suffice.cli.compare_judging import Judged
+    from suffice.experiments.compare.board import Row
+    from suffice.experiments.compare.recording import Recording
+    from suffice.experiments.runner import Skipped
+    from suffice.report.compare.boards import Board
+    from suffice.report.style import Drawn
+
+
+def write_rows(order: "Order", rows: "Sequence[Row]") -> None:
+    """Write the rows, to the folder and where they were asked for."""
+    from suffice.experiments.compare.writing import write_csv, write_json
+
+    write_json(order.out / "rows.json", rows)
+    write_csv(order.out / "rows.csv", rows)
+    if str(order.json_file) == "-":
+        typer.echo((order.out / "rows.json").read_text(), nl=False)
+    elif order.json_file is not None:
+        write_json(order.json_file, rows)
+
+
+def write_results(
+    order: "Order",
+    boards: "Sequence[Board]",
+    found: "Sequence[Judged]",
+    skipped: "Sequence[Skipped[Recording]]",
+) -> str:
+    """Write tables, figures and the report, in place of those of an earlier command.
+
+    Returns:
+        Why there are no figures; nothing if there are.
+    """
+    from suffice.experiments.compare.guarantees import guarantee_rows, summary
+    from suffice.experiments.compare.writing import write_csv
+    from suffice.report.compare.page import Contents, write_report
+
+    _clear(order.out)
+    held = [(each.case, each.guarantees) for each in found if each.guarantees]
+    write_csv(order.out / "leaderboard.csv", [{"tasks": board.key, **row} for board in boards for row in board.ranked])
+    if held:
+        write_csv(
+            order.out / "guarantees.csv", [row for case, several in held for row in guarantee_rows(case, several)]
+        )
+    figures, problem = _figures(order, boards, found)
+    contents = Contents(
+        boards=boards,
+        figures=figures,
+        guarantees=summary(held),
+        skipped=[(each.job.name, each.reason) for each in skipped],
+        notes=[problem] if problem else [],
+        provenance=[*provenance(), ("Runs", f"{len(found)} of {len(order.jobs)}"), ("Settings", _settings(order))],
+    )
+    for table in contents.tables():
+        write_bytes_whole(order.out / "tables" / f"{table.name}.md", table.markdown().encode())
+        write_bytes_whole(order.out / "tables" / f"{table.name}.csv", table.csv().encode())
+    write_report(order.out / "report.html", contents)
+    return problem
+
+
+def _figures(order: "Order", boards: "Sequence[Board]", found: "Sequence[Judged]") -> "tuple[list[Drawn], str]":
+    from suffice.experiments.compare.board import curves
+    from suffice.report.compare.figures import draw_comparison
+
+    points = curves([score for each in found for score in each.scores])
+    try:
+        return draw_comparison(boards, points, order.out / "figures"), ""
+    except MissingExtraError as error:
+        return [], f"There are no figures: {error}"
+
+
+#: What the names of files of this command begin with.
+_TABLES = ("runs", "leaderboard-", "by-data-", "by-variation-", "guarantees", "chosen-", "settings-")
+_FIGURES = ("regret-", "labels-", "stops-")
+
+
+def _clear(out: Path) -> None:
+    """Take away the tables and figures of an earlier command with other runs: they would look like these."""
+    for folder, names, endings in (("tables", _TABLES, (".md", ".csv")), ("figures", _FIGURES, (".png", ".pdf"))):
+        for path in (out / folder).iterdir():
+            if path.name.startswith(names) and path.suffix in endings:
+                path.unlink(missing_ok=True)
+    for name in ("guarantees.csv", "leaderboard.csv", "report.html"):
+        (out / name).unlink(missing_ok=True)
+
+
+def _settings(order: "Order") -> str:
+    """How the runs were made; what was varied, with all its values."""
+    used = list(dict.fromkeys(job.setting for job in order.jobs))
+    words = {
+        "labels": "labels at most",
+        "initial": "drawn at random at the start",
+        "pool": "rows to label from at most",
+        "test": "rows to test on at most",
+        "stop_set": "items of the stop set at most",
+        "validation": "labels for rules that validate at most",
+    }
+    said = [f"{_values(getattr(each, name) for each in used)} {what}" for name, what in words.items()]
+    said += [f"label noise {_values(each.noise for each in used)}"]
+    shares = [each.imbalance for each in used if each.imbalance is not None]
+    said += [f"share of the rarest class {_values(shares)}"] if shares else []
+    return "; ".join(said)
+
+
+def _values(values: Any) -> str:
+    return ", ".join(f"{value:g}" for value in dict.fromkeys(values))
+
+
+def tell(order: "Order", boards: "Sequence[Board]", runs: int, problem: str, console: Console) -> None:
+    """Show the leaderboards, say what regret means, and where to read more."""
+    from suffice.report.compare.boards import REFERENCES
+    from suffice.report.compare.tables import MARK, REGRET, leaderboard_table, marked
+
+    references = [marked(rule) for rule in REFERENCES]
+    for board in boards:
+        show_board(console, leaderboard_table(board, every=order.all_settings), references)
+    console.print(f"{REGRET} {MARK} marks references, which look at no model.")
+    if not order.all_settings:
+        console.print("Each rule is shown in the way to set it that did best; --all-settings shows them all.")
+    for note in _unmatched(order, boards):
+        console.print(note)
+    if problem:
+        typer.echo(f"suffice: {problem[0].lower()}{problem[1:]}", err=True)
+    counted = "1 run" if runs == 1 else f"{runs} runs"
+    console.print(f"{counted}; read {escape(str(order.out / 'report.html'))}")
+
+
+def _unmatched(order: "Order", boards: "Sequence[Board]") -> list[str]:
+    """Rules that were asked for by name, and that no run could be judged by."""
+    there = {row["rule"] for board in boards for row in board.ranked}
+    missing = [rule for rule in order.rules if rule not in there] if order.rules_named else []
+    needs = "need what these runs do not have (classes, or numbers)"
+    return [f"Left out: {', '.join(missing)}, which {needs}."] if missing else []

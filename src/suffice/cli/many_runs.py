@@ -1,0 +1,57 @@
+"""What the commands that carry out many runs have in common."""
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+import typer
+
+from suffice import __version__
+from suffice.errors import SufficeError
+
+
+def processors() -> int:
+    """Processors that this process may use, where the system tells."""
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable is not None else os.cpu_count() or 1
+
+
+def require_folder(out: Path) -> None:
+    """Make a folder for results, or say before the runs, rather than after them, what keeps it from being used.
+
+    Raises:
+        SufficeError: It is a file, it cannot be made, or it cannot be written to.
+    """
+    if out.exists() and not out.is_dir():
+        raise SufficeError(f"{out} is a file, where --out needs a folder; move it away, or name another folder")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SufficeError(f"the folder {out} cannot be made: {error.strerror or error}") from None
+    if not os.access(out, os.W_OK):
+        raise SufficeError(f"the folder {out} is read-only; name another with --out")
+
+
+def tell_skipped(skipped: Iterable[tuple[str, str]]) -> None:
+    """Say what could not be run, and why; each reason once.
+
+    Args:
+        skipped: What, and the reason.
+    """
+    given = list(skipped)
+    for reason in dict.fromkeys(why for _, why in given):
+        names = dict.fromkeys(name for name, why in given if why == reason)
+        typer.echo(f"suffice: skipped {', '.join(names)}: {reason}", err=True)
+
+
+def provenance() -> list[tuple[str, str]]:
+    """The command that makes a report, and what it is made with."""
+    parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    return [
+        ("Command", shlex.join(["suffice", *sys.argv[1:]])),
+        ("Versions", f"suffice {__version__}, Python {platform.python_version()}, {parts}"),
+    ]

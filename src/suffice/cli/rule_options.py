@@ -1,0 +1,212 @@
+"""Which stopping rule a command takes: the paper's, one named, or one that is told two costs."""
+
+import dataclasses
+from difflib import get_close_matches
+from typing import Annotated, Any, Final
+
+import typer
+
+from suffice import criteria
+from suffice.arguments import real
+from suffice.cli.choices import BoundName, ModelName
+from suffice.criteria import Criterion, ErrorStability, LabelWorth
+from suffice.errors import InvalidValueError
+
+Rule = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The stopping rule, by its name in Python; an unknown name is answered with all of them.",
+        show_default="ErrorStability",
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        help="Error ratio at which to stop, from 0 to 1; or the threshold of --rule, where it has one.",
+        show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic, 0.2 for dropout; a rule's own",
+    ),
+]
+Bound = Annotated[BoundName, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")]
+ErrorCost = Annotated[
+    float | None,
+    typer.Option(
+        metavar="MONEY",
+        help="What it costs when the mean squared error is larger by 1, in squared units of the target; for classes, "
+        "when the cross entropy is. With --label-cost it takes the place of a threshold.",
+        show_default=False,
+    ),
+]
+LabelCost = Annotated[
+    float | None, typer.Option(metavar="MONEY", help="What a label costs, in the same money.", show_default=False)
+]
+#: Within what the paper takes for each model.
+_THRESHOLDS: Final = {ModelName.gp: 0.05, ModelName.ridge: 0.02, ModelName.logistic: 0.1, ModelName.dropout: 0.2}
+_COSTS: Final = {"error_cost", "label_cost"}
+# A table gives no validation set besides.
+_NOT_HERE: Final = {"validation_error", "validation_labels"}
+
+
+@dataclasses.dataclass(frozen=True)
+class RuleOptions:
+    """What a command was told about its rule; the fields are its options."""
+
+    name: str | None = None
+    threshold: float | None = None
+    bound: BoundName = BoundName.paper
+    error_cost: float | None = None
+    label_cost: float | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether a rule was asked for, by its name or by costs."""
+        return self.name is not None or self.costs is not None
+
+    @property
+    def costs(self) -> tuple[float, float] | None:
+        """What an error and a label cost, or None where nothing was said of it.
+
+        Raises:
+            InvalidValueError: One is given without the other, or is no number above 0.
+        """
+        if self.error_cost is None and self.label_cost is None:
+            return None
+        if self.error_cost is None or self.label_cost is None:
+            missing = "--error-cost" if self.error_cost is None else "--label-cost"
+            raise InvalidValueError(
+                f"--error-cost and --label-cost belong together: give both, or neither; {missing} is missing"
+            )
+        return cost(self.error_cost, "--error-cost"), cost(self.label_cost, "--label-cost")
+
+
+def cost(value: float, option: str) -> float:
+    """A cost, checked.
+
+    Raises:
+        InvalidValueError: It is no number above 0.
+    """
+    return real(value, option, "above 0", lambda x: x > 0.0)
+
+
+def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criterion:
+    """Return the rule that the options ask for.
+
+    Args:
+        options: What was asked for.
+        model: The model; before it is known, a threshold that depends on it is that of a Gaussian process.
+
+    Raises:
+        InvalidValueError: The options name no rule, or do not go together.
+
+    Examples:
+        >>> chosen_rule(RuleOptions("maxvariance", threshold=0.2))
+        MaxVariance(threshold=0.2)
+        >>> chosen_rule(RuleOptions(error_cost=1000.0, label_cost=1.0))
+        LabelWorth(error_cost=1000.0, label_cost=1.0, window=0.3, caution=10.0)
+    """
+    costs = options.costs
+    if options.name is None:
+        kind: type[Criterion] = ErrorStability if costs is None else LabelWorth
+    else:
+        kind = _found(options.name)
+    fields = {spec.name for spec in dataclasses.fields(_as_dataclass(kind))}
+    _require_together(options, kind.__name__, fields)
+    given: dict[str, Any] = {} if options.threshold is None else {"threshold": options.threshold}
+    if "bound" in fields:
+        given["bound"] = options.bound.value
+    if costs is not None:
+        given |= {"error_cost": costs[0], "label_cost": costs[1]}
+    if kind is ErrorStability:
+        given.setdefault("threshold", _THRESHOLDS[model or ModelName.gp])
+        # A network's first step is its largest, and calibrates the rule alone, as in the paper.
+        given["calibration"] = 1 if model is ModelName.dropout else 10
+    return kind(**given)
+
+
+def require_told(rule: Criterion, model: Any, name: ModelName) -> None:
+    """Refuse a rule that asks for what a run with this model cannot tell, before the run.
+
+    Raises:
+        InvalidValueError: It does; the rules that can be used are named.
+    """
+    from suffice.learner.facts import DIVERGENCES
+    from suffice.learner.start import available_facts
+
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    told = available_facts(last, validated=False) | DIVERGENCES
+    missing = sorted(rule.needs() - told)
+    if missing:
+        others = [each for each, kind in named_rules().items() if kind.requires <= told]
+        raise InvalidValueError(
+            f"--rule {type(rule).__name__} requires {', '.join(missing)}, which --model {name} cannot tell; rules for "
+            f"{name}: {', '.join(others)}"
+        )
+
+
+def named_rules() -> dict[str, type[Criterion]]:
+    """The rules that a name alone makes, by name; each but the plainest has a threshold.
+
+    Examples:
+        >>> "StabilizingPredictions" in named_rules(), "Budget" in named_rules()
+        (True, False)
+    """
+    return {name: kind for name, kind in _rules().items() if not _arguments(kind) and not kind.requires & _NOT_HERE}
+
+
+def _found(name: str) -> type[Criterion]:
+    """The rule of a name, however it is written."""
+    rules, usable = _rules(), named_rules()
+    by_costs = {each: kind for each, kind in rules.items() if set(_arguments(kind)) == _COSTS}
+    lower = {each.lower(): each for each in rules}
+    asked = lower.get(name.strip().lower())
+    known = f"{', '.join(usable)}; and with --error-cost and --label-cost {' or '.join(sorted(by_costs))}"
+    if asked is None:
+        possible = [each.lower() for each in (*usable, *by_costs)]
+        near = get_close_matches(name.strip().lower(), possible, n=1, cutoff=0.5)
+        guess = f" Did you mean {lower[near[0]]}?" if near else ""
+        raise InvalidValueError(f"--rule: no stopping rule is named {name!r}.{guess} There are {known}")
+    if asked not in usable and asked not in by_costs:
+        wanted = ", ".join(_arguments(rules[asked]) or sorted(rules[asked].requires))
+        remedy = f"use sf.{asked} from Python, or one of {known}"
+        raise InvalidValueError(f"--rule {asked} requires {wanted}, which cannot be given here: {remedy}")
+    return rules[asked]
+
+
+def _require_together(options: RuleOptions, rule: str, fields: set[str]) -> None:
+    """Refuse what does not go with a rule, and a rule without what it needs."""
+    if options.costs is None and fields >= _COSTS:
+        raise InvalidValueError(f"--rule {rule} weighs costs: give --error-cost and --label-cost")
+    if options.costs is not None and not fields >= _COSTS:
+        raise InvalidValueError(
+            f"--rule {rule} knows nothing of costs; leave out --error-cost and --label-cost, or use --rule LabelWorth"
+        )
+    if options.threshold is not None and "threshold" not in fields:
+        why = (
+            "--error-cost and --label-cost say when to stop: leave out --threshold, or the costs"
+            if options.costs is not None
+            else f"--rule {rule} has no threshold: leave out --threshold"
+        )
+        raise InvalidValueError(why)
+    if options.bound is not BoundName.paper and "bound" not in fields:
+        raise InvalidValueError(f"--bound goes with ErrorStability or DeterministicBoundRuns; {rule} bounds no change")
+
+
+def _rules() -> dict[str, type[Criterion]]:
+    """All rules of suffice but those made of others."""
+    found = {name: getattr(criteria, name) for name in criteria.__all__}
+    rules = {name: kind for name, kind in found.items() if isinstance(kind, type) and issubclass(kind, Criterion)}
+    return {name: kind for name, kind in rules.items() if kind is not Criterion}
+
+
+def _arguments(kind: type[Criterion]) -> list[str]:
+    """Arguments without which a rule cannot be made."""
+    return [
+        spec.name
+        for spec in dataclasses.fields(_as_dataclass(kind))
+        if spec.init and spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING
+    ]
+
+
+def _as_dataclass(kind: type[Criterion]) -> Any:
+    """Every rule is one, but the type of its base does not say so."""
+    return kind

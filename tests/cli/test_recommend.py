@@ -1,0 +1,268 @@
+"""`suffice recommend`: a rule, what to expect of it, and how to use it."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import suffice as sf
+from suffice.cli.app import app
+from suffice.cli.choices import ModelName
+from suffice.cli.recommend import python_line, run_options
+from suffice.criteria import Criterion
+from suffice.errors import InvalidValueError
+from suffice.experiments.compare.evidence import shipped
+from suffice.experiments.compare.rules import catalogue
+
+RUN = CliRunner()
+CLASSES = ["--task", "classification", "--error-cost", "2000", "--label-cost", "2"]
+NUMBERS = ["--task", "regression", "--error-cost", "2000", "--label-cost", "2"]
+
+
+def part(mean: float, settings: list[Any] | None = None) -> dict[str, Any]:
+    """What is expected of a rule at three ratios; the second is meant."""
+    return {"mean": [9.0, mean, 9.0], "median": [9.0, mean / 2, 9.0], "p90": [9.0, 3 * mean, 9.0], "settings": settings}
+
+
+CLASSIFICATION = {
+    "LabelWorth": part(0.12),
+    "StabilizingPredictions": part(0.2, [0.9, 0.98, 0.99]),
+    "MinExpectedError": part(0.3, [0.1, 0.05, 0.01]),
+    "Budget": part(1.5, [50, 100, 500]),
+    "EntropyMax": part(2.0, [0.3, 0.2, 0.1]),
+}
+REGRESSION = {
+    "ErrorStability tight": part(0.085, [0.1, 0.05, 0.01]),
+    "MaxVariance": part(0.25, [0.5, 0.1, 0.01]),
+    "LabelWorth": part(0.4),
+}
+EVIDENCE = {
+    "command": "suffice compare",
+    "ratios": [10.0, 1000.0, 100000.0],
+    "data": {"logistic": ["wine"], "classification": ["wine"], "gp": ["yacht"], "regression": ["yacht"]},
+    "runs": {"logistic": 10, "classification": 10, "gp": 7, "regression": 7},
+    "rules": {
+        "logistic": CLASSIFICATION,
+        "classification": CLASSIFICATION,
+        "gp": REGRESSION,
+        "regression": REGRESSION,
+    },
+}
+
+
+@pytest.fixture
+def _evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.experiments.compare.recommend.shipped", lambda: EVIDENCE)
+
+
+def result(*arguments: str) -> dict[str, Any]:
+    done = RUN.invoke(app, ["recommend", *arguments, "--json"])
+    assert done.exit_code == 0, (done.output, done.exception)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def told(*arguments: str) -> str:
+    """What a person is told, in one line."""
+    done = RUN.invoke(app, ["recommend", *arguments], env={"COLUMNS": "120"})
+    assert done.exit_code == 0, (done.output, done.exception)
+    return " ".join(done.output.replace("\u00a0", " ").split())
+
+
+@pytest.mark.usefixtures("_evidence")
+def test_as_json() -> None:
+    found = result(*CLASSES, "--model", "logistic")
+    assert found == {
+        "task": "classification",
+        "model": "logistic",
+        "error_cost": 2000.0,
+        "label_cost": 2.0,
+        "target_variance": None,
+        "given": None,
+        "rule": {"name": "LabelWorth", "error_cost": 2000.0, "label_cost": 2.0, "window": 0.3, "caution": 10.0},
+        "needs": ["expected_error", "selected_expected_loss", "selected_loss"],
+        "expected": {"name": "LabelWorth", "setting": None, "mean": 0.12, "median": 0.06, "p90": pytest.approx(0.36)},
+        "others": [
+            {
+                "name": name,
+                "setting": setting,
+                "mean": mean,
+                "median": pytest.approx(mean / 2),
+                "p90": pytest.approx(3 * mean),
+            }
+            for name, setting, mean in (
+                ("StabilizingPredictions", 0.98, 0.2),
+                ("MinExpectedError", 0.05, 0.3),
+                ("Budget", 100, 1.5),
+            )
+        ],
+        "evidence": found["evidence"],
+        "python": "sf.LabelWorth(error_cost=2000.0, label_cost=2.0)",
+        "run_options": [
+            "--task", "classification", "--model", "logistic", "--error-cost", "2000", "--label-cost", "2",
+        ],
+    }  # fmt: skip
+    assert found["evidence"].startswith("On 10 runs with logistic on wine")
+
+
+@pytest.mark.usefixtures("_evidence")
+def test_a_person_is_told_the_rule_the_regret_and_how_to_use_it() -> None:
+    shown = told(*CLASSES, "--model", "logistic")
+    for words in (
+        "Take LabelWorth(error_cost=2000.0, label_cost=2.0). Stop when one more label is worth less than it costs",
+        "Expected: on average 12 % dearer than the best stop in hindsight, labels and error together; at most 6.0 % in "
+        "half of the runs, at most 36 % in nine of ten.",
+        "LabelWorth 12 % 6.0 % 36 % StabilizingPredictions threshold 0.98 20 % 10 % 60 %",
+        "Budget labels 100 150 % 75 % 450 %",
+        "On 10 runs with logistic on wine",
+        "rule = sf.LabelWorth(error_cost=2000.0, label_cost=2.0) learner = sf.ActiveLearner(model, X, criterion=rule)",
+        "suffice run DATA --target COLUMN --task classification --model logistic --error-cost 2000 --label-cost 2",
+    ):
+        assert words in shown
+    assert "EntropyMax" not in shown
+    assert "variance" not in shown
+
+
+@pytest.mark.usefixtures("_evidence")
+def test_regression_says_what_it_takes_the_variance_to_be() -> None:
+    shown = told(*NUMBERS, "--model", "gp")
+    assert "Take ErrorStability(bound='tight'). " in shown
+    assert "The variance of the target is taken to be 1: give that of yours with --target-variance." in shown
+    assert "rule = sf.ErrorStability(bound='tight')" in shown
+    assert "--task regression --model gp --bound tight --threshold 0.05" in shown
+    given = ["--target-variance", "0.01"]
+    assert "is taken to be 1" not in told(*NUMBERS, *given)
+    # An error that costs 1000 labels for a unit of 1 costs 10 for a target whose variance is 0.01.
+    assert result(*NUMBERS, *given)["expected"]["mean"] == 9.0
+
+
+@pytest.mark.usefixtures("_evidence")
+def test_a_loop_of_ones_own() -> None:
+    options = [*CLASSES, "--given", "stop_probabilities, pool_risk"]
+    found = result(*options)
+    assert found["given"] == ["stop_probabilities", "pool_risk"]
+    assert found["rule"]["name"] == "StabilizingPredictions"
+    assert found["run_options"] is None
+    shown = told(*options)
+    assert "verdict = rule.observe(sf.Step(n_labelled=..., stop_probabilities=...))" in shown
+    assert "suffice run" not in shown
+    assert result(*CLASSES, "--given", "n_labelled")["rule"] == {"name": "Budget", "labels": 100}
+
+
+@pytest.mark.usefixtures("_evidence")
+def test_a_rule_that_the_command_has_no_options_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = {"classification": {"Budget": part(0.1, [50, 100, 500])}}
+    monkeypatch.setattr("suffice.experiments.compare.recommend.shipped", lambda: {**EVIDENCE, "rules": rules})
+    shown = told(*CLASSES)
+    assert "rule = sf.Budget(labels=100)" in shown
+    assert "suffice run has no options for this rule." in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--error-cost", "0"], "--error-cost must be a number above 0, not 0.0"),
+        (["--label-cost", "nan"], "--label-cost must be a number above 0, not nan"),
+        (["--target-variance", "0"], "--target-variance must be a number above 0, not 0.0"),
+        (["--task", "classification", "--target-variance", "2"], "--target-variance goes with --task regression"),
+        (["--model", "logistic"], "--model logistic is for classification, and --task is regression; use --model gp"),
+        (["--model", "dropout"], "--model dropout is for classification"),
+        (["--task", "classification", "--model", "gp"], "use --model logistic or dropout"),
+        (["--given", " , "], "--given must name fields of a suffice.Step, with commas between them; it names none"),
+        (["--given", "pool_rsk"], "given names 'pool_rsk', which is no field of a Step. Did you mean pool_risk?"),
+    ],
+)
+@pytest.mark.usefixtures("_evidence")
+def test_what_cannot_be_used_gets_a_sentence(options: list[str], words: str) -> None:
+    done = RUN.invoke(app, ["recommend", *NUMBERS, *options])
+    assert isinstance(done.exception, InvalidValueError), done.exception
+    assert words in str(done.exception)
+    assert done.output == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--task", "regression", "--label-cost", "1"], "--error-cost"),
+        (["--task", "guess", *NUMBERS[2:]], "regression"),
+        ([*NUMBERS[2:]], "--task"),
+        ([*NUMBERS, "--error-cost", "-3"], "suffice: --error-cost must be a number above 0, not -3.0"),
+    ],
+)
+def test_wrong_use_exits_with_2(arguments: list[str], words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from suffice.cli import main; main()", "recommend", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [entry.rule(setting) for entry in catalogue() if entry.make for setting in {entry.settings[0], entry.settings[-1]}],
+    ids=lambda rule: python_line(rule).removeprefix("sf."),
+)
+def test_the_python_line_makes_the_rule(rule: Criterion) -> None:
+    assert eval(python_line(rule), {"sf": sf}) == rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "options"),
+    [
+        (sf.LabelWorth(0.1, 3.0), "--error-cost 0.1 --label-cost 3"),
+        (sf.LabelWorth(0.1, 3.0, window=0.5), None),
+        (sf.ExpectedCost(1e6, 3.0), "--rule ExpectedCost --error-cost 1000000 --label-cost 3"),
+        (sf.ErrorStability(0.3), "--threshold 0.3"),
+        (sf.ErrorStability(0.3, bound="tight"), "--bound tight --threshold 0.3"),
+        (sf.ErrorStability.from_cost(1.0, 100.0), None),
+        (sf.MaxVariance(0.3), "--rule MaxVariance --threshold 0.3"),
+        (sf.ClassificationChange(), "--rule ClassificationChange"),
+        (sf.DropInConfidence(7), None),
+        (sf.HeldOutPlateau(), None),
+        (sf.PacBayes(0.5), None),
+    ],
+)
+def test_options_that_make_the_rule(rule: Criterion, options: str | None) -> None:
+    found = run_options(rule)
+    assert (None if found is None else " ".join(found)) == options
+
+
+def test_a_network_calibrates_the_rule_of_the_paper_otherwise() -> None:
+    assert run_options(sf.ErrorStability(0.2), ModelName.dropout) is None
+    assert run_options(sf.ErrorStability(0.2, calibration=1), ModelName.dropout) == ["--threshold", "0.2"]
+
+
+@pytest.mark.parametrize(
+    ("task", "model"),
+    [
+        ("regression", None),
+        ("regression", "gp"),
+        ("regression", "ridge"),
+        ("classification", None),
+        ("classification", "logistic"),
+        ("classification", "dropout"),
+    ],
+)
+@pytest.mark.parametrize("error_cost", ["1", "1000", "10000000"])
+def test_with_the_evidence_that_comes_along(task: str, model: str | None, error_cost: str) -> None:
+    options = ["--task", task, "--error-cost", error_cost, "--label-cost", "1"]
+    found = result(*options, *([] if model is None else ["--model", model]))
+    assert found["evidence"].startswith("On ")
+    assert found["expected"]["mean"] <= min(other["mean"] for other in found["others"])
+    assert python_line(eval(found["python"], {"sf": sf})) == found["python"]
+    assert len(shipped()["ratios"]) > 1
+
+
+def test_help_has_an_example() -> None:
+    shown = " ".join(RUN.invoke(app, ["recommend", "--help"], env={"COLUMNS": "200"}).output.replace("│", " ").split())
+    assert "Example: suffice recommend --task classification --model logistic --error-cost 2000" in shown
+    assert "in squared units of the target" in shown
