@@ -288,10 +288,9 @@ def test_killed_in_the_middle_and_resumed_the_rows_are_the_same(workers: str) ->
     assert not Path("broken/rows.json").exists()
     invoke(*options, "--out", "broken")
     invoke(*options, "--out", "whole")
-    times = r'"seconds_per_step": .*'
     texts = [
-        [line for line in Path(f"{name}/rows.json").read_text().splitlines() if times[:20] not in line]
-        for name in ("broken", "whole")
+        [line for line in Path(folder, "rows.json").read_text().splitlines() if "seconds_per_step" not in line]
+        for folder in ("broken", "whole")
     ]
     assert texts[0] == texts[1]
     assert len(rows("whole/rows.json")) > 100

@@ -157,14 +157,15 @@ def _conduct(order: Order, console: Console) -> "list[Skipped[Recording]]":
 
 
 def _carry_out(order: Order, console: Console) -> "list[Judged | Skipped[Recording]]":
-    from suffice.cli.compare_judging import judged, summary
+    from suffice.cli.compare_judging import packed, summary, unpacked
     from suffice.experiments.runner import Watcher, carry_out_all
 
-    with RunsView(console, order.jobs, summary) as view:
-        return carry_out_all(
+    with RunsView(console, order.jobs, lambda found: summary(unpacked(found))) as view:
+        found = carry_out_all(
             order.jobs,
             order.out / "traces",
             order.workers,
             Watcher(view.moved, view.ended),
-            partial(judged, rules=order.rules),
+            partial(packed, rules=order.rules),
         )
+    return [unpacked(each) if isinstance(each, bytes) else each for each in found]
