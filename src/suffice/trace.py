@@ -101,7 +101,7 @@ class Trace:
         judge = rule.copy()
         judge.reset()
         missing = sorted(judge.needs() - self.recorded)
-        if missing:
+        if missing and len(self):
             raise MissingInputError(
                 f"{type(rule).__name__} requires {', '.join(missing)}, which this run did not record; "
                 f"simulate(..., record={type(rule).__name__}(...)) records what a rule needs"
@@ -218,8 +218,9 @@ class Trace:
         pair = (seen.kl_new_old[part], seen.kl_old_new[part]) if names & _DIVERGENCES else (None, None)
         steps = Step.sequence(self.n_labelled[part], *pair, estimated=self.estimated, **columns)
         for name in _PADDED & set(columns):
-            for step in steps:
-                step.__dict__[name] = _without_padding(step.__dict__[name])
+            if _is_padded(columns[name]):
+                for step in steps:
+                    step.__dict__[name] = _without_padding(step.__dict__[name])
         return steps
 
 
@@ -227,14 +228,20 @@ def _named(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
 
 
+def _is_padded(values: NDArray[Any]) -> bool:
+    return bool(np.isnan(values).any() if values.dtype.kind == "f" else (values == -2).any())
+
+
 def _without_padding(values: NDArray[Any]) -> NDArray[Any]:
-    """What is there of an array that was filled up to the size of the largest step."""
-    there = ~np.isnan(values[:, 0]) if values.ndim == 2 else values > -2
-    return values if there.all() else values[there]
+    """What is there of an array that was filled up to the size of the largest step, and to all classes met later."""
+    if values.ndim == 1:
+        return values[values > -2]
+    there = ~np.isnan(values)
+    return np.asarray(values[there.any(axis=1)][:, there.any(axis=0)])
 
 
-# What rules ask for of the items of a step, of which there may be more in one step than in another.
-_PADDED = frozenset({"selected_probabilities", "selected_labels"})
+# Of items and classes there may be more in one step than in another.
+_PADDED = frozenset({"selected_probabilities", "selected_labels", "stop_probabilities"})
 _DIVERGENCES = frozenset({"kl_new_old", "kl_old_new"})
 STEP_FIELDS = frozenset(spec.name for spec in fields(Step)) - {"n_labelled", "estimated"}
 _ARRAYS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")

@@ -372,7 +372,7 @@ def test_a_folder_that_is_read_only() -> None:
 
 def test_a_read_only_folder_is_said_for_root_too(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("out").mkdir()
-    monkeypatch.setattr("os.access", lambda path, mode: False)
+    monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)
     assert "the folder out is read-only; name another with --out" in str(refused("--data", "wine", "--out", "out"))
 
 

@@ -160,7 +160,10 @@ def _carry_out(order: Order, console: Console) -> "list[Judged | Skipped[Recordi
     from suffice.cli.compare_judging import packed, summary, unpacked
     from suffice.experiments.runner import Watcher, carry_out_all
 
-    with RunsView(console, order.jobs, lambda found: summary(unpacked(found))) as view:
+    def said(found: bytes) -> str:
+        return summary(unpacked(found))
+
+    with RunsView(console, order.jobs, said) as view:
         found = carry_out_all(
             order.jobs,
             order.out / "traces",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table as Shown
 
@@ -55,5 +56,5 @@ def _shown(table: "Table", left_out: Sequence[str], references: Sequence[str]) -
         shown.add_column(head, justify="left" if words else "right", no_wrap=name != "rule", vertical="bottom")
     for row in table.rows:
         style = "dim" if row[1] in references else "bold" if row[0] == "1" else ""
-        shown.add_row(*(row[at] for at in kept), style=style)
+        shown.add_row(*(escape(row[at]) for at in kept), style=style)
     return shown

@@ -21,7 +21,7 @@ from suffice.errors import InvalidValueError
 if TYPE_CHECKING:
     from suffice.experiments.compare.recommend import Expectation, Recommendation
 
-_HEADING: Final = "Dearer than the best stop: on average; at most, in half of the runs; at most, in nine of ten"
+_HEADING: Final = "Dearer than the best stop: typically (geometric mean), in half or 9 of 10 runs at most, on average"
 
 
 @dataclass(frozen=True)
@@ -211,8 +211,9 @@ def _tell(console: Console, asked: _Question, advice: "Recommendation") -> None:
     meaning = re.sub(r":\w+:|``?", "", " ".join((inspect.getdoc(type(advice.rule)) or "").split("\n\n")[0].split()))
     console.print(f"Take {made}. {meaning}", style="bold", markup=False)
     console.print(
-        f"Expected: on average {_share(best.mean)} dearer than the best stop in hindsight, labels and error together; "
-        f"at most {_share(best.median)} in half of the runs, at most {_share(best.p90)} in nine of ten."
+        f"Expected: typically {_share(best.typical)} dearer than the best stop in hindsight, labels and error "
+        f"together; at most {_share(best.median)} in half of the runs, at most {_share(best.p90)} in nine of ten. "
+        f"(On average {_share(best.mean)}: the few worst runs weigh most there.)"
     )
     console.print(_table([best, *advice.others]))
     console.print(advice.evidence, markup=False)
@@ -242,12 +243,14 @@ def _table(expectations: "list[Expectation]") -> Table:
     parameters = {entry.name: entry.parameter for entry in catalogue()}
     table = Table(box=box.SIMPLE, title=_HEADING, title_justify="left", title_style="dim")
     table.add_column("rule", overflow="fold")
-    table.add_column("setting")
-    for heading in ("average", "half", "nine of ten"):
+    table.add_column("setting", no_wrap=True)
+    for heading in ("typical", "half", "9 of 10", "average"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in expectations:
         setting = "" if each.setting is None else f"{parameters[each.name]} {each.setting:g}"
-        table.add_row(each.name, setting, *(_share(value) for value in (each.mean, each.median, each.p90)))
+        table.add_row(
+            each.name, setting, *(_share(value) for value in (each.typical, each.median, each.p90, each.mean))
+        )
     return table
 
 

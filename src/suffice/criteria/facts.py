@@ -20,7 +20,7 @@ def entropies(probabilities: Any) -> Floats:
         >>> entropies([[0.5, 0.5], [1.0, 0.0]]).round(4)
         array([0.6931, 0.    ])
     """
-    return _terms(_table(probabilities)).sum(axis=1)
+    return np.asarray(_terms(_table(probabilities)).sum(axis=1))
 
 
 def pool_facts(probabilities: Any, *, before: Any = None) -> dict[str, Any]:

@@ -22,7 +22,8 @@ class Step:
     r"""One step of a labelling loop, after its label (or batch of labels) has been learned from.
 
     Each rule names the fields it ``requires``; a loop provides those and leaves the others out. A rule of your own that
-    needs another number takes it from a subclass: a frozen dataclass with one more field. Below, ``p`` is the
+    needs another number takes it from a subclass with one more field, decorated like this class:
+    ``@dataclass(frozen=True, kw_only=True, eq=False)``. Below, ``p`` is the
     predictive probability of a class, ``H`` its entropy in nats, ``K`` the number of classes; the *pool* is what is
     left to label, the *stop set* a sample of all items that was drawn once, see :class:`suffice.StopSet`.
 
@@ -115,6 +116,10 @@ class Step:
             raise InvalidValueError(
                 f"selected_probabilities has {len(selected)} rows and selected_labels {len(labels)} labels; one label "
                 "for each row is needed"
+            )
+        if selected is not None and labels is not None and labels.max(initial=-1) >= selected.shape[1]:
+            raise InvalidValueError(
+                f"selected_labels holds {labels.max()}; selected_probabilities has columns 0 to {selected.shape[1] - 1}"
             )
 
     def __eq__(self, other: object) -> bool:
@@ -239,8 +244,8 @@ def _share(value: Any, name: str) -> float:
 
 
 def _probabilities(value: Any, name: str) -> NDArray[Any]:
-    given = np.asarray(value)
-    array = given if given.dtype in (np.float16, np.float32, np.float64) else floats(value, name)
+    kept = isinstance(value, np.ndarray) and value.dtype in (np.float16, np.float32, np.float64)
+    array: NDArray[Any] = value if kept else floats(value, name)
     wanted = "a table of probabilities, one row an item and one column a class"
     if array.ndim != 2 or array.shape[1] < 1:
         raise InvalidValueError(f"{name} must be {wanted}, but its shape is {array.shape}")
@@ -250,7 +255,10 @@ def _probabilities(value: Any, name: str) -> NDArray[Any]:
 
 
 def _codes(value: Any, name: str) -> NDArray[Any]:
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    except (TypeError, ValueError):
+        array = np.zeros((0, 0))
     if array.ndim != 1 or array.dtype.kind not in "iu" or array.min(initial=0) < -1:
         raise InvalidValueError(f"{name} must hold the column of each label, whole numbers from 0 (-1: a new class)")
     return array

@@ -13,6 +13,7 @@ from suffice.criteria.verdict import Verdict
 # How many labels the model is believed for before its own ones speak.
 _BELIEVED: Final = 5.0
 _LEAST_LABELS: Final = 2.0
+_LARGEST: Final = 1e150
 # How far what was found of the model's judgement may change the worth of a label.
 _MISJUDGED: Final = (0.1, 10.0)
 
@@ -59,8 +60,12 @@ class ExpectedCost(Criterion):
     def judge(self, step: Step) -> Verdict:
         """Measure the fall, and weigh it."""
         assert step.expected_error is not None
-        self.counts.append(step.n_labelled)
-        self.errors.append(step.expected_error)
+        if self.counts and self.counts[-1] == step.n_labelled:
+            # No label was bought: what is known of this count is what was said last.
+            self.errors[-1] = step.expected_error
+        else:
+            self.counts.append(step.n_labelled)
+            self.errors.append(step.expected_error)
         start = bisect_right(self.counts, step.n_labelled - self.window) - 1
         if start < 0:
             reason = f"the fall of the expected error is measured over {self.window:g} labels, which are not bought yet"
@@ -144,10 +149,13 @@ class LabelWorth(Criterion):
         back = max(_LEAST_LABELS, self.window * step.n_labelled)
         # Losses are means over the labels of a step; how many these were is not known of the first.
         labels = step.n_labelled - self.counts[-1] if self.counts else 0
+        if self.counts and not labels:
+            self.errors[-1] = _bounded(step.expected_error)
+            return
         self.counts.append(step.n_labelled)
-        self.errors.append(step.expected_error)
-        self.losses.append(labels * step.selected_loss)
-        self.expected_losses.append(labels * step.selected_expected_loss)
+        self.errors.append(_bounded(step.expected_error))
+        self.losses.append(labels * _bounded(step.selected_loss))
+        self.expected_losses.append(labels * _bounded(step.selected_expected_loss))
         start = max(0, min(bisect_right(self.counts, step.n_labelled - back), len(self.counts) - 1) - 1)
         for kept in (self.counts, self.errors, self.losses, self.expected_losses):
             del kept[:start]
@@ -166,6 +174,11 @@ class LabelWorth(Criterion):
         came, expected = sum(self.losses[1:]) + believed, sum(self.expected_losses[1:]) + believed
         low, high = _MISJUDGED
         return min(max(came / expected, low), high) if expected > 0.0 else 1.0
+
+
+def _bounded(value: float) -> float:
+    """A number that sums and ratios of many like it cannot overflow."""
+    return min(max(value, -_LARGEST), _LARGEST)
 
 
 def _costs(error_cost: float, label_cost: float) -> tuple[float, float]:

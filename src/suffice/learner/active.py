@@ -234,7 +234,8 @@ class ActiveLearner:
     def correct(self, index: Any, label: Any) -> Verdict:
         """Change the label of an item, as if it had been so from the start: the rule sees the whole history anew.
 
-        A network learns the corrected label like a new one instead; what the rule saw of earlier rounds stays.
+        What a classifier said of pool and stop set at earlier steps stays as it was said. A network learns the
+        corrected label like a new one, and what the rule saw of earlier rounds stays.
 
         Returns:
             What the rule says now.

@@ -21,7 +21,8 @@ class LaplaceBeliefs(NamedTuple):
     Attributes:
         posterior: Of two classes or many.
         features: Of all items, ``m x J``.
-        columns: Which code each column is of.
+        columns: Which code each column is of; -1 for a class that no label has any more, which has no probability.
+            While one class is met, a second column stands for whatever else there may be.
     """
 
     posterior: Any
@@ -30,12 +31,13 @@ class LaplaceBeliefs(NamedTuple):
 
     def probabilities(self, rows: Indices) -> Floats:
         """Averaged probabilities by MacKay's formula, ``n x K``."""
-        return probabilities(moderated_logits(self.posterior, self.features[rows]))[:, self.columns]
+        found = probabilities(moderated_logits(self.posterior, self.features[rows]))
+        return np.column_stack([found[:, code] if code >= 0 else np.zeros(len(found)) for code in self.columns])
 
     def votes(self, rows: Indices, members: int) -> Any:
         """The likeliest class under each of several draws of the weights, always of the same random numbers."""
         features = self.features[rows]
-        place = np.argsort(self.columns)
+        place = np.array([self.columns.index(code) for code in range(1 + max(self.columns))])
         drawn = weight_draws(self.posterior, members)
         if drawn.ndim == 2:
             return place[(drawn @ features.T > 0.0).astype(np.intp)]

@@ -152,8 +152,8 @@ class ClassCourse:
         return self._model.at(self._setting.X[rows], np.asarray(self._labels), self._alpha, self._learned_at)
 
     def _beliefs(self) -> LaplaceBeliefs:
-        columns = [self._codes[label] for label in self._order]
-        return LaplaceBeliefs(self._state, self._features, columns if len(columns) > 1 else [0, 1])
+        columns = [self._codes.get(label, -1) for label in self._order]
+        return LaplaceBeliefs(self._state, self._features, columns if len(self._codes) > 1 else [0, 1])
 
     def _telling(self, outcome: Outcome, steps: int) -> Outcome:
         """The outcome with what is to be told of its last steps, which have just been learned."""

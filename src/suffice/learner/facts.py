@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from suffice.acquisition import Indices
+from suffice.arguments import whole
 from suffice.criteria import Criterion, committee_agreement, entropies, pool_facts
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.learner.stop_set import StopSet
@@ -76,6 +77,8 @@ def asked_for(record: "Criterion | str | Iterable[Any]", available: frozenset[st
                 f"record must be 'all', stopping rules, or fields of a Step; {record!r} is none of them"
             )
         return frozenset({record})
+    if not isinstance(record, Iterable):
+        raise InvalidValueError(f"record must be 'all', stopping rules, or fields of a Step, not {record!r}")
     return frozenset().union(*(asked_for(part, available) for part in record))
 
 
@@ -101,13 +104,17 @@ def facts_of(names: frozenset[str], pool_size: int, stop_set: Any, *, seed: int,
     """What a run has to tell; the stop set is drawn where it is wanted and not given."""
     stop = None
     if names & _OF_STOP_SET:
-        found = stop_set if isinstance(stop_set, StopSet) else StopSet.draw(pool_size, stop_set or 2000, seed=seed)
+        found = stop_set if isinstance(stop_set, StopSet) else _drawn(pool_size, stop_set, seed)
         if found.pool_size != pool_size:
             raise InvalidValueError(
                 f"stop_set was drawn from a pool of {found.pool_size} items, and this one has {pool_size}"
             )
         stop = found.indices
     return Facts(names, stop, validation if names & VALIDATED else None)
+
+
+def _drawn(pool_size: int, size: Any, seed: int) -> StopSet:
+    return StopSet.draw(pool_size, 2000 if size is None else whole(size, "stop_set", least=1), seed=seed)
 
 
 class Believer(Protocol):
@@ -224,8 +231,8 @@ def stacked(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def joined_rows(parts: "Sequence[Any]") -> Any:
     """Rows of several steps, one after the other.
 
-    A class met later is a column of zeros before; where steps differ in their number of items, what is not there is
-    NaN, or -2 among whole numbers.
+    Where steps differ in their number of items, or a class was met later, what is not there is NaN, or -2 among whole
+    numbers.
     """
     if parts[0].ndim == 1 or len({part.shape[1:] for part in parts}) == 1:
         return np.concatenate(parts)
@@ -236,7 +243,6 @@ def joined_rows(parts: "Sequence[Any]") -> Any:
     for part in parts:
         rows = joined[at : at + len(part)]
         if part.ndim == 3:
-            rows[:, : part.shape[1]] = 0.0
             rows[:, : part.shape[1], : part.shape[2]] = part
         else:
             rows[:, : part.shape[1]] = part

@@ -182,6 +182,13 @@ class GaussianCourse:
         error = np.zeros(0)
         if self._test is not None:
             error = self._test.follow(extension.white) * self._prior.scaling.scale**2
+        lower = extension.block.lower
+        if pair is not None and self._setting.facts.about(_LOSSES):
+            # Of labels that came together each is seen as it was before all of them.
+            terms = (
+                np.sum(lower**2, axis=1) / self._state.noise - 1.0,
+                (lower @ extension.white) ** 2 / self._state.noise,
+            )
         measures = self._told(indices, extension.white, terms)
         if pair is not None:
             last = {name: _of_step(name, values) for name, values in measures.items()}
@@ -203,7 +210,7 @@ class GaussianCourse:
         """What is to be told after each of some labels, in the units of the targets."""
         assert self._prior is not None
         scale, noise = self._prior.scaling.scale**2, self._state.noise
-        # Squared residual of each label, given those before it, and what was expected of it.
+        # Squared residual of each label, and what was expected of it.
         found = {_LOSSES[0]: terms[1] * noise * scale, _LOSSES[1]: (terms[0] + 1.0) * noise * scale}
         if self._validation is not None:
             found["validation_error"] = self._validation.follow(white) * scale

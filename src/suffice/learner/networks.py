@@ -158,6 +158,7 @@ class NetworkCourse:
             "indices": list(self._history.indices),
             "sizes": list(self._history.sizes),
             "past": [outcome.as_dict() for outcome in self._past],
+            "order": list(self._order),
         }
 
     def restore(self, state: Mapping[str, Any], y: Any) -> None:
@@ -169,6 +170,7 @@ class NetworkCourse:
             self._add(indices[at : at + size], y[indices[at : at + size]], together=True)
             at += size
         self._past = [Outcome.from_dict(part) for part in state["past"]]
+        self._order = list(state.get("order", ()))
         self._facts.begin(self._beliefs())
 
     def _round(self, indices: Indices, y: Any) -> Outcome:

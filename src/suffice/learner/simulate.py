@@ -133,7 +133,9 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         X, y = setting.test or (None, None)
         parts = {"acquisition": name, "seed": about["seed"], "batch": size, **settings(model)}
         data = {"initial": first, "X_pool": pool, "y_pool": labels, "X_test": X, "y_test": y}
-        told = {"record": sorted(facts.names), "stop_set": facts.stop} if facts.names else {}
+        told: dict[str, Any] = {"record": sorted(facts.names), "stop_set": facts.stop} if facts.names else {}
+        if facts.validation is not None:
+            told |= dict(zip(("X of validation", "y of validation"), facts.validation, strict=True))
         place = new_place(checkpoint, course, {**parts, **data, **told})
         seen = None if watch is None else Watch(watch, prepared)
         return record_run(course, labels, first, Plan(wanted, size, about, progress, place, seen, counting))
@@ -149,6 +151,8 @@ def audit(  # noqa: PLR0913 - as above
     y_test: Any = None,
     batch: int = 1,
     record: Any = (),
+    stop_set: StopSet | int | None = None,
+    validation: tuple[Any, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Look back on data that were labelled in this order: the whole curve of divergences, and so any rule's verdicts.
@@ -164,7 +168,9 @@ def audit(  # noqa: PLR0913 - as above
         X_test: Test inputs.
         y_test: Test labels.
         batch: Labels that came at each step.
-        record: What else to record, as for :func:`simulate`.
+        record: What else to record, as for :func:`simulate`; likewise
+        stop_set: The stop set, and
+        validation: Inputs and labels of a validation set.
         progress: Called now and then with the steps done and the steps to do.
 
     Returns:
@@ -182,4 +188,5 @@ def audit(  # noqa: PLR0913 - as above
     if rows < n:
         raise InvalidValueError(f"X has {rows} rows, fewer than the {n} initial labels")
     options: dict[str, Any] = {"X_test": X_test, "y_test": y_test, "batch": batch, "record": record}
+    options |= {"stop_set": stop_set, "validation": validation}
     return simulate(model, X, y, initial=np.arange(n), acquisition="order", progress=progress, **options)

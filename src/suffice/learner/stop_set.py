@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
@@ -64,7 +65,7 @@ class StopSet:
         good = items.ndim == 1 and len(items) and items.dtype.kind in "iu" and len(np.unique(items)) == len(items)
         if not good or items.min() < 0 or items.max() >= total:
             raise InvalidValueError(f"indices must be different items of the pool, from 0 to {total - 1}")
-        frozen = items.astype(np.intp)
+        frozen = np.sort(items.astype(np.intp))
         frozen.setflags(write=False)
         object.__setattr__(self, "indices", frozen)
 
@@ -110,7 +111,10 @@ def _rows(pool: Any) -> int:
 def _clustered(inputs: Any, clusters: int, rng: np.random.Generator) -> Any:
     from sklearn.cluster import MiniBatchKMeans
 
-    X = np.asarray(inputs).reshape(_rows(inputs), -1)
+    X: Any = inputs.tocsr() if issparse(inputs) else np.asarray(inputs).reshape(_rows(inputs), -1)
+    values = X.data if issparse(X) else X
+    if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+        raise InvalidValueError("clusters are those of the inputs, which must be finite numbers; leave clusters out")
     found = MiniBatchKMeans(clusters, random_state=int(rng.integers(2**31)), n_init=3).fit(X)
     return np.asarray(found.labels_)
 

@@ -20,8 +20,8 @@ from suffice.learner import StopSet, simulate
 from suffice.special import Floats
 from suffice.trace import Trace
 
-# To be raised whenever the code makes runs come out otherwise: what was kept before is then run again.
-_VERSION: Final = 1
+# To be raised whenever the code makes a model's runs come out otherwise: what was kept before is then run again.
+_VERSIONS: Final = {"gp": 2, "ridge": 2, "logistic": 1}
 #: Models that can be compared on, and what they are for.
 MODELS: Final = {"gp": "regression", "ridge": "regression", "logistic": "classification"}
 # Weights of a classifier of many classes; more features than that are replaced by principal components.
@@ -87,7 +87,7 @@ class Recording:
     @property
     def identity(self) -> str:
         """Differs whenever settings, data or, by its version, the code do."""
-        text = json.dumps([_VERSION, asdict(self), _checksums(self.data)], sort_keys=True)
+        text = json.dumps([_VERSIONS[self.model], asdict(self), _checksums(self.data)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -148,13 +148,13 @@ class Prepared(NamedTuple):
         task: Pool and test set.
         model: The model, not fitted.
         stop_set: The stop set.
-        validation: Inputs and labels of the validation set.
+        validation: Inputs and labels of the validation set; None without one.
     """
 
     task: Task
     model: Any
     stop_set: StopSet
-    validation: tuple[Floats, Any]
+    validation: tuple[Floats, Any] | None
 
 
 def prepared(job: Recording) -> Prepared:
@@ -172,7 +172,7 @@ def prepared(job: Recording) -> Prepared:
         raise InvalidValueError(f"{job.model} is for {MODELS[job.model]}, and {job.data} is a task of {task.kind}")
     X_pool, X_test = _fewer_features(task) if task.kind == "classification" else (task.X_pool, task.X_test)
     cutoff = min(how.validation, len(X_test) // 4)
-    validation = X_test[:cutoff], task.y_test[:cutoff]
+    validation = (X_test[:cutoff], task.y_test[:cutoff]) if cutoff else None
     rest = Task(task.name, task.kind, X_pool, task.y_pool, X_test[cutoff:], task.y_test[cutoff:])
     return Prepared(
         rest, _model(job.model, task.y_pool), StopSet.draw(len(X_pool), how.stop_set, seed=job.seed), validation
@@ -207,6 +207,9 @@ def recordings(  # noqa: PLR0913 - what is crossed with what, all but two by key
         ['logistic on wine, seed 0, 1 at a time', 'logistic on wine, seed 1, 1 at a time']
     """
     found = []
+    unknown = [model for model in models if model not in MODELS]
+    if unknown:
+        raise InvalidValueError(f"there is no model {unknown[0]!r} to compare on; there is {', '.join(MODELS)}")
     for name in data:
         kind = source(name).kind or _labelled(name, target).kind
         fitting = [model for model in models if MODELS[model] == kind]
@@ -220,9 +223,15 @@ def recordings(  # noqa: PLR0913 - what is crossed with what, all but two by key
     return found
 
 
-@lru_cache(maxsize=2)
 def _labelled(name: str, target: str | None) -> Labelled:
+    # A table may have changed since it was read.
+    return _read(name, target, tuple(_checksums(name)) if source(name).origin == "file" else ())
+
+
+@lru_cache(maxsize=2)
+def _read(name: str, target: str | None, checksums: tuple[str, ...]) -> Labelled:
     # Runs come data set by data set, so that each is read once.
+    del checksums
     return load(name, target=target)
 
 
