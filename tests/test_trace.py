@@ -400,6 +400,40 @@ def test_steps_are_as_the_newest_hyper_parameters_see_them() -> None:
         assert step.cost == trace.measures["cost"][number]
 
 
+def test_what_a_record_is_filled_up_with_is_no_part_of_its_steps() -> None:
+    """Items of larger steps and classes met later: NaN, or -2 among labels."""
+    nan = np.nan
+    measures: dict[str, Any] = {
+        "selected_probabilities": np.array(
+            [[[0.25, 0.75, nan], [nan] * 3], [[1.0, 0.0, nan], [0.5, 0.5, nan]], [[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]]]
+        ),
+        "selected_labels": np.array([[1, -2], [0, -1], [2, 2]]),
+        "stop_probabilities": np.array(
+            [[[0.5, 0.5, nan]] * 4, [[0.0, 1.0, 0.0]] * 4, [[0.25, 0.25, 0.5]] * 4], dtype=np.float16
+        ),
+    }
+    trace = replace(Trace.of_divergences([0.3, 0.2, 0.1], [0.3, 0.2, 0.1], first=4), measures=measures)
+    for steps in (trace.steps(), [after(trace, k + 1).steps()[k] for k in range(3)]):
+        held = [(s.selected_probabilities, s.selected_labels, s.stop_probabilities) for s in steps]
+        shapes = [[None if part is None else part.shape for part in each] for each in held]
+        # A class that has no probability, as after a correction, is there.
+        assert shapes == [[(1, 2), (1,), (4, 2)], [(2, 2), (2,), (4, 3)], [(2, 3), (2,), (4, 3)]]
+        for number, step in enumerate(steps):
+            for name, values in measures.items():
+                kept = np.asarray(getattr(step, name), dtype=float)
+                whole = values[number].astype(float)
+                assert kept.ravel().tolist() == whole[~np.isnan(whole) & (whole > -2)].tolist()
+        assert steps[0].stop_probabilities is not None
+        assert steps[0].stop_probabilities.dtype == np.float16
+    # The record itself is not touched.
+    assert np.isnan(trace.measures["selected_probabilities"][0, 1]).all()
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_a_run_without_a_step_has_no_verdict(name: str) -> None:
+    assert Trace.of_divergences([], [], first=4).replay(RULES[name]) == []
+
+
 def test_what_a_run_can_tell() -> None:
     assert run(3).recorded == {"kl_new_old", "kl_old_new"}
     assert small().recorded == {"kl_new_old", "kl_old_new"}

@@ -146,7 +146,6 @@ class TestTables:
             with pytest.raises(InvalidTypeError, match=f"{name} must be a real number or an array of them"):
                 step(**{name: bad})
 
-    @pytest.mark.xfail(strict=True, raises=ValueError, reason="defect: rows of two lengths are answered by numpy")
     def test_with_rows_of_two_lengths(self, name: str) -> None:
         with pytest.raises(SufficeError, match=name):
             step(**{name: [[0.5, 0.5], [1.0]]})
@@ -167,9 +166,6 @@ class TestTables:
         torch = pytest.importorskip("torch", reason="torch is not installed")
         assert getattr(step(**{name: torch.tensor([[0.25, 0.75]])}), name).tolist() == [[0.25, 0.75]]
 
-    @pytest.mark.xfail(
-        strict=True, raises=RuntimeError, reason="defect: a tensor with a gradient is answered by torch, not detached"
-    )
     def test_that_a_network_gave_in_training(self, name: str) -> None:
         torch = pytest.importorskip("torch", reason="torch is not installed")
         found = torch.softmax(torch.zeros((1, 2), requires_grad=True), dim=1)
@@ -195,11 +191,31 @@ class TestSelectedLabels:
         with pytest.raises(InvalidValueError, match=f"has {rows} rows and selected_labels {labels} labels; one label"):
             step(selected_probabilities=np.full((rows, 2), 0.5), selected_labels=np.zeros(labels, dtype=int))
 
-    @pytest.mark.xfail(strict=True, reason="defect: a label of a column that is not there is not refused")
     @pytest.mark.parametrize("label", [2, 7])
     def test_beyond_the_last_column(self, label: int) -> None:
-        with pytest.raises(InvalidValueError, match="selected_labels"):
+        said = f"selected_labels holds {label}; selected_probabilities has columns 0 to 1"
+        with pytest.raises(InvalidValueError, match=said):
             step(selected_probabilities=[[0.5, 0.5]], selected_labels=[label])
+        with pytest.raises(InvalidValueError, match=said):
+            step(selected_probabilities=[[0.5, 0.5]] * 3, selected_labels=[1, label, -1])
+        # A class that was not known has no column.
+        for good in ([0], [1], [-1]):
+            assert step(selected_probabilities=[[0.5, 0.5]], selected_labels=good).selected_labels is not None
+
+    def test_without_items(self) -> None:
+        held = step(selected_probabilities=np.zeros((0, 2)), selected_labels=np.zeros(0, dtype=int))
+        assert held.selected_labels is not None
+        assert held.selected_labels.shape == (0,)
+
+    def test_that_a_network_gave(self) -> None:
+        torch = pytest.importorskip("torch", reason="torch is not installed")
+        held = step(selected_probabilities=[[0.5, 0.5]] * 2, selected_labels=torch.tensor([1, -1])).selected_labels
+        assert held is not None
+        assert held.tolist() == [1, -1]
+
+    def test_rows_of_two_lengths(self) -> None:
+        with pytest.raises(InvalidValueError, match="selected_labels must hold the column of each label"):
+            step(selected_labels=[[0, 1], [1]])
 
 
 class TestEquality:
@@ -244,19 +260,28 @@ class TestEquality:
         assert Other(n_labelled=12, accuracy=0.5) != Other(n_labelled=12, accuracy=0.6)
         assert Other(n_labelled=12, accuracy=0.5) == Other(n_labelled=12, accuracy=0.5)
 
-    @pytest.mark.xfail(
-        strict=True,
-        raises=ValueError,
-        reason="defect: a subclass as the documentation has it, a frozen dataclass with one more field, gets Python's "
-        "own comparison, which fails on arrays",
-    )
     def test_a_step_of_ones_own_can_be_compared_too(self) -> None:
-        @dataclasses.dataclass(frozen=True, kw_only=True)
-        class Other(Step):
-            accuracy: float | None = None
+        """Decorated as the documentation says."""
+        assert "@dataclass(frozen=True, kw_only=True, eq=False)" in (Step.__doc__ or "")
 
-        p = np.array([[0.5, 0.5], [0.2, 0.8]])
-        assert Other(n_labelled=1, stop_probabilities=p) == Other(n_labelled=1, stop_probabilities=p.copy())
+        @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+        class Other(Step):
+            scores: Any = None
+
+        p, scores = np.array([[0.5, 0.5], [0.2, 0.8]]), np.array([1.0, 2.0])
+        whole = Other(n_labelled=1, stop_probabilities=p, scores=scores)
+        assert whole == Other(n_labelled=1, stop_probabilities=p.copy(), scores=scores.copy())
+        assert whole != Other(n_labelled=1, stop_probabilities=p[::-1], scores=scores)
+        assert whole != Other(n_labelled=1, stop_probabilities=p, scores=scores[::-1])
+        assert whole != Other(n_labelled=1, stop_probabilities=p)
+        # What is its own is kept as it is, and what is of a step is checked.
+        assert whole.scores is scores
+        with pytest.raises(InvalidValueError, match="each row adds up to 1"):
+            Other(n_labelled=1, stop_probabilities=2.0 * p)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            whole.scores = None  # type: ignore[misc]
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(whole)
 
     def test_a_step_is_no_key(self) -> None:
         with pytest.raises(TypeError, match="unhashable"):

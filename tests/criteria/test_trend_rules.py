@@ -82,9 +82,11 @@ def test_three_falls_in_a_row_and_no_fewer() -> None:
     assert {v.threshold for v in verdicts} == {3.0}
     assert [v.ready for v in verdicts] == [False] + [True] * 8
     assert verdicts[0].reason.endswith("known for one round only, and it takes two to see a fall")
-    assert verdicts[1].reason == "the mean confidence on the stop set has not fallen, and 3 are wanted"
-    assert verdicts[2].reason == "the mean confidence on the stop set has fallen once, and 3 are wanted"
-    assert verdicts[7].reason == "the mean confidence on the stop set has fallen 3 times running, and 3 are wanted"
+    assert verdicts[1].reason == "the mean confidence on the stop set has not fallen, and 3 falls are wanted"
+    assert verdicts[2].reason == "the mean confidence on the stop set has fallen once, and 3 falls are wanted"
+    assert (
+        verdicts[7].reason == "the mean confidence on the stop set has fallen 3 times running, and 3 falls are wanted"
+    )
 
 
 def test_a_value_that_stays_is_no_fall() -> None:
@@ -158,7 +160,7 @@ def test_the_basic_variance_model_by_hand() -> None:
     assert [v.value for v in verdicts] == [0, 0, 1, 0, 1, 2, 3]
     assert [v.stop for v in verdicts] == [False] * 5 + [True, True]
     assert verdicts[5].reason == (
-        "the variance of the confidence over the pool has fallen 2 times running, and 2 are wanted"
+        "the variance of the confidence over the pool has fallen 2 times running, and 2 falls are wanted"
     )
 
 

@@ -14,6 +14,7 @@ from suffice import StopSet
 from suffice.data.checking import State, set_status
 from suffice.errors import InvalidValueError, MissingDataError, SufficeError
 from suffice.experiments.compare.recording import (
+    _VERSIONS,
     MODELS,
     Recording,
     Setting,
@@ -117,16 +118,16 @@ class TestARun:
     @pytest.mark.parametrize(
         "setting", [{"validation": 0}, {"test": 3}], ids=["no validation rows wanted", "a test set of three rows"]
     )
-    @pytest.mark.xfail(
-        strict=True, reason="defect: without rows for a validation set the run fails, and names what nobody gave"
-    )
-    def test_without_a_validation_set(self, setting: dict[str, int]) -> None:
-        try:
-            trace = run(job(setting=replace(SMALL, **setting)))
-        except InvalidValueError as error:
-            assert next(iter(setting)) in str(error).replace("the X of validation", "")  # noqa: PT017 - either will do
-        else:
-            assert "validation_error" not in trace.recorded
+    @pytest.mark.parametrize("model", MODELS)
+    def test_without_a_validation_set(self, model: str, setting: dict[str, int]) -> None:
+        made = job(model, setting=replace(SMALL, **setting))
+        start = prepared(made)
+        assert start.validation is None
+        # No row of the test set is lost for it.
+        assert len(start.task.y_test) == setting.get("test", 48)
+        trace = run(made)
+        assert not {"validation_error", "validation_labels"} & trace.recorded
+        assert len(trace.error) == len(trace) == 16
 
 
 class TestWhatARunStartsFrom:
@@ -139,6 +140,7 @@ class TestWhatARunStartsFrom:
     def test_validation_and_test_set_share_nothing(self) -> None:
         task = cut(load("wine"), 1, pool=50, test=48)
         made = prepared(job())
+        assert made.validation is not None
         X, y = made.validation
         np.testing.assert_array_equal(np.concatenate([X, made.task.X_test]), task.X_test)
         np.testing.assert_array_equal(np.concatenate([y, made.task.y_test]), task.y_test)
@@ -146,6 +148,7 @@ class TestWhatARunStartsFrom:
 
     def test_of_a_small_test_set_a_quarter_at_most(self) -> None:
         made = prepared(job(setting=replace(SMALL, validation=100, test=30)))
+        assert made.validation is not None
         assert (len(made.validation[1]), len(made.task.y_test)) == (30 // 4, 30 - 30 // 4)
 
     def test_the_stop_set_is_of_the_pool_by_the_seed(self) -> None:
@@ -216,6 +219,7 @@ class TestFewerFeatures:
 
     def test_in_a_run(self) -> None:
         digits = prepared(Recording("digits", "logistic", 0, setting=SMALL))
+        assert digits.validation is not None
         assert digits.task.X_pool.shape[1] == digits.task.X_test.shape[1] == digits.validation[0].shape[1] == 25
         cancer = prepared(Recording("breast_cancer", "logistic", 0, setting=SMALL))
         assert cancer.task.X_pool.shape[1] == 30
@@ -244,9 +248,11 @@ class TestIdentity:
         assert len({job(), job()}) == 1
 
     def test_the_version_of_the_code_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        before = job().identity
-        monkeypatch.setattr("suffice.experiments.compare.recording._VERSION", 10**6)
-        assert job().identity != before
+        """Of each model its own: runs of the others are kept."""
+        before = {model: job(model).identity for model in MODELS}
+        assert set(_VERSIONS) == set(MODELS)
+        monkeypatch.setitem(_VERSIONS, "ridge", 10**6)
+        assert {model for model in MODELS if job(model).identity != before[model]} == {"ridge"}
 
     def test_the_content_of_a_table_counts(self) -> None:
         path = write("mine.csv", a=range(30), b=[k % 2 for k in range(30)])
@@ -267,9 +273,6 @@ class TestIdentity:
         assert made.steps is None
         assert made.alone is False
 
-    @pytest.mark.xfail(
-        strict=True, reason="defect: a table that was changed has another identity, and its run is of the old content"
-    )
     def test_a_run_is_of_the_content_that_its_identity_says(self) -> None:
         rng = np.random.default_rng(0)
         columns = {"a": rng.normal(size=60).tolist(), "c": rng.normal(size=60).tolist()}
@@ -338,10 +341,10 @@ class TestRecordings:
         with pytest.raises(InvalidValueError, match=r"there is no data set 'wines'\. Did you mean wine"):
             self.made(["wines"], ["logistic"])
 
-    @pytest.mark.xfail(strict=True, raises=KeyError, reason="defect: a model that is not known is answered by Python")
-    def test_a_model_that_there_is_not(self) -> None:
-        with pytest.raises(InvalidValueError, match="svm"):
-            self.made(["wine"], ["svm"])
+    @pytest.mark.parametrize("models", [["svm"], ["logistic", "svm"]])
+    def test_a_model_that_there_is_not(self, models: list[str]) -> None:
+        with pytest.raises(InvalidValueError, match="there is no model 'svm' to compare on; there is gp, ridge"):
+            self.made(["wine"], models)
 
     def test_a_table_decides_by_its_target(self) -> None:
         rng = np.random.default_rng(0)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import suffice as sf
 from suffice.criteria import Criterion, Verdict
@@ -302,19 +303,7 @@ def live_on_late_classes(rule: Criterion, *, steps: int = 30) -> tuple[list[Verd
     return told(learner, y, [1] * steps), learner.trace()
 
 
-LOOKING_AHEAD = pytest.mark.xfail(
-    strict=True,
-    reason="defect: classes met later are columns in all of the record, and a replayed rule counts them from the start",
-)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=LOOKING_AHEAD) if name in ("PredictedFChange", "KappaCertificate") else name
-        for name in sorted(CLASSES - {"HeldOutPlateau", "TimeLimit"})
-    ],
-)
+@pytest.mark.parametrize("name", sorted(CLASSES - {"HeldOutPlateau", "TimeLimit"}))
 def test_live_is_replayed_where_classes_are_met_late(name: str) -> None:
     live, trace = live_on_late_classes(RULES[name])
     assert [known.step for known in trace.relearned] == [6, 17]
@@ -322,7 +311,7 @@ def test_live_is_replayed_where_classes_are_met_late(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param("PredictedFChange", marks=LOOKING_AHEAD), "StabilizingPredictions", "SelectedAccuracy"]
+    "name", ["PredictedFChange", "KappaCertificate", "StabilizingPredictions", "SelectedAccuracy", "MaxConfidence"]
 )
 def test_a_run_that_ended_before_a_class_was_met_gives_the_same_verdicts(name: str) -> None:
     X, y = order_with_late_classes()
@@ -333,43 +322,183 @@ def test_a_run_that_ended_before_a_class_was_met_gives_the_same_verdicts(name: s
     assert long[:6] == short
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        pytest.param(
-            rule,
-            marks=pytest.mark.xfail(
-                strict=True,
-                raises=KeyError,
-                reason="defect: after a correction that takes away the only label of a class, no label can be told",
-            ),
-        )
-        for rule in (sf.ErrorStability(), sf.MinExpectedError())
-    ],
-)
-def test_a_class_that_is_corrected_away(rule: Criterion) -> None:
+TABLES = ("selected_probabilities", "selected_labels", "stop_probabilities")
+
+
+def test_a_step_of_the_record_is_the_step_that_was_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither items of larger steps nor classes met later are in it, whatever the record is filled up with."""
+    rule, seen = sf.SelectedAccuracy() | sf.StabilizingPredictions(), []
+    plain = type(rule).judge
+
+    def noting(self: Any, step: sf.Step) -> Verdict:
+        seen.append(step)
+        return plain(self, step)
+
+    monkeypatch.setattr(type(rule), "judge", noting)
     X, y = order_with_late_classes()
-    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=rule, initial=np.arange(8))
+    learner = sf.ActiveLearner(
+        BayesianLogistic(alpha=1.0), X, criterion=rule, initial=np.arange(8), acquisition="order", stop_set=30
+    )
+    learner.tell(np.arange(8), y[:8])
+    live, sizes = [], (1, 3, 2, 1, 4, 1, 5, 1, 2)
+    for size in sizes:
+        told(learner, y, [size])
+        live.append(seen[-1])
+    trace = learner.trace()
+    classes = [2] * 3 + [3] * 3 + [4] * 3
+    assert trace.measures["selected_probabilities"].shape == (9, 5, 4)
+    assert trace.measures["stop_probabilities"].shape == (9, 30, 4)
+    for name in ("selected_probabilities", "stop_probabilities"):
+        for row, size, k in zip(trace.measures[name], sizes, classes, strict=True):
+            n = size if name == "selected_probabilities" else 30
+            # Those that are selected were judged before a class among them was met.
+            known = k if name == "stop_probabilities" or size not in (1, 5) else row.shape[1]
+            there = ~np.isnan(row)
+            assert there[:n, :2].all()
+            assert not there[n:].any()
+            assert not there[:, known:].any()
+    trace.save(tmp_path / "run.npz")
+    for known_run in (trace, Trace.load(tmp_path / "run.npz")):
+        for was, now, size, k in zip(live, known_run.steps(), sizes, classes, strict=True):
+            for name in TABLES:
+                np.testing.assert_array_equal(getattr(now, name), getattr(was, name), err_msg=name)
+            assert now.stop_probabilities is not None
+            assert now.stop_probabilities.shape == (30, k)
+            assert now.selected_labels is not None
+            assert now.selected_labels.shape == (size,)
+            # It is what a step may hold.
+            sf.Step(n_labelled=now.n_labelled, **{name: getattr(now, name) for name in TABLES})
+
+
+def with_a_class_corrected_away(rule: Criterion) -> sf.ActiveLearner:
+    """The one label of "eggs", which is among the first labels, was wrong: it is "ham"."""
+    X, y = order_with_late_classes()
+    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=rule, initial=np.arange(8), stop_set=30)
     learner.tell(np.arange(15), y[:15])
+    assert sorted(set(y[:15])) == ["eggs", "ham", "spam"]
     learner.tell(15, y[15])
     learner.correct(14, "ham")
-    assert learner.tell(16, y[16]).n_labelled == 17
+    return learner
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES - {"HeldOutPlateau", "TimeLimit"}))
+def test_a_class_that_is_corrected_away(name: str) -> None:
+    y = order_with_late_classes()[1]
+    learner = with_a_class_corrected_away(RULES[name])
+    live = [learner.verdict, *(learner.tell(item, y[item]) for item in (16, 17, 18))]
+    assert [verdict.n_labelled for verdict in live] == [16, 17, 18, 19]
+    # And it comes after all.
+    live += [learner.tell(item, "eggs") for item in (21, 22)]
+    live += [learner.tell(item, y[item]) for item in (19, 20)]
+    assert learner.trace().replay(RULES[name]) == live
+
+
+def test_a_class_that_is_corrected_away_keeps_its_column_without_probability() -> None:
+    X, y = order_with_late_classes()
+    learner = with_a_class_corrected_away(
+        sf.SelectedAccuracy() | sf.PredictedFChange() | sf.LabelWorth(1.0, 1.0) | sf.IntrinsicStopping()
+    )
+    learner.tell([16, 17], y[16:18])
+    model, items = learner.model, sf.StopSet.draw(60, 30).indices
+    assert model.classes_.tolist() == ["ham", "spam"]
+    trace = learner.trace()
+    step = trace.steps()[-1]
+    assert step.stop_probabilities is not None
+    # "eggs" is the first in the alphabet and was met with the others.
+    assert (step.stop_probabilities[:, 0] == 0.0).all()
+    assert step.stop_probabilities[:, 1:] == pytest.approx(model.predict_proba(X[items]), abs=1e-3)
+    assert step.selected_probabilities is not None
+    assert (step.selected_probabilities[:, 0] == 0.0).all()
+    assert step.selected_labels is not None
+    assert step.selected_labels.tolist() == [["eggs", "ham", "spam"].index(label) for label in y[16:18]]
+    # It comes after all: nearly ruled out, and in its own column again.
+    learner.tell(21, "eggs")
+    step = learner.trace().steps()[-1]
+    assert step.selected_labels is not None
+    assert step.selected_labels.tolist() == [0]
+    assert step.selected_loss == pytest.approx(-np.log(1e-6))
+    assert step.stop_probabilities is not None
+    assert step.stop_probabilities == pytest.approx(learner.model.predict_proba(X[items]), abs=1e-3)
+    assert (step.stop_probabilities[:, 0] > 0.0).all()
 
 
 @pytest.mark.xfail(
     strict=True,
-    reason="defect: correct() says that the rule sees the history as if the label had been so from the start, and what "
-    "was told of pool and stop set stays that of the wrong label",
+    reason="defect: where all classes but one are corrected away, the column of that one moves to the front",
 )
-def test_what_is_told_of_classes_after_a_correction_is_that_of_the_corrected_labels() -> None:
+@pytest.mark.parametrize("met", [["spam", "ham"], ["spam", "ham", "eggs"]])
+def test_the_one_class_that_is_left_keeps_its_column(met: list[str]) -> None:
+    X, y = words(k=3)
+    learner = sf.ActiveLearner(
+        BayesianLogistic(alpha=1.0), X, criterion=sf.SelectedAccuracy() | sf.PredictedFChange(), initial=6, stop_set=30
+    )
+    first = np.array(["spam"] * (7 - len(met)) + met[1:])
+    learner.tell(np.arange(6), first)
+    learner.tell(6, "spam")
+    for item in np.flatnonzero(first != "spam"):
+        learner.correct(item, "spam")
+    learner.tell(7, "spam")
+    assert learner.model.classes_.tolist() == ["spam"]
+    step, items = learner.trace().steps()[-1], sf.StopSet.draw(70, 30).indices
+    column = sorted(met).index("spam")
+    assert step.selected_labels is not None
+    assert step.selected_labels.tolist() == [column]
+    assert step.stop_probabilities is not None
+    # The logit is that of anything else.
+    p = expit(-learner.model.decision_function(X[items]))
+    assert step.stop_probabilities[:, column] == pytest.approx(p, abs=1e-3)
+    assert y.shape == (70,)
+
+
+def test_what_a_classifier_said_of_pool_and_stop_set_stays_as_it_was_said() -> None:
+    """The divergences are those of the corrected labels, from the start."""
     X, y = words()
-    learner = begun("logistic", sf.MinExpectedError(0.01))
-    told(learner, y, [1] * 5)
-    for item in learner.labelled[:4]:
-        learner.correct(item, "ham" if y[item] == "spam" else "spam")
-    left = np.setdiff1d(np.arange(70), learner.labelled)
-    risk = 1.0 - learner.model.predict_proba(X[left]).max(axis=1)
-    assert learner.verdict.value == pytest.approx(risk.mean(), rel=1e-6)
+    rule = sf.MinExpectedError(0.01) & sf.PredictedFChange() & sf.DropInConfidence() & sf.ErrorStability()
+    slip, right = (
+        sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=rule, initial=10, seed=3, stop_set=12)
+        for _ in range(2)
+    )
+    wrong = y.copy()
+    wrong[[2, 5, 12, 13]] = np.where(y[[2, 5, 12, 13]] == "ham", "spam", "ham")
+    for learner, labels in ((slip, wrong), (right, y)):
+        learner.tell(np.arange(10), labels[:10])
+        for item in range(10, 18):
+            learner.tell(item, labels[item])
+    before = slip.trace()
+    for item in (2, 5, 12, 13):
+        slip.correct(item, y[item])
+    after, same = slip.trace(), right.trace()
+    said = {name for name in before.measures if name.startswith(("pool_", "stop_"))}
+    assert said == {"pool_risk", "stop_probabilities", "stop_confidence"}
+    for name in said:
+        np.testing.assert_array_equal(after.measures[name], before.measures[name], err_msg=name)
+        assert (after.measures[name] != same.measures[name]).any(), name
+    assert after.relearned[-1].kl_new_old == pytest.approx(same.kl_new_old, rel=1e-9)
+    assert after.relearned[-1].kl_old_new == pytest.approx(same.kl_old_new, rel=1e-9)
+    assert before.kl_new_old != pytest.approx(same.kl_new_old, rel=1e-3)
+    # The rule judges anew what was said then and what is known now; the next step is that of the corrected labels.
+    assert slip.verdicts == rule.copy().observe_all(after.steps())
+    slip.tell(18, y[18])
+    right.tell(18, y[18])
+    for name in said:
+        assert slip.trace().measures[name][-1] == pytest.approx(right.trace().measures[name][-1], rel=1e-6), name
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="defect: of a label that was corrected a rule for classes is still told the wrong one, where correct() says "
+    "as if it had been so from the start; a rule for numbers is told the new one",
+)
+def test_the_label_of_a_step_that_was_corrected_is_the_new_one() -> None:
+    X, y = words()
+    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=sf.SelectedAccuracy(), initial=10)
+    learner.tell(np.arange(10), y[:10])
+    learner.tell(10, "ham")
+    learner.tell(11, y[11])
+    learner.correct(10, "spam")
+    told_then = learner.trace().steps()[0].selected_labels
+    assert told_then is not None
+    assert told_then.tolist() == [["ham", "spam"].index("spam")]
 
 
 # What nobody asks for
@@ -572,31 +701,61 @@ def test_what_cannot_be_recorded_is_named(record: Any) -> None:
         sf.simulate(BayesianLogistic(), *words(), steps=2, record=record)
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason="defect: record=5 is answered by Python, and not by name")
 @pytest.mark.parametrize("record", [5, [5], None])
 def test_what_is_no_record_at_all_is_named_too(record: Any) -> None:
     with pytest.raises((InvalidValueError, InvalidTypeError), match="record"):
         sf.simulate(BayesianLogistic(), *words(), steps=2, record=record)
 
 
-@pytest.mark.xfail(strict=True, reason="defect: what the caller watches replaces a fact of the same name, unsaid")
-def test_what_is_watched_has_names_of_its_own() -> None:
-    with pytest.raises(InvalidValueError, match="pool_risk"):
-        sf.simulate(
-            BayesianLogistic(alpha=1.0), *words(), steps=2, record="pool_risk", watch=lambda model: {"pool_risk": 9.0}
-        )
+@pytest.mark.parametrize("name", ["pool_risk", "cost", "selected_labels"])
+def test_what_is_watched_has_names_of_its_own(name: str) -> None:
+    settings: dict[str, Any] = {"steps": 2, "watch": lambda model: {name: 9.0}}
+    with pytest.raises(InvalidValueError, match=f"watch gives {name}, which is recorded already; give it another name"):
+        sf.simulate(BayesianLogistic(alpha=1.0), *words(), record=name, **settings)
+    # What is not recorded is a name like any other.
+    trace = sf.simulate(BayesianLogistic(alpha=1.0), *words(), record="stop_confidence", **settings)
+    assert trace.measures[name].tolist() == [9.0, 9.0]
 
 
-@pytest.mark.xfail(strict=True, reason="defect: audit names a remedy, validation=(X, y), that it does not take")
-def test_an_audit_names_no_remedy_that_it_does_not_take() -> None:
-    with pytest.raises(MissingInputError) as raised:
-        sf.audit(BayesianLogistic(alpha=1.0), *words(), record=sf.HeldOutPlateau())
-    assert "validation=" not in str(raised.value)
+@pytest.mark.xfail(strict=True, reason="defect: what the caller watches replaces the loss of a network, unsaid")
+def test_what_is_watched_of_a_network_has_names_of_its_own() -> None:
+    with pytest.raises(InvalidValueError, match="loss"):
+        sf.simulate(network(), *words(), steps=1, watch=lambda model: {"loss": 9.0})
 
 
-@pytest.mark.xfail(
-    strict=True, raises=MissingInputError, reason="defect: a run without a step yet says that nothing was recorded"
-)
+@pytest.mark.parametrize("case", ["process", "ridge", "logistic"])
+def test_an_audit_takes_the_remedy_that_it_names(case: str) -> None:
+    made = CASES[case]
+    with pytest.raises(MissingInputError, match=r"Give a validation set: validation=\(X, y\)"):
+        sf.audit(made.model(), *made.data, record=sf.HeldOutPlateau())
+    trace = sf.audit(made.model(), *made.data, record=sf.HeldOutPlateau(), validation=made.held)
+    assert trace.recorded >= {"validation_error", "validation_labels"}
+    assert len(trace.replay(sf.HeldOutPlateau())) == 60
+
+
+@pytest.mark.parametrize("case", ["process", "ridge", "logistic"])
+@pytest.mark.parametrize("stop_set", [12, sf.StopSet(np.arange(40, 52), 70)])
+def test_an_audit_tells_what_a_run_in_that_order_tells(case: str, stop_set: Any) -> None:
+    made = CASES[case]
+    settings: dict[str, Any] = {"record": "all", "stop_set": stop_set, "validation": made.held, "batch": 4}
+    audited = sf.audit(made.model(), *made.data, **settings)
+    run = sf.simulate(made.model(), *made.data, initial=np.arange(10), acquisition="order", **settings)
+    assert audited.indices.tolist() == run.indices.tolist()
+    assert set(audited.measures) == set(run.measures) >= {"expected_error", "validation_error"}
+    for name in set(run.measures) - {"seconds"}:
+        np.testing.assert_array_equal(audited.measures[name], run.measures[name], err_msg=name)
+
+
+def test_the_stop_set_of_an_audit_is_the_one_given() -> None:
+    X, y = words()
+    stop = sf.StopSet(np.arange(40, 52), 70)
+    trace = sf.audit(BayesianLogistic(alpha=1.0), X, y, record="stop_probabilities", stop_set=stop)
+    p = BayesianLogistic(alpha=1.0).fit(X, y).predict_proba(X[40:52])
+    assert trace.measures["stop_probabilities"][-1] == pytest.approx(p, abs=1e-3)
+    with pytest.raises(InvalidValueError, match="stop_set must be a whole number, 1 or more, not 0"):
+        sf.audit(BayesianLogistic(alpha=1.0), X, y, record="stop_probabilities", stop_set=0)
+
+
 @pytest.mark.parametrize("case", ["process", "logistic"])
 def test_a_run_without_a_step_has_no_verdict(case: str) -> None:
     made, rule = CASES[case], sf.InformationGain()
@@ -655,13 +814,14 @@ class TestTheStopSetOfALoop:
                 BayesianLogistic(), words()[0], criterion=sf.PredictedFChange(), stop_set=sf.StopSet.draw(71, 5)
             )
         for bad in (-3, 1.5, "many"):
-            with pytest.raises(InvalidValueError, match="size must be a whole number, 1 or more"):
+            with pytest.raises(InvalidValueError, match="stop_set must be a whole number, 1 or more"):
                 sf.ActiveLearner(BayesianLogistic(), words()[0], criterion=sf.PredictedFChange(), stop_set=bad)  # type: ignore[arg-type]
 
-    @pytest.mark.xfail(strict=True, reason="defect: a stop set of 0 items is taken for one that was left out, of 2000")
     def test_one_without_items_is_refused(self) -> None:
-        with pytest.raises(InvalidValueError, match="1 or more"):
+        with pytest.raises(InvalidValueError, match="stop_set must be a whole number, 1 or more, not 0"):
             sf.ActiveLearner(BayesianLogistic(), words()[0], criterion=sf.PredictedFChange(), stop_set=0)
+        with pytest.raises(InvalidValueError, match="stop_set must be a whole number, 1 or more, not 0"):
+            sf.simulate(BayesianLogistic(), *words(), steps=2, record="stop_confidence", stop_set=0)
 
 
 # Rows of several steps
@@ -673,11 +833,12 @@ def test_rows_are_joined_as_they_are_where_they_fit() -> None:
     assert (table.shape, table.dtype) == ((3, 3, 2), np.dtype(np.float16))
 
 
-def test_what_is_not_there_is_marked_and_a_class_met_later_had_no_probability() -> None:
+def test_what_is_not_there_is_marked_items_and_classes_alike() -> None:
     one, two = np.full((1, 1, 2), 0.5), np.full((2, 3, 3), 1.0 / 3.0)
     joined = joined_rows([one, two])
     assert joined.shape == (3, 3, 3)
-    assert joined[0, 0].tolist() == [0.5, 0.5, 0.0]
+    assert joined[0, 0, :2].tolist() == [0.5, 0.5]
+    assert np.isnan(joined[0, 0, 2])
     assert np.isnan(joined[0, 1:]).all()
     assert not np.isnan(joined[1:]).any()
     labels = joined_rows([np.array([[1]]), np.array([[0, 1, -1]])])
@@ -689,7 +850,9 @@ def test_what_was_joined_can_be_joined_again() -> None:
     at_once, in_turn = joined_rows(parts), joined_rows([joined_rows(parts[:2]), parts[2]])
     for whole in (at_once, in_turn):
         assert np.isnan(whole[:, :, 0]).sum(axis=1).tolist() == [3, 2, 0]
+        assert np.isnan(whole[:, 0]).tolist() == [[False, False, True], [False, False, True], [False] * 3]
         assert np.nansum(whole, axis=2)[0, 0] == 1.0
+    np.testing.assert_array_equal(at_once, in_turn)
 
 
 def test_nothing_is_said_of_items_that_were_taken() -> None:

@@ -107,9 +107,13 @@ class TestAValue:
         with pytest.raises(InvalidValueError, match="pool_size must be a whole number, 1 or more"):
             StopSet(np.array([0]), bad)
 
-    @pytest.mark.xfail(strict=True, reason="defect: indices are said to be ascending, and are kept as they were given")
     def test_items_are_in_order(self) -> None:
-        assert StopSet(np.array([5, 2]), 10).indices.tolist() == [2, 5]
+        items = np.array([5, 2, 9])
+        found = StopSet(items, 10)
+        assert found.indices.tolist() == [2, 5, 9]
+        assert items.tolist() == [5, 2, 9]
+        with pytest.raises(ValueError, match="read-only"):
+            found.indices[0] = 3
 
 
 class TestArguments:
@@ -140,12 +144,21 @@ class TestArguments:
         with pytest.raises(InvalidValueError, match="give the inputs as pool, not their number"):
             StopSet.draw(10, clusters=2)
 
-    @pytest.mark.xfail(
-        strict=True, raises=ValueError, reason="defect: clusters of a sparse table are answered by numpy, not by name"
-    )
     def test_clusters_of_sparse_inputs(self) -> None:
         X = blobs(30, 10)
-        assert by_blob(StopSet.draw(csr_matrix(X), 8, clusters=2), X) == [6, 2]
+        for sparse in (csr_matrix(X), csr_matrix(X).tocoo(), csr_matrix(X).tocsc()):
+            assert by_blob(StopSet.draw(sparse, 8, clusters=2), X) == [6, 2]
+
+    @pytest.mark.parametrize(
+        "bad",
+        [np.array([["a"], ["b"]]), np.array([[1.0], [math.nan]]), csr_matrix([[1.0], [math.inf]]), np.array([[1j]])],
+        ids=["words", "nan", "sparse infinity", "complex"],
+    )
+    def test_clusters_of_inputs_that_are_no_numbers(self, bad: Any) -> None:
+        with pytest.raises(InvalidValueError, match="clusters are those of the inputs, which must be finite numbers"):
+            StopSet.draw(bad, 1, clusters=1)
+        # Without clusters nothing is read of the inputs but their number.
+        assert len(StopSet.draw(bad, 1)) == 1
 
 
 class TestClusters:

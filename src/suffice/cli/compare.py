@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from suffice.cli.compare_plan import QUICK, chosen_data, chosen_models, chosen_rules, numbers, planned
+from suffice.cli.compare_plan import chosen_data, chosen_models, chosen_rules, numbers, planned
 from suffice.cli.compare_results import tell, write_results, write_rows
 from suffice.cli.many_runs import processors, require_folder, tell_skipped
 from suffice.cli.progress import RunsView, interrupted
@@ -42,7 +42,7 @@ def compare_command(
         typer.Option(
             metavar="NAMES",
             help="Data sets, with commas between: names, paths of tables (with --target), or embedded, paper, all.",
-            show_default=",".join(QUICK),
+            show_default="four small ones",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of a table to predict.")] = None,
@@ -91,8 +91,7 @@ def compare_command(
 ) -> None:
     """Compare stopping rules: label data sets once, replay every rule on the same runs, and rank them by their cost.
 
-    Every run is kept in the folder as soon as it is done; the same command goes on from there, and one with more rules,
-    data sets or seeds takes what is there.
+    Every run is kept in the folder as soon as it is done; the same command, or one with more rules, goes on from there.
 
     Example: suffice compare --data diabetes,wine --rules ErrorStability,LabelWorth --out comparison
     """

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from suffice.report.table import Table
 
 #: Columns that go first where there is little room, from the most dispensable on.
-_DISPENSABLE: Final = ("µs a step", "its interval", "90 % point", "labels over", "stops %", "premature %", "median")
+_DISPENSABLE: Final = (
+    *("µs a step", "its interval", "90 % point", "labels over", "stops %", "premature %", "to the first"),
+    *("90 % interval", "median", "set by"),
+)
+#: Letters of a rule's name on a line, where there is little room.
+_NARROW: Final = 120, 26
 #: Where nobody looks at a terminal every column is there, whatever its width.
 _WIDE: Final = 200
 
@@ -28,11 +33,13 @@ def show_board(console: Console, table: "Table", references: Sequence[str]) -> N
     """
     if not console.is_terminal:
         console.width = _WIDE
+    dispensable = [name for name in _DISPENSABLE if name in table.head]
     left_out: list[str] = []
-    shown = _shown(table, left_out, references)
-    while _needed(console, shown) > console.width and len(left_out) < len(_DISPENSABLE):
-        left_out.append(_DISPENSABLE[len(left_out)])
-        shown = _shown(table, left_out, references)
+    longest = _NARROW[1] if console.width < _NARROW[0] else None
+    shown = _shown(table, left_out, references, longest)
+    while _needed(console, shown) > console.width and len(left_out) < len(dispensable):
+        left_out.append(dispensable[len(left_out)])
+        shown = _shown(table, left_out, references, longest)
     console.print()
     console.print(shown, soft_wrap=False)
     if left_out:
@@ -44,7 +51,7 @@ def _needed(console: Console, shown: Shown) -> int:
     return Measurement.get(console, console.options.update(width=1000), shown).maximum
 
 
-def _shown(table: "Table", left_out: Sequence[str], references: Sequence[str]) -> Shown:
+def _shown(table: "Table", left_out: Sequence[str], references: Sequence[str], longest: int | None) -> Shown:
     kept = [at for at, name in enumerate(table.head) if name not in left_out]
     shown = Shown(
         title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
@@ -53,7 +60,8 @@ def _shown(table: "Table", left_out: Sequence[str], references: Sequence[str]) -
         name, words = table.head[at], table.head[at] in ("rule", "set by")
         # On two lines, so that a head is no wider than its numbers.
         head = name if words else "\n".join(name.rsplit(" ", 1))
-        shown.add_column(head, justify="left" if words else "right", no_wrap=name != "rule", vertical="bottom")
+        side, most = "left" if words else "right", longest if name == "rule" else None
+        shown.add_column(head, justify=side, no_wrap=name != "rule", vertical="bottom", max_width=most)
     for row in table.rows:
         style = "dim" if row[1] in references else "bold" if row[0] == "1" else ""
         shown.add_row(*(escape(row[at]) for at in kept), style=style)

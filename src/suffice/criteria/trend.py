@@ -39,7 +39,7 @@ class DropInConfidence(Criterion):
         >>> for n, confidence in enumerate([0.80, 0.84, 0.83, 0.81], start=11):
         ...     verdict = rule.observe(Step(n_labelled=n, stop_confidence=confidence))
         >>> print(verdict)
-        Stop at 14 labels: the mean confidence on the stop set has fallen 2 times running, and 2 are wanted.
+        Stop at 14 labels: the mean confidence on the stop set has fallen 2 times running, and 2 falls are wanted.
     """
 
     rounds: int = 3
@@ -57,7 +57,7 @@ class DropInConfidence(Criterion):
         first, self.falls = self.last is None, _falls(self.falls, self.last, step.stop_confidence)
         self.last = step.stop_confidence
         name = "the mean confidence on the stop set"
-        reason = _first(name) if first else f"{_running(name, self.falls)}, and {self.rounds} are wanted"
+        reason = _first(name) if first else f"{_running(name, self.falls)}, and {self.rounds} falls are wanted"
         return self.verdict(
             step,
             stop=self.falls >= self.rounds,
@@ -120,7 +120,7 @@ class VarianceModel(Criterion):
         lost = self.largest - variance
         deep = lost > self.fall * self.largest
         name = "the variance of the confidence over the pool"
-        reason = _first(name) if first else f"{_running(name, self.falls)}, and {self.rounds} are wanted"
+        reason = _first(name) if first else f"{_running(name, self.falls)}, and {self.rounds} falls are wanted"
         if self.fall and not first:
             share, wanted = apart(lost / self.largest if self.largest else 0.0, self.fall)
             than = "more than" if deep else "not more than"

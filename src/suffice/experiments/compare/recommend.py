@@ -14,11 +14,12 @@ from suffice.errors import InvalidValueError
 from suffice.experiments.compare.evidence import shipped
 from suffice.experiments.compare.recording import MODELS
 from suffice.experiments.compare.rules import catalogue
-from suffice.learner.facts import COUNTED
+from suffice.learner.facts import COUNTED, DIVERGENCES, OF_NETWORKS
 from suffice.trace import STEP_FIELDS
 
 _TASKS: Final = ("regression", "classification")
 _NETWORK: Final = "dropout"
+_OTHER_COSTS: Final = "ErrorStability of costs"
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Expectation:
     Attributes:
         name: The rule, as the comparison calls it.
         setting: Its setting; None where there is nothing to choose.
-        typical: Geometric mean: of the cost, divided by that of the best stop, less 1. Rules are ranked by it.
+        typical: Geometric mean: of the cost, divided by that of the best stop, less 1. Rules are ranked by it, over
+            all prices of an error.
         mean: Mean relative regret; ruled by the few runs in which more labels make a model worse.
         median: Half of the runs were at most so far off.
         p90: Nine in ten were.
@@ -117,10 +119,10 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
     ratio, found = error * variance / label, shipped()
     about = model if model in found["rules"] and model is not None else task
     at = _nearest(found["ratios"], ratio)
-    ranked = _ranked(found["rules"][about], at, _available(given))
-    best = ranked[0]
+    ranked = _ranked(found["rules"][about], at, _available(given, model))
+    best, *others = ranked
     rule = _configured(best, found["ratios"][at], error, label)
-    return Recommendation(rule, best, tuple(ranked[1:4]), _words(found, about, model, ratio))
+    return Recommendation(rule, best, tuple(others[:3]), _words(found, about, model, ratio))
 
 
 def _require_task(task: str, model: str | None) -> None:
@@ -129,11 +131,13 @@ def _require_task(task: str, model: str | None) -> None:
     if model in MODELS and MODELS[model] != task:
         fitting = ", ".join(name for name, kind in MODELS.items() if kind == task)
         raise InvalidValueError(f"model {model!r} is for {MODELS[model]}, and the task is {task}; use {fitting}")
+    if model == _NETWORK and task == "regression":
+        raise InvalidValueError("model 'dropout' is for classification, and the task is regression; use gp, ridge")
 
 
-def _available(given: Iterable[str] | None) -> frozenset[str] | None:
+def _available(given: Iterable[str] | None, model: str | None) -> frozenset[str] | None:
     if given is None:
-        return None
+        return OF_NETWORKS | DIVERGENCES if model == _NETWORK else None
     names = frozenset(given)
     unknown = sorted(names - STEP_FIELDS - {"n_labelled"})
     if unknown:
@@ -148,20 +152,22 @@ def _nearest(ratios: list[float], ratio: float) -> int:
 
 
 def _ranked(table: Mapping[str, Any], at: int, available: frozenset[str] | None) -> list[Expectation]:
-    """What is expected of each rule that can be used, best first."""
-    expectations = []
+    """What is expected of each rule that can be used, best over all prices first: a few sets do not tell one price."""
+    ranked = []
     for entry in catalogue():
-        # What is only counted is no rule to recommend, but for the budget that all are compared with.
-        if entry.name not in table or entry.needs() & COUNTED:
+        # What is only counted is no rule to recommend; and a cost over the whole range of the loss is not the cost that
+        # is asked for here.
+        if entry.name not in table or entry.needs() & COUNTED or entry.name == _OTHER_COSTS:
             continue
         if available is not None and not entry.needs() <= available:
             continue
         part = table[entry.name]
         numbers = {name: float(part[name][at]) for name in ("typical", "mean", "median", "p90")}
-        expectations.append(
-            Expectation(entry.name, None if part["settings"] is None else part["settings"][at], **numbers)
-        )
-    return sorted(expectations, key=lambda each: (each.typical, each.name))
+        setting = None if part["settings"] is None else part["settings"][at]
+        overall = float(np.mean(np.log1p(part["typical"])))
+        # The budget that all are compared with comes last: it is for loops that can tell nothing.
+        ranked.append(((entry.kind == "reference", overall, entry.name), Expectation(entry.name, setting, **numbers)))
+    return [each for _, each in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _configured(best: Expectation, ratio: float, error_cost: float, label_cost: float) -> Criterion:

@@ -107,8 +107,8 @@ def _finish(axes: Any, curves: Curves, number: int, columns: int) -> None:
     first.set_yscale("log")
     # A data set or two on which a rule never gets going must not press all others into a corner.
     labels, errors = (np.concatenate([curve[at] for curve in curves.values()]) for at in (0, 1))
-    first.set_xlim(0.9 * labels.min(), 1.1 * labels.max())
-    first.set_ylim(0.93 * errors.min(), 1.2 * errors.max())
+    first.set_xlim(0.88 * labels.min(), 1.14 * labels.max())
+    first.set_ylim(0.88 * errors.min(), 1.2 * errors.max())
     for side, (low, high) in ((first.xaxis, first.get_xlim()), (first.yaxis, first.get_ylim())):
         wide = high > 40.0 * low
         steps = (1.0,) if high > 2e3 * low else (1.0, 3.0) if wide else (1.0, 2.0, 5.0)
