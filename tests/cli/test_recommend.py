@@ -122,7 +122,7 @@ def test_a_person_is_told_the_rule_the_regret_and_how_to_use_it() -> None:
         "suffice run DATA --target COLUMN --task classification --model logistic --error-cost 2000 --label-cost 2",
     ):
         assert words in shown
-    assert "EntropyMax" not in shown
+    assert "Budget" not in shown
     assert "variance" not in shown
 
 

@@ -60,8 +60,13 @@ def _shown(table: "Table", left_out: Sequence[str], references: Sequence[str], l
         name, words = table.head[at], table.head[at] in ("rule", "set by")
         # On two lines, so that a head is no wider than its numbers.
         head = name if words else "\n".join(name.rsplit(" ", 1))
-        side, most = "left" if words else "right", longest if name == "rule" else None
-        shown.add_column(head, justify=side, no_wrap=name != "rule", vertical="bottom", max_width=most)
+        shown.add_column(
+            head,
+            justify="left" if words else "right",
+            vertical="bottom",
+            no_wrap=name != "rule",
+            max_width=longest if name == "rule" else None,
+        )
     for row in table.rows:
         style = "dim" if row[1] in references else "bold" if row[0] == "1" else ""
         shown.add_row(*(escape(row[at]) for at in kept), style=style)
