@@ -11,7 +11,7 @@ import pytest
 
 from suffice import criteria
 from suffice.criteria import Criterion, Step
-from suffice.testing import CRITERION_CHECKS, CriterionCheck, check_criterion, example_steps
+from suffice.testing import check_criterion, example_steps
 
 sys.path.append(str(Path(__file__).parent.parent))
 from every_rule import RULES
@@ -56,7 +56,7 @@ def test_a_rule_of_practice_says_so(name: str) -> None:
 def test_a_rule_shows_its_use(name: str) -> None:
     """The example runs with the other doctests; here it only has to be there, and to be of this rule."""
     _, _, examples = docstring(name).partition("\nExamples:\n")
-    shown = {"AllOf": " & ", "AnyOf": " | ", "Patience": ".patience(", "After": ".after("}.get(name, f"{name}")
+    shown = {"AllOf": " & ", "AnyOf": " | ", "Patience": ".patience(", "After": ".after("}.get(name, name)
     lines = [line for line in examples.splitlines() if line.strip().startswith((">>>", "..."))]
     assert any(shown in line for line in lines)
 
@@ -64,7 +64,7 @@ def test_a_rule_shows_its_use(name: str) -> None:
 @each_rule
 def test_a_docstring_begins_with_what_the_rule_does(name: str) -> None:
     first = docstring(name).split("\n\n")[0]
-    assert re.match(r"Stop|Tighten", first)
+    assert first.startswith("Stop ")
     # A dataclass without a docstring gets one from Python: its signature.
     assert not first.startswith(f"{name}(")
 
@@ -77,23 +77,9 @@ def test_every_parameter_is_described(name: str) -> None:
     assert described == {spec.name for spec in dataclasses.fields(kind) if spec.init}
 
 
-@pytest.mark.parametrize("check", CRITERION_CHECKS, ids=lambda check: check.__name__)
 @each_rule
-def test_a_rule_keeps_the_contract(name: str, check: CriterionCheck) -> None:
-    check(RULES[name].copy, example_steps(40))
-
-
-@each_rule
-def test_a_rule_as_its_defaults_make_it_keeps_the_contract(name: str) -> None:
-    """But for what has no default, which is taken from the list."""
-    kind: Any = KINDS[name]
-    needed = [
-        spec.name
-        for spec in dataclasses.fields(kind)
-        if spec.init and spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING
-    ]
-    given = {needs: getattr(RULES[name], needs) for needs in needed}
-    check_criterion(lambda: kind(**given))
+def test_a_rule_keeps_the_contract(name: str) -> None:
+    check_criterion(RULES[name].copy, example_steps(30))
 
 
 @each_rule
