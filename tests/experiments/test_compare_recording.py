@@ -110,21 +110,15 @@ class TestARun:
             ({"noise": -1.0}, "noise must be"),
             ({"pool": 1}, "pool must be a whole number"),
             ({"imbalance": 0.9}, "imbalance must be"),
-            ({"stop_set": 0}, "size must be a whole number"),
+            ({"stop_set": 0}, "stop_set must be a whole number"),
         ):
             with pytest.raises(InvalidValueError, match=wrong):
                 run(job(setting=replace(SMALL, **setting)))
 
-    @pytest.mark.xfail(
-        strict=True, reason="defect: a validation set of -5 rows is all of the test set but 5 rows, unsaid"
-    )
     def test_a_validation_set_of_less_than_no_rows(self) -> None:
         with pytest.raises(InvalidValueError, match="validation"):
             prepared(job(setting=replace(SMALL, validation=-5)))
 
-    @pytest.mark.xfail(
-        strict=True, raises=KeyError, reason="defect: of a run of its own, a model that is not known is a KeyError"
-    )
     def test_a_model_that_there_is_not(self) -> None:
         with pytest.raises(InvalidValueError, match="svm"):
             run(Recording("wine", "svm", 0, setting=SMALL))

@@ -100,7 +100,7 @@ class LabelWorth(Criterion):
       what it expected, :math:`\bar\ell`; within 1/10 and 10. Whether labels come as predicted does not depend on how
       items were chosen.
 
-    All constants were fixed on data sets other than those that the rule is judged on.
+    Ours. All constants were fixed on data sets other than those that the rule is judged on.
 
     Args:
         error_cost: ``A``: what it costs when the error is larger by 1, above 0. The error is in the units of

@@ -234,7 +234,8 @@ class ActiveLearner:
     def correct(self, index: Any, label: Any) -> Verdict:
         """Change the label of an item, as if it had been so from the start: the rule sees the whole history anew.
 
-        What a classifier said of pool and stop set at earlier steps stays as it was said. A network learns the
+        What was recorded of a classifier besides divergences (what it said of items selected, of pool and stop set, its
+        train error) stays as it was at the time. A network learns the
         corrected label like a new one, and what the rule saw of earlier rounds stays.
 
         Returns:

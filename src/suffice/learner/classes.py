@@ -153,7 +153,10 @@ class ClassCourse:
 
     def _beliefs(self) -> LaplaceBeliefs:
         columns = [self._codes.get(label, -1) for label in self._order]
-        return LaplaceBeliefs(self._state, self._features, columns if len(self._codes) > 1 else [0, 1])
+        if len(self._codes) == 1:
+            # Whatever else there may be has the first column that is free.
+            columns = [0, 1] if len(columns) == 1 else _with_one_more(columns)
+        return LaplaceBeliefs(self._state, self._features, columns)
 
     def _telling(self, outcome: Outcome, steps: int) -> Outcome:
         """The outcome with what is to be told of its last steps, which have just been learned."""
@@ -259,3 +262,8 @@ class ClassCourse:
         codes = np.searchsorted(self._classes, np.asarray(y)[known])
         kind = BinaryCrossEntropy if len(self._classes) <= 2 else SoftmaxCrossEntropy
         return kind(features[known], codes)
+
+
+def _with_one_more(columns: list[int]) -> list[int]:
+    free = columns.index(-1)
+    return [*columns[:free], 1, *columns[free + 1 :]]

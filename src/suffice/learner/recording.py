@@ -140,13 +140,14 @@ class Record:
         self.outcomes.append(outcome)
         if plan.watch is not None:
             self.watched.append(plan.watch.at(course))
-            self._require_other_names(self.watched[-1])
+            self._require_other_names(self.watched[-1], outcome)
         # Of steps that were taken up from a saved run, the time is not known any more: it counts from there.
         self.seconds += [time.monotonic() - self._since] * (self.done - len(self.seconds))
         self.save()
 
-    def _require_other_names(self, watched: Mapping[str, Any]) -> None:
-        taken = set(self.plan.counting.names if self.plan.counting else ()) & set(watched)
+    def _require_other_names(self, watched: Mapping[str, Any], outcome: Outcome | Labels) -> None:
+        recorded = set(outcome.measures if isinstance(outcome, Outcome) else ())
+        taken = (recorded | (self.plan.counting.names if self.plan.counting else set())) & set(watched)
         if taken:
             raise InvalidValueError(f"watch gives {min(taken)}, which is recorded already; give it another name")
 

@@ -175,7 +175,7 @@ def _seen(trace: Trace, labels: Any, stop_set: Any, classes: Sequence[Any] | Non
             "guarantees are measured on the stop set, but the run did not record stop_probabilities; "
             "simulate(..., record='all') does"
         )
-    p = np.asarray(trace.measures["stop_probabilities"])
+    p = np.asarray(np.nan_to_num(trace.measures["stop_probabilities"]))
     items = np.asarray(getattr(stop_set, "indices", stop_set))
     if items.shape != p.shape[1:2]:
         raise InvalidValueError(

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from suffice.arguments import whole
 from suffice.data.catalogue import SETS
 from suffice.data.checking import require_set
 from suffice.errors import InvalidValueError
@@ -53,6 +54,17 @@ class Setting:
     noise: float = 0.0
     imbalance: float | None = None
 
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("labels", 1),
+            ("initial", 1),
+            ("pool", 2),
+            ("test", 1),
+            ("stop_set", 1),
+            ("validation", 0),
+        ):
+            whole(getattr(self, name), name, least=least)
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -73,6 +85,9 @@ class Recording:
     batch: int = 1
     setting: Setting = Setting()
     target: str | None = None
+
+    def __post_init__(self) -> None:
+        _require_model(self.model)
 
     @property
     def name(self) -> str:
@@ -207,9 +222,8 @@ def recordings(  # noqa: PLR0913 - what is crossed with what, all but two by key
         ['logistic on wine, seed 0, 1 at a time', 'logistic on wine, seed 1, 1 at a time']
     """
     found = []
-    unknown = [model for model in models if model not in MODELS]
-    if unknown:
-        raise InvalidValueError(f"there is no model {unknown[0]!r} to compare on; there is {', '.join(MODELS)}")
+    for model in models:
+        _require_model(model)
     for name in data:
         kind = source(name).kind or _labelled(name, target).kind
         fitting = [model for model in models if MODELS[model] == kind]
@@ -221,6 +235,11 @@ def recordings(  # noqa: PLR0913 - what is crossed with what, all but two by key
             for model, batch, seed in product(fitting, batches, range(seeds))
         ]
     return found
+
+
+def _require_model(model: str) -> None:
+    if model not in MODELS:
+        raise InvalidValueError(f"there is no model {model!r} to compare on; there is {', '.join(MODELS)}")
 
 
 def _labelled(name: str, target: str | None) -> Labelled:
