@@ -714,7 +714,6 @@ def test_what_is_watched_has_names_of_its_own(name: str) -> None:
     assert trace.measures[name].tolist() == [9.0, 9.0]
 
 
-@pytest.mark.xfail(strict=True, reason="defect: what the caller watches replaces the loss of a network, unsaid")
 def test_what_is_watched_of_a_network_has_names_of_its_own() -> None:
     with pytest.raises(InvalidValueError, match="loss"):
         sf.simulate(network(), *words(), steps=1, watch=lambda model: {"loss": 9.0})
