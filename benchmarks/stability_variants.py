@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+import suffice as sf
 from suffice.bounds import risk_gap
 from suffice.experiments.compare.choosing import choose
 from suffice.experiments.compare.costs import RATIOS, Run, regrets
@@ -15,33 +16,43 @@ from suffice.special import Floats
 from suffice.trace import Trace
 from tables import table
 
-START = 10
-THRESHOLDS = np.geomspace(3.0, 1e-4, 40)
+THRESHOLDS = np.geomspace(3.0, 1e-6, 50)
 NAMES = {
     "paper": "the paper's: last bound / least of the first ten",
     "start": "last bound / median of the first ten",
     "smooth": "median of the last ten / least of the first ten",
     "both": "median of the last ten / median of the first ten",
     "absolute": "median of the last ten, not divided",
+    "labels": "median of the last ten labels' steps / median of the first ten labels' steps",
+    "waiting": "nothing: the best stop of each run that waits ten steps",
+    "worth": "`LabelWorth`, with nothing to choose",
 }
 
+RATIOS_OF_BOUNDS = ("paper", "start", "smooth", "both", "absolute", "labels")
 
-def values(trace: Trace) -> dict[str, Floats]:
+
+def values(trace: Trace, batch: int) -> dict[str, Floats]:
     """What each variant compares with its threshold after each step, told what was known then."""
     seen = _bounds(trace.kl_new_old, trace.kl_old_new)
     anew = {known.step: _bounds(known.kl_new_old, known.kl_old_new) for known in trace.relearned}
-    found = {name: np.full(len(trace), np.inf) for name in NAMES}
+    found = {name: np.full(len(trace), np.inf) for name in RATIOS_OF_BOUNDS}
+    few = max(1, 10 // batch)
     for step in range(len(trace)):
         if step in anew:
             seen[: step + 1] = anew[step]
-        if step < START:
-            continue
-        first, last = seen[:START], float(np.median(seen[step - START + 1 : step + 1]))
-        least, middle = max(float(first.min()), 1e-7), max(float(np.median(first)), 1e-7)
-        told = (seen[step] / least, seen[step] / middle, last / least, last / middle, last)
-        for name, value in zip(NAMES, told, strict=True):
-            found[name][step] = value
+        if step >= few:
+            found["labels"][step] = _median(seen[step - few + 1 : step + 1]) / _median(seen[:few])
+        if step >= 10:
+            least, middle = max(float(seen[:10].min()), 1e-7), _median(seen[:10])
+            last = _median(seen[step - 9 : step + 1])
+            told = (seen[step] / least, seen[step] / middle, last / least, last / middle, last)
+            for name, value in zip(RATIOS_OF_BOUNDS, told, strict=False):
+                found[name][step] = value
     return found
+
+
+def _median(bounds: Floats) -> float:
+    return max(float(np.median(bounds)), 1e-7)
 
 
 def _bounds(new_old: Floats, old_new: Floats) -> Floats:
@@ -49,42 +60,46 @@ def _bounds(new_old: Floats, old_new: Floats) -> Floats:
 
 
 def variants_table(jobs: Sequence[Recording], traces: Path, hurt: Collection[tuple[str, str]]) -> str:
-    """Regret of each variant with thresholds chosen on other data sets, and with the best in hindsight."""
+    """Regret of each variant with thresholds chosen on other data sets, and with the best in hindsight.
+
+    Every variant may also stop at once or never. Thresholds are chosen for each batch, on runs in which labels help.
+    """
     found: dict[tuple[str, str, int], dict[str, list[Floats]]] = defaultdict(lambda: defaultdict(list))
     for job in jobs:
+        if (job.data, job.model) in hurt:
+            continue
         trace = kept(job, traces)
         assert trace is not None
         run = Run.of(trace, None)
-        for name, series in values(trace).items():
+        for name, series in values(trace, job.batch).items():
             stops = [int(np.argmax(series <= limit)) if (series <= limit).any() else None for limit in THRESHOLDS]
-            for batch in (0, job.batch):
-                found[name, job.model, batch][job.data].append(regrets(run, stops, RATIOS))
-    lines = []
-    for name, words in NAMES.items():
-        cells = [_regrets(found, name, batches, hurt) for batches in ((0,), (1, 10))]
-        lines.append([words, *(cell for both in cells for cell in both)])
-    head = ["what is compared with the threshold", "chosen on other data sets", "best in hindsight"]
-    return table([*head, "chosen, batches apart", "hindsight, batches apart"], lines)
+            found[name, job.model, job.batch][job.data].append(regrets(run, [0, *stops, None], RATIOS))
+        late = list(range(10, len(trace)))
+        found["waiting", job.model, job.batch][job.data].append(regrets(run, late, RATIOS).min(axis=0)[None])
+        worth = [_first(trace, sf.LabelWorth(ratio, 1.0)) for ratio in RATIOS]
+        found["worth", job.model, job.batch][job.data].append(np.diag(regrets(run, worth, RATIOS))[None])
+    lines = [[words, *_cells(found, name)] for name, words in NAMES.items()]
+    return table(["what is compared with the threshold", "chosen on other data sets", "best in hindsight"], lines)
 
 
-def _regrets(
-    found: dict[tuple[str, str, int], dict[str, list[Floats]]],
-    name: str,
-    batches: Sequence[int],
-    hurt: Collection[tuple[str, str]],
-) -> tuple[str, str]:
+def _first(trace: Trace, rule: sf.Criterion) -> int | None:
+    return next((number for number, verdict in enumerate(trace.replay(rule)) if verdict.stop), None)
+
+
+def _cells(found: dict[tuple[str, str, int], dict[str, list[Floats]]], name: str) -> tuple[str, str]:
     chosen, hindsight = [], []
     each = np.arange(len(RATIOS))
-    for (own, model, batch), by_data in found.items():
-        if own != name or batch not in batches:
+    for (own, _, _), by_data in found.items():
+        if own != name:
             continue
         runs = {data: np.array(several) for data, several in by_data.items()}
+        logs = {data: np.log1p(several) for data, several in runs.items()}
         for data in runs:
-            if (data, model) not in hurt:
-                setting = np.array(choose(runs, data, default=len(THRESHOLDS) // 2).per_cost)
-                chosen.append(runs[data][:, setting, each])
-                hindsight.append(runs[data][:, runs[data].mean(axis=0).argmin(axis=0), each])
-    return _shown(chosen), _shown(hindsight)
+            setting = np.array(choose(logs, data, default=0).per_cost)
+            chosen.append(runs[data][:, setting, each])
+            hindsight.append(runs[data][:, logs[data].mean(axis=0).argmin(axis=0), each])
+    first = "" if name == "waiting" else _shown(chosen)
+    return first, "" if name == "worth" else _shown(hindsight)
 
 
 def _shown(parts: Sequence[Floats]) -> str:

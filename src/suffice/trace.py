@@ -104,7 +104,7 @@ class Trace:
         if missing and len(self):
             raise MissingInputError(
                 f"{type(rule).__name__} requires {', '.join(missing)}, which this run did not record; "
-                f"simulate(..., record={type(rule).__name__}(...)) records what a rule needs"
+                f"simulate(..., record={type(rule).__name__}(...)) records what a rule needs, if the model can tell it"
             )
         verdicts: list[Verdict] = []
         done = 0

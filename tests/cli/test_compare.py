@@ -46,7 +46,7 @@ KEYS = [
     "forgone",
     "seconds_per_step",
 ]
-REFERENCES = {"Budget", "Never", "RandomStop", "Oracle"}
+REFERENCES = {"Budget", "AtOnce", "Never", "RandomStop", "Oracle"}
 COMMAND = [sys.executable, "-c", "from suffice.cli import main; main()", "compare"]
 
 
@@ -115,7 +115,9 @@ def test_it_leaves_rows_tables_figures_and_a_report() -> None:
     assert "PacBayes" in Path("out/tables/guarantees.md").read_text()
     assert "ErrorStability tight" in Path("out/tables/leaderboard-all.csv").read_text()
     with Path("out/leaderboard.csv").open(newline="") as file:
-        assert {row["tasks"] for row in csv.DictReader(file)} == {"regression", "classification", "all"}
+        ranked = list(csv.DictReader(file))
+    assert {row["tasks"] for row in ranked} == {"regression", "classification", "all"}
+    assert all(0.0 <= float(row["typical"]) <= float(row["mean"]) + 1e-9 for row in ranked)
     with Path("out/rows.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == len(found)
 
@@ -138,7 +140,7 @@ def check(row: dict[str, Any]) -> None:
 def assert_board(text: str, title: str, rule: str) -> None:
     board = text[text.index(title) :].split("\n\n", maxsplit=1)[0]
     assert f" {rule} " in board
-    for word in ("rank", "mean", "interval", "median", "premature", "stops", "labels", "µs a"):
+    for word in ("rank", "mean", "interval", "median", "typical", "premature", "stops", "labels", "µs a"):
         assert word in board
 
 
@@ -180,6 +182,21 @@ def test_every_way_to_set_a_rule_is_shown_where_it_is_asked_for() -> None:
     assert every.count(" EntropyMax ") == 3
     assert "--all-settings shows them all" in few
     assert "--all-settings" not in every
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_where_labels_are_dear_a_rule_may_be_set_to_stop_at_once() -> None:
+    options = ("--data", "wine,breast_cancer", *TINY, "--rules", "HeldOutPlateau", "--out", "out")
+    assert " AtOnce * " in invoke(*options).stdout
+    found = rows("out/rows.json")
+    # Where an error of 1 costs 10 labels, those that the rule validates on are never worth it.
+    chosen = [row for row in found if (row["rule"], row["setting"]) == ("HeldOutPlateau", "per cost")]
+    assert [row["params"]["10"] for row in chosen] == ["at once"] * 4
+    at_once = {(row["data"], row["seed"]): row for row in found if row["rule"] == "AtOnce"}
+    for row in chosen:
+        assert row["regret"]["10"] == at_once[row["data"], row["seed"]]["regret"]["10"]
+    assert {(row["stop"], row["labels"]) for row in at_once.values()} == {(0, 11)}
+    assert "at once" in Path("out/tables/chosen-classification.md").read_text()
 
 
 @pytest.mark.usefixtures("no_figures")
@@ -409,7 +426,7 @@ def test_words_for_several_data_sets() -> None:
 def test_all_rules_but_the_one_that_looks_at_the_clock() -> None:
     every = {entry.name for entry in catalogue()}
     assert set(chosen_rules(None)) == every - {"TimeLimit"}
-    assert chosen_rules("timelimit") == ("TimeLimit", "Budget", "Never", "RandomStop", "Oracle")
+    assert chosen_rules("timelimit") == ("TimeLimit", "Budget", "AtOnce", "Never", "RandomStop", "Oracle")
     # Every name can be given, alone and with others around it.
     for name in every:
         assert name in chosen_rules(name)

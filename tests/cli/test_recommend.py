@@ -16,6 +16,7 @@ from suffice.cli.recommend import python_line, run_options
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError
 from suffice.experiments.compare.evidence import shipped
+from suffice.experiments.compare.recommend import recommend
 from suffice.experiments.compare.rules import catalogue
 
 RUN = CliRunner()
@@ -36,21 +37,23 @@ CLASSIFICATION = {
     "Budget": part(1.5, [50, 100, 500]),
     "EntropyMax": part(2.0, [0.3, 0.2, 0.1]),
 }
+IN_BATCHES = {"LabelWorth": part(0.5), "StabilizingPredictions": part(0.4, [0.8, 0.95, 0.99])}
 REGRESSION = {
     "ErrorStability tight": part(0.085, [0.1, 0.05, 0.01]),
     "MaxVariance": part(0.25, [0.5, 0.1, 0.01]),
     "LabelWorth": part(0.4),
 }
+RUNS = {"logistic": 10, "classification": 10, "gp": 7, "regression": 7}
 EVIDENCE = {
     "command": "suffice compare",
     "ratios": [10.0, 1000.0, 100000.0],
     "data": {"logistic": ["wine"], "classification": ["wine"], "gp": ["yacht"], "regression": ["yacht"]},
-    "runs": {"logistic": 10, "classification": 10, "gp": 7, "regression": 7},
+    "runs": {name: {"1": runs, "10": runs} for name, runs in RUNS.items()},
     "rules": {
-        "logistic": CLASSIFICATION,
-        "classification": CLASSIFICATION,
-        "gp": REGRESSION,
-        "regression": REGRESSION,
+        "logistic": {"1": CLASSIFICATION, "10": IN_BATCHES},
+        "classification": {"1": CLASSIFICATION, "10": IN_BATCHES},
+        "gp": {"1": REGRESSION, "10": REGRESSION},
+        "regression": {"1": REGRESSION, "10": REGRESSION},
     },
 }
 
@@ -87,6 +90,7 @@ def test_as_json() -> None:
         "error_cost": 2000.0,
         "label_cost": 2.0,
         "target_variance": None,
+        "batch": 1,
         "given": None,
         "rule": {"name": "LabelWorth", "error_cost": 2000.0, "label_cost": 2.0, "window": 0.3, "caution": 10.0},
         "needs": ["expected_error", "selected_expected_loss", "selected_loss"],
@@ -96,7 +100,7 @@ def test_as_json() -> None:
             for name, setting, typical in (
                 ("StabilizingPredictions", 0.98, 0.2),
                 ("MinExpectedError", 0.05, 0.3),
-                ("EntropyMax", 0.2, 2.0),
+                ("Budget", 100, 1.5),
             )
         ],
         "evidence": found["evidence"],
@@ -116,14 +120,55 @@ def test_a_person_is_told_the_rule_the_regret_and_how_to_use_it() -> None:
         "Expected: typically 12 % dearer than the best stop in hindsight, labels and error together; at most 6.0 % in "
         "half of the runs, at most 36 % in nine of ten. (On average 24 %: ",
         "LabelWorth 12 % 6.0 % 36 % 24 % StabilizingPredictions threshold 0.98 20 % 10 % 60 % 40 %",
-        "EntropyMax threshold 0.2 200 % 100 % 600 % 400 %",
+        "Budget labels 100 150 % 75 % 450 % 300 %",
+        "The rule to take, then the next best over all prices of an error; the numbers are those at this price.",
         "On 10 runs with logistic on wine",
         "rule = sf.LabelWorth(error_cost=2000.0, label_cost=2.0) learner = sf.ActiveLearner(model, X, criterion=rule)",
         "suffice run DATA --target COLUMN --task classification --model logistic --error-cost 2000 --label-cost 2",
     ):
         assert words in shown
-    assert "Budget" not in shown
+    assert "EntropyMax" not in shown
     assert "variance" not in shown
+
+
+@pytest.mark.usefixtures("_evidence")
+def test_others_stand_in_the_order_over_all_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is better at this price, and worse at the two others, comes later."""
+    here = {**part(0.05, [0.2, 0.1, 0.01]), "typical": [90.0, 0.05, 90.0]}
+    rules = {"classification": {"1": {**CLASSIFICATION, "EntropyMax": here}}}
+    monkeypatch.setattr("suffice.experiments.compare.recommend.shipped", lambda: {**EVIDENCE, "rules": rules})
+    found = result(*CLASSES)
+    assert found["rule"]["name"] == "LabelWorth"
+    assert [other["name"] for other in found["others"]] == ["StabilizingPredictions", "MinExpectedError", "Budget"]
+
+
+@pytest.mark.parametrize(("batch", "rule"), [(1, "LabelWorth"), (3, "LabelWorth"), (4, "StabilizingPredictions")])
+@pytest.mark.usefixtures("_evidence")
+def test_labels_bought_at_a_time(batch: int, rule: str) -> None:
+    found = result(*CLASSES, "--model", "logistic", "--batch", str(batch))
+    assert found["batch"] == batch
+    assert found["rule"]["name"] == rule
+    own = recommend("classification", "logistic", 2000.0, 2.0, batch=batch)
+    assert found["expected"]["typical"] == own.regret
+    words = [] if batch == 1 else ["--batch", str(batch)]
+    costs = ["--error-cost", "2000", "--label-cost", "2"]
+    limits = costs if rule == "LabelWorth" else ["--rule", rule, "--threshold", "0.95"]
+    assert found["run_options"] == ["--task", "classification", "--model", "logistic", *limits, *words]
+
+
+@pytest.mark.usefixtures("_evidence")
+def test_the_variance_is_passed_on_only_where_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = []
+
+    def noting(*arguments: Any, **options: Any) -> Any:
+        passed.append(options["target_variance"])
+        return recommend(*arguments, **options)
+
+    monkeypatch.setattr("suffice.experiments.compare.recommend.recommend", noting)
+    result(*CLASSES)
+    result(*NUMBERS)
+    result(*NUMBERS, "--target-variance", "900")
+    assert passed == [None, None, 900.0]
 
 
 @pytest.mark.usefixtures("_evidence")
@@ -149,12 +194,23 @@ def test_a_loop_of_ones_own() -> None:
     shown = told(*options)
     assert "verdict = rule.observe(sf.Step(n_labelled=..., stop_probabilities=...))" in shown
     assert "suffice run" not in shown
-    assert result(*CLASSES, "--given", "n_labelled")["rule"] == {"name": "Budget", "labels": 100}
+
+
+@pytest.mark.parametrize("fields", ["n_labelled", "pool_max_entropy"])
+@pytest.mark.usefixtures("_evidence")
+def test_a_loop_that_can_feed_no_rule_better_than_a_budget(fields: str) -> None:
+    found = result(*CLASSES, "--given", fields)
+    assert found["rule"] == {"name": "Budget", "labels": 100}
+    assert [other["name"] for other in found["others"]] == ([] if fields == "n_labelled" else ["EntropyMax"])
+    shown = told(*CLASSES, "--given", fields)
+    assert "Take Budget(labels=100). " in shown
+    assert "did better than any rule that this loop can feed" in shown
+    assert "verdict = rule.observe(sf.Step(n_labelled=...))" in shown
 
 
 @pytest.mark.usefixtures("_evidence")
 def test_a_rule_that_the_command_has_no_options_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = {"classification": {"Budget": part(0.1, [50, 100, 500])}}
+    rules = {"classification": {"1": {"Budget": part(0.1, [50, 100, 500])}}}
     monkeypatch.setattr("suffice.experiments.compare.recommend.shipped", lambda: {**EVIDENCE, "rules": rules})
     shown = told(*CLASSES)
     assert "rule = sf.Budget(labels=100)" in shown
@@ -168,6 +224,7 @@ def test_a_rule_that_the_command_has_no_options_for(monkeypatch: pytest.MonkeyPa
         (["--label-cost", "nan"], "--label-cost must be a number above 0, not nan"),
         (["--target-variance", "0"], "--target-variance must be a number above 0, not 0.0"),
         (["--task", "classification", "--target-variance", "2"], "--target-variance goes with --task regression"),
+        (["--batch", "0"], "--batch must be a whole number, 1 or more, not 0"),
         (["--model", "logistic"], "--model logistic is for classification, and --task is regression; use --model gp"),
         (["--model", "dropout"], "--model dropout is for classification"),
         (["--task", "classification", "--model", "gp"], "use --model logistic or dropout"),
@@ -251,9 +308,9 @@ def test_a_network_calibrates_the_rule_of_the_paper_otherwise() -> None:
         ("classification", "dropout"),
     ],
 )
-@pytest.mark.parametrize("error_cost", ["1", "1000", "10000000"])
-def test_with_the_evidence_that_comes_along(task: str, model: str | None, error_cost: str) -> None:
-    options = ["--task", task, "--error-cost", error_cost, "--label-cost", "1"]
+@pytest.mark.parametrize(("error_cost", "batch"), [("1", "1"), ("1000", "10"), ("10000000", "100")])
+def test_with_the_evidence_that_comes_along(task: str, model: str | None, error_cost: str, batch: str) -> None:
+    options = ["--task", task, "--error-cost", error_cost, "--label-cost", "1", "--batch", batch]
     found = result(*options, *([] if model is None else ["--model", model]))
     assert found["evidence"].startswith("On ")
     assert found["expected"]["name"] == "LabelWorth"
@@ -265,3 +322,4 @@ def test_help_has_an_example() -> None:
     shown = " ".join(RUN.invoke(app, ["recommend", "--help"], env={"COLUMNS": "200"}).output.replace("│", " ").split())
     assert "Example: suffice recommend --task classification --model logistic --error-cost 2000" in shown
     assert "in squared units of the target" in shown
+    assert "Labels that are bought at a time" in shown

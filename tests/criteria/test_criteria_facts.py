@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import entropy
 
-from suffice import Step
-from suffice.criteria import committee_agreement, entropies, expected_f, margins, pool_facts
+from suffice import LabelWorth, Step
+from suffice.criteria import committee_agreement, entropies, expected_f, margins, pool_facts, worth_facts
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.special import Floats
 
@@ -32,7 +32,7 @@ def test_entropies_are_scipys(p: Floats) -> None:
 
 
 def test_entropies_of_rounded_probabilities() -> None:
-    assert entropies([[1.0 + 1e-4, -1e-4]]).tolist() == [0.0]
+    assert entropies([[1.0 + 1e-7, -1e-7]]).tolist() == [0.0]
     assert entropies(np.array([[1.0, 0.0]], dtype=np.float16)).tolist() == [0.0]
     assert entropies(np.zeros((0, 3))).shape == (0,)
 
@@ -166,3 +166,27 @@ class TestCommittees:
     def test_votes_are_for_classes_that_are_there(self, bad: Any) -> None:
         with pytest.raises(InvalidValueError, match="votes must lie from 0 to 1"):
             committee_agreement(bad, 2)
+
+
+class TestWorthFacts:
+    def test_they_are_those_of_the_cross_entropy(self) -> None:
+        stop, selected = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.8, 0.2], [0.3, 0.7]])
+        found = worth_facts(stop, selected, [0, 0])
+        assert found["expected_error"] == pytest.approx(0.5 * math.log(2.0))
+        assert found["selected_loss"] == pytest.approx(-0.5 * (math.log(0.8) + math.log(0.3)))
+        assert found["selected_expected_loss"] == pytest.approx(float(entropy(selected, axis=1).mean()))
+        assert LabelWorth(1000.0, 1.0).observe(Step(n_labelled=12, **found)).value is not None
+
+    def test_a_label_that_was_ruled_out_has_a_finite_loss(self) -> None:
+        assert worth_facts([[1.0, 0.0]], [[1.0, 0.0]], [1])["selected_loss"] == pytest.approx(-math.log(1e-6))
+
+    @pytest.mark.parametrize("labels", [[2], [-1], [0, 1], [0.5], []])
+    def test_labels_that_are_no_columns_are_refused(self, labels: list[float]) -> None:
+        with pytest.raises(InvalidValueError, match="labels must hold a column of selected, 0 to 1"):
+            worth_facts([[0.5, 0.5]], [[0.5, 0.5]], labels)
+
+
+@pytest.mark.parametrize("p", [[[0.9, 0.2]], [[0.9, math.nan]], [[1.5, -0.5]]])
+def test_what_are_no_probabilities_is_refused(p: list[list[float]]) -> None:
+    with pytest.raises(InvalidValueError, match="each row must add up to 1"):
+        pool_facts(p)

@@ -216,11 +216,55 @@ class TestLabelWorth:
         steps = worths((40, 0.8, 0.5, 0.5), (40, 0.7, 0.5, 0.5))
         assert values(LabelWorth(1.0, 1.0), steps)[-1] == pytest.approx(0.7 / 40)
 
-    def test_a_model_that_expects_no_error_at_all(self) -> None:
-        steps = worths((40, 0.0, 0.0, 0.0), (50, 0.0, 0.0, 0.0))
-        verdicts = LabelWorth(1e9, 1e-9).observe_all(steps)
+    @pytest.mark.parametrize("losses", [(0.0, 0.0), (3.0, 0.5)])
+    def test_a_model_that_expects_no_error_at_all_stops(self, losses: tuple[float, float]) -> None:
+        """However dear an error is: there is none, as far as the model knows, and none to fall from."""
+        verdicts = LabelWorth(1e9, 1e-9).observe_all(worths((2, 0.0, *losses), (50, 0.0, *losses)))
         assert [v.value for v in verdicts] == [0.0, 0.0]
-        assert verdicts[-1].stop
+        assert stops(verdicts) == [True, True]
+
+    @pytest.mark.parametrize("bad", [-1e-300, -0.25])
+    def test_an_error_below_0_is_refused(self, bad: float) -> None:
+        rule = LabelWorth(1.0, 1.0)
+        rule.observe(worths((10, 0.5, 0.5, 0.5))[0])
+        before = json.dumps(rule.state_dict())
+        with pytest.raises(
+            InvalidValueError, match=f"LabelWorth takes an expected error of at least 0.* not {bad:.3g};"
+        ):
+            rule.observe(worths((20, bad, 0.5, 0.5))[0])
+        assert json.dumps(rule.state_dict()) == before
+
+    def test_labels_that_become_fewer_are_refused(self) -> None:
+        rule = LabelWorth(1.0, 1.0)
+        rule.observe_all(worths((10, 0.5, 0.5, 0.5), (20, 0.4, 0.5, 0.5)))
+        before = json.dumps(rule.state_dict())
+        with pytest.raises(InvalidValueError, match=r"n_labelled fell from 20 to 15; reset\(\) the rule for another"):
+            rule.observe(worths((15, 0.4, 0.5, 0.5))[0])
+        assert json.dumps(rule.state_dict()) == before
+        rule.reset()
+        assert rule.observe(worths((15, 0.4, 0.5, 0.5))[0]).n_labelled == 15
+
+    @given(st.floats(0.5, 50.0), st.floats(0.01, 5.0), st.floats(1.0, 1e4), st.floats(0.1, 10.0), st.floats(0.2, 5.0))
+    def test_so_many_labels_are_bought_at_least(
+        self, caution: float, error: float, error_cost: float, label_cost: float, misjudged: float
+    ) -> None:
+        """A model that never moves stops at the floor of the documentation, sqrt(caution c e A / kappa), not before."""
+        rule = LabelWorth(error_cost, label_cost, caution=caution)
+        # Ten losses of so many times what was expected of them, and the five labels that the model is believed for.
+        c = (10.0 * misjudged + 5.0) / 15.0
+        floor = math.sqrt(caution * c * error * error_cost / label_cost)
+        for n in range(40, 1001, 20):
+            steps = worths((n - 10, error, 1.0, 1.0), (n, error, misjudged * error, error))
+            if abs(n - floor) > 1e-6 * floor:
+                assert rule.copy().observe_all(steps)[-1].stop == (n > floor)
+
+    @given(histories(), st.floats(0.5, 50.0), st.floats(1.0, 1e4))
+    def test_no_stop_lies_below_the_floor(self, history: list[Row], caution: float, error_cost: float) -> None:
+        """On any history, with c at its least, 1/10."""
+        verdicts = LabelWorth(error_cost, 2.0, caution=caution).observe_all(worths(*history))
+        for verdict, row in zip(verdicts, history, strict=True):
+            if verdict.stop:
+                assert row[0] > math.sqrt(caution * 0.1 * row[1] * error_cost / 2.0) * (1.0 - 1e-9)
 
     @given(histories(), st.floats(0.01, 0.99), st.floats(0.0, 30.0))
     def test_the_formula_on_any_history(self, history: list[Row], window: float, caution: float) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,14 +62,14 @@ def test_expectations_are_over_the_judged_sets_and_settings_over_all() -> None:
     json.dumps(found, allow_nan=False)
     assert found["ratios"] == [10.0, 1000.0]
     assert found["data"]["logistic"] == ["a", "b"]
-    assert found["runs"] == {"logistic": 3, "classification": 3}
-    rule = found["rules"]["logistic"]["LabelWorth"]
+    assert found["runs"] == {"logistic": {"1": 3}, "classification": {"1": 3}}
+    rule = found["rules"]["logistic"]["1"]["LabelWorth"]
     assert rule["settings"] is None
     # a counts once: (0.2 + 0.4) / 2; then the two sets alike.
     assert rule["mean"] == pytest.approx([(0.3 + 0.6) / 2, (0.4 + 0.1) / 2])
     logs = (0.5 * (math.log(1.2) + math.log(1.4)) + math.log(1.6)) / 2
     assert rule["typical"][0] == pytest.approx(math.exp(logs) - 1, rel=1e-3)
-    entropy = found["rules"]["logistic"]["EntropyMax"]
+    entropy = found["rules"]["logistic"]["1"]["EntropyMax"]
     settings = next(entry for entry in catalogue() if entry.name == "EntropyMax").settings
     assert entropy["settings"][0] == settings[0]
     assert entropy["settings"][1] != settings[0]
@@ -75,25 +77,82 @@ def test_expectations_are_over_the_judged_sets_and_settings_over_all() -> None:
     assert found["rules"]["classification"] == found["rules"]["logistic"]
 
 
+def of_case(found: Score, **changed: Any) -> Score:
+    return replace(found, case=replace(found.case, **changed))
+
+
+def variance_scores(model: str, data: str, regrets: tuple[float, ...], *, batch: int = 1) -> Score:
+    """A rule whose first settings have these regrets at either ratio, and all others a large one."""
+    settings = next(entry for entry in catalogue(RATIOS) if entry.name == "MaxVariance").settings
+    each = (*regrets, *[9.0] * (len(settings) - len(regrets)))
+    return of_case(score("MaxVariance", data, [[r, r] for r in each], settings), model=model, batch=batch)
+
+
+def test_settings_for_a_task_are_those_that_its_expectation_was_measured_with() -> None:
+    """Either model has a setting that is right for it and wrong for the other; the third is fair for both."""
+    settings = next(entry for entry in catalogue(RATIOS) if entry.name == "MaxVariance").settings
+    scores = [
+        variance_scores(model, data, regrets)
+        for model, regrets in (("gp", (0.0, 3.0, 0.4)), ("ridge", (3.0, 0.0, 0.6)))
+        for data in ("a", "b")
+    ]
+    found = evidence(scores, judged_on={"a", "b"}, command="suffice compare")["rules"]
+    for name, setting, mean in (("gp", 0, 0.0), ("ridge", 1, 0.0), ("regression", 2, 0.5)):
+        rule = found[name]["1"]["MaxVariance"]
+        assert rule["settings"] == [settings[setting]] * 2
+        assert rule["mean"] == pytest.approx([mean, mean])
+    # The geometric mean of 1.4 and 1.6, not of the 1 that either model has at a setting of its own.
+    assert found["regression"]["1"]["MaxVariance"]["typical"] == pytest.approx(
+        [math.sqrt(1.4 * 1.6) - 1.0] * 2, rel=1e-3
+    )
+
+
+def test_runs_of_either_batch_are_evidence_for_that_batch() -> None:
+    settings = next(entry for entry in catalogue(RATIOS) if entry.name == "MaxVariance").settings
+    scores = [
+        variance_scores("gp", data, regrets, batch=batch)
+        for batch, regrets in ((1, (0.1, 0.8)), (10, (0.7, 0.2)))
+        for data in ("a", "b")
+    ]
+    found = evidence(scores, judged_on={"a", "b"}, command="suffice compare")["rules"]
+    for name in ("gp", "regression"):
+        assert list(found[name]) == ["1", "10"]
+        for batch, setting, mean in (("1", 0, 0.1), ("10", 1, 0.2)):
+            assert found[name][batch]["MaxVariance"]["settings"] == [settings[setting]] * 2
+            assert found[name][batch]["MaxVariance"]["mean"] == pytest.approx([mean, mean])
+
+
+def test_expectations_are_of_a_rule_and_not_of_stopping_at_once_or_never() -> None:
+    scores = [variance_scores("gp", data, (0.5, 0.8)) for data in ("a", "b")]
+    ends = [
+        of_case(score(name, data, [[0.0, 0.0]], (None,)), model="gp") for name in ("AtOnce", "Never") for data in "ab"
+    ]
+    found = evidence([*scores, *ends], judged_on={"a", "b"}, command="suffice compare")["rules"]["gp"]["1"]
+    assert set(found) == {"MaxVariance"}
+    assert found["MaxVariance"]["mean"] == pytest.approx([0.5, 0.5])
+
+
 def test_what_is_shipped_is_whole() -> None:
     found = shipped()
     assert set(found["rules"]) == {"gp", "ridge", "logistic", "regression", "classification"}
     assert len(found["ratios"]) == 13
-    for name, rules in found["rules"].items():
-        assert found["runs"][name] >= 80
+    for name, batches in found["rules"].items():
+        assert min(found["runs"][name].values()) >= 40
         assert len(found["data"][name]) >= 4
-        for rule in rules.values():
+        assert list(batches) == ["1", "10"]
+        for rule in (rule for rules in batches.values() for rule in rules.values()):
             assert all(len(rule[key]) == 13 for key in ("typical", "mean", "median", "p90"))
             assert all(low >= 0.0 for low in rule["median"])
             assert rule["settings"] is None or len(rule["settings"]) == 13
+            assert not {"at once", "never"} & set(rule["settings"] or ())
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-@pytest.mark.parametrize("ratio", [1.0, 30.0, 1000.0, 1e7])
-def test_rules_are_ranked_over_all_prices_and_the_first_can_be_used(task: str, ratio: float) -> None:
-    advice = recommend(task, error_cost=ratio * 2.0, label_cost=2.0)
+@pytest.mark.parametrize(("ratio", "batch"), [(1.0, 1), (30.0, 10), (1000.0, 1), (1e7, 10)])
+def test_rules_are_ranked_over_all_prices_and_the_first_can_be_used(task: str, ratio: float, batch: int) -> None:
+    advice = recommend(task, error_cost=ratio * 2.0, label_cost=2.0, batch=batch)
     assert advice.regret == advice.expected.typical
-    rules = shipped()["rules"][task]
+    rules = shipped()["rules"][task][str(batch)]
     overall = [np.log1p(rules[each.name]["typical"]).mean() for each in (advice.expected, *advice.others)]
     assert overall == sorted(overall)
     assert len(advice.others) == 3
@@ -116,12 +175,62 @@ def test_the_variance_of_the_target_moves_the_place_and_not_the_rule() -> None:
     assert scaled.rule.error_cost == 10.0
 
 
+def shown(monkeypatch: pytest.MonkeyPatch, tables: dict[str, dict[str, float]]) -> None:
+    """Let the evidence be this: for each batch what rules typically cost, whatever the price."""
+
+    def part(name: str, typical: float) -> dict[str, Any]:
+        settings = [50, 200] if name == "Budget" else [0.25, 0.125]
+        return {"settings": settings, **{key: [typical] * 2 for key in ("typical", "mean", "median", "p90")}}
+
+    rules = {batch: {name: part(name, typical) for name, typical in table.items()} for batch, table in tables.items()}
+    found = {
+        "ratios": list(RATIOS),
+        "data": {"regression": ["yacht"]},
+        "runs": {"regression": 20},
+        "rules": {"regression": rules},
+    }
+    monkeypatch.setattr("suffice.experiments.compare.recommend.shipped", lambda: found)
+
+
+@pytest.mark.parametrize(
+    ("batch", "regret"), [(1, 0.1), (2, 0.1), (3, 0.1), (4, 0.2), (10, 0.2), (31, 0.2), (32, 0.3), (5000, 0.3)]
+)
+def test_the_batch_picks_the_nearest_evidence(monkeypatch: pytest.MonkeyPatch, batch: int, regret: float) -> None:
+    """Nearest in ratio: between 1 and 10 the middle is the root of 10."""
+    shown(monkeypatch, {"1": {"MaxVariance": 0.1}, "10": {"MaxVariance": 0.2}, "100": {"MaxVariance": 0.3}})
+    assert recommend("regression", batch=batch).regret == regret
+
+
+def test_without_a_batch_labels_come_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown(monkeypatch, {"1": {"MaxVariance": 0.1}, "10": {"MaxVariance": 0.2}})
+    assert recommend("regression").regret == 0.1
+    assert recommend("regression", batch=10).regret == 0.2
+
+
+def test_a_budget_is_advised_where_all_that_the_loop_can_feed_does_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown(monkeypatch, {"1": {"MaxVariance": 0.1, "Budget": 0.5, "InformationGain": 2.0}})
+    words = "did better than any rule that this loop can feed"
+    for fields in ({"pool_gain"}, ()):
+        advice = recommend("regression", given=fields)
+        assert advice.rule == sf.Budget(200)
+        assert words in advice.evidence
+        assert advice.regret == 0.5
+    assert [each.name for each in recommend("regression", given={"pool_gain"}).others] == ["InformationGain"]
+    for better in ({"pool_gain", "pool_variance"}, None):
+        advice = recommend("regression", given=better)
+        assert advice.rule == sf.MaxVariance(0.125)
+        assert words not in advice.evidence
+        assert [each.name for each in advice.others] == ["Budget", "InformationGain"]
+
+
 def test_only_rules_that_the_loop_can_feed_are_recommended() -> None:
     advice = recommend("classification", error_cost=1000.0, label_cost=1.0, given={"stop_probabilities"})
     assert advice.rule.needs() <= {"stop_probabilities"}
     divergences = recommend("regression", error_cost=1000.0, label_cost=1.0, given=["kl_new_old", "kl_old_new"])
     assert divergences.rule.needs() <= {"kl_new_old", "kl_old_new"}
-    assert isinstance(recommend("regression", given=()).rule, sf.Budget)
+    nothing = recommend("regression", given=())
+    assert isinstance(nothing.rule, sf.Budget)
+    assert nothing.others == ()
 
 
 def test_a_network_is_asked_for_nothing_that_it_cannot_tell() -> None:
@@ -145,6 +254,10 @@ def test_what_the_evidence_is_not_about_is_said() -> None:
         ({"task": "regression", "error_cost": 0.0}, "error_cost must be a number above 0"),
         ({"task": "regression", "label_cost": float("nan")}, "label_cost must be a number above 0"),
         ({"task": "regression", "target_variance": -1.0}, "target_variance must be"),
+        ({"task": "classification", "target_variance": 2.0}, "target_variance goes with regression; classes have none"),
+        ({"task": "classification", "target_variance": 1.0}, "target_variance goes with regression; classes have none"),
+        ({"task": "regression", "batch": 0}, "batch must be a whole number, 1 or more, not 0"),
+        ({"task": "regression", "batch": 2.5}, "batch must be a whole number, 1 or more, not 2.5"),
         ({"task": "regression", "given": {"kl_new_odl"}}, "Did you mean kl_new_old"),
     ],
 )

@@ -12,6 +12,7 @@ import suffice.criteria
 from suffice.criteria import Budget, Criterion, ErrorStability
 from suffice.errors import InvalidValueError
 from suffice.experiments.compare.entry import Entry
+from suffice.experiments.compare.replay import stops
 from suffice.experiments.compare.rules import catalogue, cost_entry, for_trace, grid
 from suffice.learner.facts import COUNTED, DIVERGENCES, OF_CLASSES, OF_NUMBERS, VALIDATED
 from suffice.trace import Trace
@@ -42,7 +43,8 @@ def test_names_are_different_and_the_references_are_there() -> None:
     names = [entry.name for entry in ENTRIES]
     assert len(set(names)) == len(names)
     references = {entry.name for entry in ENTRIES if entry.kind == "reference"}
-    assert references == {"Budget", "PoolFraction", "CostLimit", "TimeLimit", "Never", "RandomStop", "Oracle"}
+    spent = {"Budget", "PoolFraction", "CostLimit", "TimeLimit"}
+    assert references == spent | {"AtOnce", "Never", "RandomStop", "Oracle"}
     assert {entry.name for entry in ENTRIES if entry.make is None} == {"RandomStop", "Oracle"}
 
 
@@ -137,6 +139,13 @@ def test_rules_of_costs_are_told_both() -> None:
 
 def test_never_means_never() -> None:
     assert repr(named("Never").rule(None)) == repr(Budget(sys.maxsize))
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_at_once_means_at_the_first_step(name: str) -> None:
+    entry = named("AtOnce")
+    assert (entry.kind, entry.swept, entry.needs()) == ("reference", False, named("Never").needs())
+    assert list(stops(real_run(name), entry).values()) == [0]
 
 
 def test_a_grid_holds_its_ends_and_the_others() -> None:

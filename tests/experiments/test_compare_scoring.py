@@ -63,6 +63,10 @@ def test_references(name: str) -> None:
     assert never.stops == (None,)
     assert never.labels[0] == trace.n_labelled[-1]
     assert never.regrets[0].tolist() == [regret(run, None, ratio) for ratio in RATIOS]
+    at_once = found["AtOnce"]
+    assert (at_once.settings, at_once.stops, at_once.fired[0]) == ((None,), (0,), 1.0)
+    assert (at_once.labels[0], at_once.error[0]) == (trace.n_labelled[0], trace.error[0])
+    assert at_once.regrets[0].tolist() == [regret(run, 0, ratio) for ratio in RATIOS]
 
 
 def test_ratios_and_entries_of_ones_own() -> None:

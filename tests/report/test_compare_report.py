@@ -132,8 +132,8 @@ def test_where_nothing_could_be_chosen_the_default_is_shown() -> None:
 def test_ranks_leave_out_what_is_no_rule_and_references_are_marked(ranked: list[Board]) -> None:
     table = leaderboard_table(ranked[1])
     ranks = dict(zip(cells(table, "rule"), cells(table, "rank"), strict=True))
-    assert [rank for rank in ranks.values() if rank] == [str(number) for number in range(1, len(ranks) - 2)]
-    assert {rule for rule, rank in ranks.items() if not rank} == {"Oracle *", "Never *", "RandomStop *"}
+    assert [rank for rank in ranks.values() if rank] == [str(number) for number in range(1, len(ranks) - 3)]
+    assert {rule for rule, rank in ranks.items() if not rank} == {"Oracle *", "AtOnce *", "Never *", "RandomStop *"}
     assert {rule for rule in ranks if rule.endswith("*")} > {"Budget *", "PoolFraction *"}
     first = list(ranks.values()).index("1")
     assert cells(table, "to the first")[first] == "0.00"
@@ -148,6 +148,15 @@ def test_numbers_of_the_leaderboard(ranked: list[Board]) -> None:
     runs = [np.mean(list(row["regret"].values())) for row in board.shown("Never", "reference")]
     assert never["mean"] == pytest.approx(np.mean(runs))
     assert float(shown["mean regret"]) == pytest.approx(never["mean"], abs=0.06)
+    # Data sets have as many runs each, so that all weigh the same.
+    ratios = [1.0 + value for row in board.shown("Never", "reference") for value in row["regret"].values()]
+    typical = np.prod(ratios) ** (1 / len(ratios)) - 1.0
+    assert never["typical"] == pytest.approx(typical)
+    assert float(shown["typical"]) == pytest.approx(typical, abs=0.06)
+    assert "Typical: the geometric mean of the cost" in table.note
+    for every in (True, False):
+        made = leaderboard_table(board, every=every)
+        assert {len(row) for row in made.rows} == {len(made.head)}
     assert (shown["premature %"], shown["stops %"], shown["set by"]) == ("0", "0", "reference")
     assert shown["µs a step"].isdigit()
     assert len(leaderboard_table(board, every=True).rows) == len(board.ranked) > len(table.rows)
@@ -185,6 +194,26 @@ def test_settings_that_were_chosen(ranked: list[Board]) -> None:
     assert settings_table(boards(rows(told), resamples=5)[0]) is None
 
 
+def test_settings_at_the_ends_are_said_in_words(ranked: list[Board]) -> None:
+    board = ranked[0]
+    given = {("diabetes", 1): "never", ("diabetes", 10): 0.2, ("friedman", 1): "at once", ("friedman", 10): 0.5}
+
+    def changed(row: Row) -> Row:
+        if (row["rule"], row["model"], row["setting"]) != ("ErrorStability", "gp", "per cost"):
+            return row
+        # At the first cost all differ, at 1000 by the data set alone, at the last not at all.
+        ends = {"10": given[row["data"], row["batch"]], "1000": given[row["data"], 1], "10000": "at once"}
+        return {**row, "params": {**row["params"], **ends}}
+
+    table = settings_table(Board(board.key, [changed(row) for row in board.rows], board.ranked))
+    assert table is not None
+    (stable,) = [row for row in table.rows if row[:2] == ("ErrorStability", "gp")]
+    assert table.head[5:] == ("per cost, 10", "per cost, 1000", "per cost, 10000")
+    # At once comes before all numbers, never after them; of four the second is shown, of two and two the lower.
+    assert stable[5:] == ("0.2 (at once to never)", "at once (at once to never)", "at once")
+    assert "same model and batch" in table.note
+
+
 def test_what_was_run(ranked: list[Board]) -> None:
     table = runs_table([row for board in ranked[:2] for row in board.rows])
     assert cells(table, "data set") == ["diabetes", "diabetes", "friedman", "friedman", "wine", "my file.csv"]
@@ -203,13 +232,10 @@ def test_guarantees(contents: Contents) -> None:
 
 def test_the_best_rule_in_a_sentence(ranked: list[Board]) -> None:
     said = best_of(ranked[0])
-    best = next(
-        row
-        for row in ranked[0].best
-        if row["rule"] not in ("Oracle", "Budget", "PoolFraction", "CostLimit", "TimeLimit")
-    )
+    best = next(row for row in ranked[0].best if row["rule"] not in REFERENCES)
     assert said.startswith(f"Numbers to predict (16 runs): {best['rule']} (")
     assert "a fixed number of labels" in said
+    assert "; a stop at the first step " in said
     only = [score for score in judge(Case("wine", "logistic", 0)) if score.rule in ("Oracle", "Never")]
     assert best_of(boards(rows(only), resamples=5)[0]) == "Classes to predict (1 run): references only."
 
@@ -246,6 +272,7 @@ def test_curves_of_regret_are_those_of_the_best_rules_and_the_references(
         for row in ranked[1].best
         if row["rule"] in ("Budget", "Never", "RandomStop")
     ]
+    assert "of the best 8 rules, " in drawn["regret-classification"].caption
     never = next(line for line in axis.lines if line.get_label() == "Never")
     assert list(never.get_xdata()) == list(RATIOS)
     regrets = [list(row["regret"].values()) for row in ranked[1].shown("Never", "reference")]
@@ -287,6 +314,19 @@ def test_stops_are_where_the_rows_say(drawn: dict[str, Sketch], ranked: list[Boa
         ("Budget", "PoolFraction", "CostLimit", "TimeLimit"), key=[row["rule"] for row in ranked[1].best].index
     )
     assert len(axis.texts) == len(names)
+
+
+def test_a_stop_at_once_has_no_strip_and_takes_no_room() -> None:
+    only = [score for score in judge(Case("wine", "logistic", 0)) if score.rule in ("Budget", "AtOnce", "Never")]
+    (board,) = boards(rows(only), resamples=5)
+    least = min(row["labels"] for row in board.rows if row["rule"] != "AtOnce")
+    assert least > min(row["labels"] for row in board.rows)
+    with plain_style():
+        (strips,) = [sketch for sketch in sketches([board], curves(only)) if sketch.name == "stops-wine"]
+    (axis,) = strips.figure.axes
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["Budget, default"]
+    assert axis.get_xlim()[0] == pytest.approx(0.93 * least)
+    assert "AtOnce" not in strips.alt
 
 
 def test_a_single_run_and_a_single_rule_are_enough() -> None:
@@ -331,6 +371,9 @@ def test_the_page_holds_everything_once_and_needs_nothing_from_elsewhere(content
         "There is something to know.",
         "suffice compare --seeds 2",
         "No rule sees a later step",
+        "in runs of the same model with as many labels at a time",
+        "AtOnce: a stop at the first step.",
+        "The geometric mean of the cost over that of the best stop, less 1.",
     ):
         assert words in read.text
     assert all(address.startswith(("#", "data:image/png;base64,")) for address in read.addresses)

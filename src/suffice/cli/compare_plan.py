@@ -15,7 +15,7 @@ QUICK: Final = ("diabetes", "friedman", "breast_cancer", "wine")
 #: Names for several data sets.
 WORDS: Final = ("embedded", "paper", "all")
 #: Shown beside any rule.
-ALWAYS: Final = ("Budget", "Never", "RandomStop", "Oracle")
+ALWAYS: Final = ("Budget", "AtOnce", "Never", "RandomStop", "Oracle")
 #: Compared only where it is named: where it stops depends on how quick the machine was.
 ASKED: Final = "TimeLimit"
 
@@ -86,7 +86,7 @@ def chosen_rules(text: str | None) -> tuple[str, ...]:
 
     Examples:
         >>> chosen_rules("error_stability, PerformanceConvergence, window 20")
-        ('ErrorStability', 'PerformanceConvergence, window 20', 'Budget', 'Never', 'RandomStop', 'Oracle')
+        ('ErrorStability', 'PerformanceConvergence, window 20', 'Budget', 'AtOnce', 'Never', 'RandomStop', 'Oracle')
     """
     from suffice.experiments.compare.rules import catalogue
 

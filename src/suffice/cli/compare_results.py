@@ -63,7 +63,7 @@ def write_results(
         figures=figures,
         guarantees=summary(held),
         skipped=[(each.job.name, each.reason) for each in skipped],
-        notes=[problem] if problem else [],
+        notes=[*_cautions(boards), *([problem] if problem else [])],
         provenance=[*provenance(), ("Runs", f"{len(found)} of {len(order.jobs)}"), ("Settings", _settings(order))],
     )
     for table in contents.tables():
@@ -132,7 +132,7 @@ def tell(order: "Order", boards: "Sequence[Board]", runs: int, problem: str, con
     console.print(f"{REGRET} {MARK} marks references, which look at no model.")
     if not order.all_settings:
         console.print("Each rule is shown in the way to set it that did best; --all-settings shows them all.")
-    for note in _unmatched(order, boards):
+    for note in (*_unmatched(order, boards), *_cautions(boards)):
         console.print(note)
     if problem:
         typer.echo(f"suffice: {problem[0].lower()}{problem[1:]}", err=True)
@@ -146,3 +146,22 @@ def _unmatched(order: "Order", boards: "Sequence[Board]") -> list[str]:
     missing = [rule for rule in order.rules if rule not in there] if order.rules_named else []
     needs = "need what these runs do not have (classes, or numbers)"
     return [f"Left out: {', '.join(missing)}, which {needs}."] if missing else []
+
+
+def _cautions(boards: "Sequence[Board]") -> list[str]:
+    """What has to be known lest the boards mislead."""
+    from suffice.experiments.compare.rules import MADE_ON
+
+    runs = [row for board in boards for row in board.rows]
+    own = sorted({row["data"] for row in runs if row["rule"] == "LabelWorth"} & MADE_ON)
+    said = []
+    if own:
+        said.append(f"The constants of LabelWorth were fixed on {', '.join(own)}: how it does there is no test of it.")
+    models = {model: {row["data"] for row in runs if row["model"] == model} for model in {r["model"] for r in runs}}
+    alone = sorted(model for model, data in models.items() if len(data) == 1)
+    if alone:
+        said.append(
+            f"With one data set for {', '.join(alone)} no threshold could be chosen on another: rules with a threshold "
+            "are at their default there, and only rules that are told the costs are set for them."
+        )
+    return said

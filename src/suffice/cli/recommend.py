@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from suffice.arguments import real
+from suffice.arguments import real, whole
 from suffice.cli.choices import BoundName, ModelName, TaskName
 from suffice.cli.rule_options import RuleOptions, chosen_rule, cost, named_rules
 from suffice.criteria import Criterion, ErrorStability, LabelWorth
@@ -21,7 +21,10 @@ from suffice.errors import InvalidValueError
 if TYPE_CHECKING:
     from suffice.experiments.compare.recommend import Expectation, Recommendation
 
-_HEADING: Final = "Dearer than the best stop: typically (geometric mean), in half or 9 of 10 runs at most, on average"
+_HEADING: Final = (
+    "Dearer than the best stop: typically (geometric mean), in half or 9 of 10 runs at most, on average.\n"
+    "The rule to take, then the next best over all prices of an error; the numbers are those at this price."
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class _Question:
     error_cost: float
     label_cost: float
     target_variance: float | None
+    batch: int
     given: tuple[str, ...] | None
 
 
@@ -57,6 +61,9 @@ def recommend_command(
         float | None,
         typer.Option(help="Variance of the target, for regression: its spread squared.", show_default="1"),
     ] = None,
+    batch: Annotated[
+        int, typer.Option(metavar="N", help="Labels that are bought at a time; runs with the nearest number count.")
+    ] = 1,
     given: Annotated[
         str | None,
         typer.Option(
@@ -79,6 +86,7 @@ def recommend_command(
         cost(error_cost, "--error-cost"),
         cost(label_cost, "--label-cost"),
         _variance(task, target_variance),
+        whole(batch, "--batch", least=1),
         _fields(given),
     )
     _require_model(task, model)
@@ -90,7 +98,8 @@ def recommend_command(
         None if model is None else model.value,
         asked.error_cost,
         asked.label_cost,
-        target_variance=asked.target_variance or 1.0,
+        target_variance=asked.target_variance,
+        batch=asked.batch,
         given=asked.given,
     )
     if as_json:
@@ -185,7 +194,8 @@ def _command(asked: _Question, rule: Criterion) -> list[str] | None:
     if options is None:
         return None
     model = [] if asked.model is None else ["--model", asked.model.value]
-    return ["--task", asked.task.value, *model, *options]
+    size = [] if asked.batch == 1 else ["--batch", str(asked.batch)]
+    return ["--task", asked.task.value, *model, *options, *size]
 
 
 def _as_json(asked: _Question, advice: "Recommendation") -> dict[str, object]:
@@ -195,6 +205,7 @@ def _as_json(asked: _Question, advice: "Recommendation") -> dict[str, object]:
         "error_cost": asked.error_cost,
         "label_cost": asked.label_cost,
         "target_variance": asked.target_variance,
+        "batch": asked.batch,
         "given": None if asked.given is None else list(asked.given),
         "rule": {"name": type(advice.rule).__name__, **advice.rule.state_dict()["params"]},
         "needs": sorted(advice.rule.needs()),

@@ -16,7 +16,7 @@ from suffice.criteria.confidence import (
     OverallUncertainty,
 )
 from suffice.criteria.error_stability import ErrorStability
-from suffice.criteria.facts import committee_agreement, entropies, expected_f, margins, pool_facts
+from suffice.criteria.facts import committee_agreement, entropies, expected_f, margins, pool_facts, worth_facts
 from suffice.criteria.stability import (
     ClassificationChange,
     KappaCertificate,
@@ -76,4 +76,5 @@ __all__ = [
     "f_change",
     "margins",
     "pool_facts",
+    "worth_facts",
 ]

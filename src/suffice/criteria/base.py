@@ -69,11 +69,11 @@ class Criterion(ABC):
             raise InvalidTypeError(f"observe takes a suffice.Step, not {type(step).__name__}")
         missing = sorted(name for name in self.needs() if getattr(step, name, None) is None)
         if missing:
-            hint = (
-                "; give both posteriors to Step.between, or both divergences to Step"
-                if any(name.startswith("kl_") for name in missing)
-                else "; a Step can be subclassed to carry it"
-            )
+            hint = "; a Step can be subclassed to carry it"
+            if any(name.startswith("kl_") and name != "kl_prior" for name in missing):
+                hint = "; give both posteriors to Step.between, or both divergences to Step"
+            elif all(hasattr(Step, name) for name in missing):
+                hint = f"; give it to the step, Step(n_labelled=..., {missing[0]}=...)"
             raise MissingInputError(f"{self._asking(missing)} requires {', '.join(missing)} in every Step{hint}")
         verdict: object = self.judge(step)
         if not isinstance(verdict, Verdict):

@@ -9,6 +9,7 @@ from suffice.criteria.base import Criterion
 from suffice.criteria.comparing import apart
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
+from suffice.errors import InvalidValueError
 
 # How many labels the model is believed for before its own ones speak.
 _BELIEVED: Final = 5.0
@@ -95,10 +96,13 @@ class LabelWorth(Criterion):
     - :math:`e_t/n_t`: no curve of learning that falls like :math:`1/n` or slower is steeper. It is what there is to go
       by at the first step.
     - ``caution``: a model that has seen nothing yet expects nothing of labels either, and says the same as one that has
-      seen everything. So a label counts at least as much as on a curve that falls like ``caution``:math:`/n`.
+      seen everything. So a label counts at least as much as on a curve that falls like ``caution``:math:`/n`, and at
+      least :math:`\sqrt{\textrm{caution}\, c\, e A/\kappa}` labels are bought. (One that expects no error at all,
+      :math:`e = 0`, stops.)
     - :math:`c`: the losses :math:`\ell` of the labels in the window under the model before it learned them, against
       what it expected, :math:`\bar\ell`; within 1/10 and 10. Whether labels come as predicted does not depend on how
-      items were chosen.
+      items were chosen. (Where hyper-parameters were learned again, losses before that are those under the new ones,
+      which have seen these labels.)
 
     Ours. All constants were fixed on data sets other than those that the rule is judged on.
 
@@ -146,6 +150,15 @@ class LabelWorth(Criterion):
         assert step.expected_error is not None
         assert step.selected_loss is not None
         assert step.selected_expected_loss is not None
+        if step.expected_error < 0.0:
+            raise InvalidValueError(
+                f"LabelWorth takes an expected error of at least 0, as a squared error or a cross entropy is, not "
+                f"{step.expected_error:.3g}; for another loss, add what it can be at least"
+            )
+        if self.counts and step.n_labelled < self.counts[-1]:
+            raise InvalidValueError(
+                f"n_labelled fell from {self.counts[-1]} to {step.n_labelled}; reset() the rule for another run"
+            )
         back = max(_LEAST_LABELS, self.window * step.n_labelled)
         # Losses are means over the labels of a step; how many these were is not known of the first.
         labels = step.n_labelled - self.counts[-1] if self.counts else 0

@@ -151,7 +151,8 @@ def label_costs(costs: Any, size: int) -> Floats:
 def _not_a_model(model: Any) -> InvalidTypeError:
     return InvalidTypeError(
         f"{type(model).__name__} is not a model that can be followed; use one of suffice.models, alone or last in a "
-        "Pipeline. For any other model, feed its posteriors to the rule: suffice.Step.between(old, new, n_labelled=n)"
+        "Pipeline. For any other model, feed a rule yourself: suffice.Step.between(old, new, n_labelled=n) for "
+        "posteriors, suffice.Step(n_labelled=n, **suffice.criteria.pool_facts(p)) for probabilities"
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,8 +17,8 @@ from suffice.experiments.compare.averages import (
 )
 from suffice.experiments.compare.choosing import Choice, choose
 from suffice.experiments.compare.entry import Entry
-from suffice.experiments.compare.rules import ORACLE, catalogue
-from suffice.experiments.compare.scoring import Score
+from suffice.experiments.compare.rules import AT_ONCE, NEVER, ORACLE, catalogue
+from suffice.experiments.compare.scoring import Case, Score
 from suffice.special import Floats
 
 Row = dict[str, Any]
@@ -37,7 +38,7 @@ def ratio_name(ratio: float) -> str:
     return f"{ratio:.10g}"
 
 
-def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None) -> list[Row]:
+def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None, ends: bool = True) -> list[Row]:
     """One row for each run, rule and way to set it.
 
     A row holds ``rule``, ``params``, the run (``data``, ``model``, ``seed``, ``batch``, ``variant``), ``setting``,
@@ -46,8 +47,10 @@ def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None) -> 
     and ``seconds_per_step``. The settings are
 
     - ``default``: that of the literature, or the only one;
-    - ``one threshold``: the one of least mean regret on the other data sets of the same model, for all costs;
-    - ``per cost``: likewise, but one for each cost. ``params`` holds the setting by ratio;
+    - ``one threshold``: the one that did best on the other data sets, in runs of the same model and batch, for all
+      costs: by the geometric mean of the cost over that of the best stop, which a single bad run does not rule;
+    - ``per cost``: likewise, but one for each cost. ``params`` holds the setting by ratio. Beside those of its list a
+      rule may be set to stop at once or never, where the runs of both ends are among the scores;
     - ``costs``: the rule is told the costs, and nothing is chosen;
     - ``reference``: nothing to choose either.
 
@@ -57,6 +60,7 @@ def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None) -> 
     Args:
         scores: Those of all runs that are compared.
         entries: What the scores are of; the catalogue if left out.
+        ends: Whether the two ends may be chosen.
 
     Raises:
         InvalidValueError: A score is of none of the entries.
@@ -75,27 +79,44 @@ def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None) -> 
         return []
     found: list[Row] = []
     known = {entry.name: entry for entry in entries or catalogue(scores[0].ratios)}
-    groups: dict[tuple[str, str], list[Score]] = defaultdict(list)
+    groups: dict[tuple[str, str, int], list[Score]] = defaultdict(list)
+    limits = _ends(scores) if ends else {}
     for score in scores:
         if score.rule not in known:
             raise InvalidValueError(f"{score.rule} is none of the entries: {', '.join(known)}")
-        groups[score.rule, score.case.model].append(score)
-    for (rule, _), group in groups.items():
+        swept = known[score.rule].swept and score.case in limits
+        own = _between(score, *limits[score.case]) if swept else score
+        groups[score.rule, score.case.model, score.case.batch].append(own)
+    for (rule, _, _), group in groups.items():
         choices = _choices(known[rule], group)
         for score in group:
             found.extend(_rows_of(known[rule], score, choices.get(score.case.data)))
     return found
 
 
+def _ends(scores: Sequence[Score]) -> dict[Case, tuple[Score, Score]]:
+    """The scores of stopping at once and of never stopping, of the runs that have both."""
+    at_once, never = ({s.case: s for s in scores if s.rule == name} for name in (AT_ONCE, NEVER))
+    return {case: (first, never[case]) for case, first in at_once.items() if case in never}
+
+
+def _between(score: Score, first: Score, last: Score) -> Score:
+    """A score with two more settings, to stop at once and never."""
+    names = ("regrets", "labels", "error", "premature", "fired")
+    joined: dict[str, Any] = {n: np.concatenate([getattr(part, n) for part in (first, score, last)]) for n in names}
+    settings = ("at once", *score.settings, "never")
+    return replace(score, settings=settings, stops=(*first.stops, *score.stops, *last.stops), **joined)
+
+
 def _choices(entry: Entry, group: Sequence[Score]) -> dict[str, Choice]:
-    """The settings chosen for each data set, by runs of the same model on the others."""
+    """The settings chosen for each data set, by runs of the same model and batch on the others."""
     if not entry.swept:
         return {}
     by_data: dict[str, list[Floats]] = defaultdict(list)
     for score in group:
-        by_data[score.case.data].append(score.regrets)
+        by_data[score.case.data].append(np.log1p(score.regrets))
     regrets = {data: np.array(several) for data, several in by_data.items()}
-    default = entry.settings.index(entry.default)
+    default = group[0].settings.index(entry.default)
     return {data: choose(regrets, data, default=default) for data in regrets}
 
 
@@ -109,7 +130,7 @@ def _rows_of(entry: Entry, score: Score, choice: Choice | None) -> Iterator[Row]
         setting = "reference" if entry.kind == "reference" else "default"
         yield _row(score, setting, {}, 0, score.regrets[0])
     else:
-        for setting, at in (("default", entry.settings.index(entry.default)), ("one threshold", choice.one)):
+        for setting, at in (("default", score.settings.index(entry.default)), ("one threshold", choice.one)):
             yield _row(score, setting, {entry.parameter: score.settings[at]}, at, score.regrets[at])
         params = {
             ratio_name(ratio): score.settings[at] for ratio, at in zip(score.ratios, choice.per_cost, strict=True)
@@ -147,7 +168,8 @@ def _yes_or_share(share: Any) -> bool | float:
 def leaderboard(rows: Sequence[Row], *, resamples: int = 1000, seed: int = 0) -> list[Row]:
     """Rules ranked by their mean relative regret over all runs and costs, every data set weighing the same.
 
-    For each rule and setting: ``mean``, ``median`` and ``p90`` of the regret; ``interval``, the middle 90 % of means
+    For each rule and setting: ``mean``, ``median`` and ``p90`` of the regret; ``typical``, the geometric mean of the
+    cost over that of the best stop, less 1; ``interval``, the middle 90 % of means
     of runs drawn again (data sets, then seeds in each); ``difference`` of the mean to that of the best rule over the
     runs that both have (None if there are none), and its ``difference_interval``, paired; the share of ``premature``
     stops, the ``stop_rate``, ``over`` (median), ``forgone`` (mean), ``seconds_per_step`` (median); and how many
@@ -214,7 +236,8 @@ def _spread(group: Sequence[Row]) -> Row:
     weights = equal_weights([row["data"] for row in group])
     values = np.array([list(row["regret"].values()) for row in group])
     spread = np.repeat(weights, values.shape[1])
-    return {name: weighted_quantile(values.ravel(), spread, share) for name, share in (("median", 0.5), ("p90", 0.9))}
+    found = {name: weighted_quantile(values.ravel(), spread, share) for name, share in (("median", 0.5), ("p90", 0.9))}
+    return {**found, "typical": float(np.expm1(weights @ np.log1p(values).mean(axis=1)))}
 
 
 def _habits(group: Sequence[Row]) -> Row:

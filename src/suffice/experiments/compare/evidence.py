@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -19,7 +20,6 @@ from suffice.experiments.compare.scoring import Score
 _FILE: Final = "evidence.json"
 # Ways to set a rule that say one thing for each cost, or the only one there is.
 _HONEST: Final = ("per cost", "costs")
-_CASE: Final = ("data", "model", "seed", "batch")
 
 
 def evidence(scores: Sequence[Score], *, judged_on: Collection[str], command: str) -> dict[str, Any]:
@@ -32,23 +32,40 @@ def evidence(scores: Sequence[Score], *, judged_on: Collection[str], command: st
         command: How to make it again.
 
     Returns:
-        JSON values: for each model and rule the setting, geometric mean, mean, median and 90 % point of the relative
-        regret by ratio; and the same for each kind of task, over its models.
+        JSON values: for each model, batch and rule the setting, and geometric mean, mean, median and 90 % point of the
+        relative regret, by ratio; and the same for each kind of task, over its models.
     """
     known = {entry.name: entry for entry in catalogue(scores[0].ratios)}
-    made = [row for row in rows(scores) if row["data"] in judged_on]
-    chosen = _settings(scores, known)
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
-    for (model, rule), group in _grouped(made, known).items():
-        found[model][rule] = {"settings": chosen.get((model, rule)), **_expected(group)}
-    cases = {(name, *(row[key] for key in _CASE)) for row in made for name in _names(row["model"])}
+    found: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    data: dict[str, set[str]] = defaultdict(set)
+    for name in dict.fromkeys(name for score in scores for name in _names(score.case.model)):
+        for batch in sorted({score.case.batch for score in scores}):
+            own = _of(scores, name, batch)
+            # A configured rule is wanted: what the ends of its range would do is no help.
+            made = [row for row in rows(own, ends=False) if row["data"] in judged_on]
+            chosen = _settings(own, known)
+            found[name][str(batch)] = {
+                rule: {"settings": chosen.get(rule), **_expected(group)}
+                for rule, group in _grouped(made, known).items()
+            }
+            data[name] |= {row["data"] for row in made}
+    cases = {(name, s.case) for s in scores for name in _names(s.case.model) if s.case.data in judged_on}
     return {
         "command": command,
         "ratios": list(scores[0].ratios),
-        "data": {name: sorted({case[1] for case in cases if case[0] == name}) for name in found},
-        "runs": {name: sum(case[0] == name for case in cases) for name in found},
+        "data": {name: sorted(several) for name, several in data.items()},
+        "runs": {
+            name: {batch: sum((n, str(case.batch)) == (name, batch) for n, case in cases) for batch in batches}
+            for name, batches in found.items()
+        },
         "rules": dict(found),
     }
+
+
+def _of(scores: Sequence[Score], name: str, batch: int) -> list[Score]:
+    """Scores of runs with a model, or of a task with any of its models, which then count as one."""
+    own = [score for score in scores if name in _names(score.case.model) and score.case.batch == batch]
+    return [replace(score, case=replace(score.case, model=name, variant=score.case.model)) for score in own]
 
 
 @cache
@@ -63,31 +80,29 @@ def _names(model: str) -> tuple[str, str]:
     return model, MODELS[model]
 
 
-def _grouped(made: Sequence[Row], known: Mapping[str, Entry]) -> dict[tuple[str, str], list[Row]]:
-    """Rows of rules, references apart, at their honest setting."""
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+def _grouped(made: Sequence[Row], known: Mapping[str, Entry]) -> dict[str, list[Row]]:
+    """Rows of each rule, references apart, at its honest setting."""
+    groups: dict[str, list[Row]] = defaultdict(list)
     for row in made:
         entry = known[row["rule"]]
         plain = row["setting"] == "default" and not entry.swept
         budget = row["rule"] == "Budget"
         if (row["setting"] in _HONEST or plain) and (entry.kind != "reference" or budget):
-            for name in _names(row["model"]):
-                groups[name, row["rule"]].append(row)
+            groups[row["rule"]].append(row)
     return groups
 
 
-def _settings(scores: Sequence[Score], known: Mapping[str, Entry]) -> dict[tuple[str, str], list[Any]]:
-    """For each model or task, and rule, the setting of least mean regret over all data sets, one for each ratio."""
-    groups: dict[tuple[str, str], list[Score]] = defaultdict(list)
+def _settings(scores: Sequence[Score], known: Mapping[str, Entry]) -> dict[str, list[Any]]:
+    """For each rule the setting that did best over all data sets, one for each ratio."""
+    groups: dict[str, list[Score]] = defaultdict(list)
     for score in scores:
         if known[score.rule].swept:
-            for name in _names(score.case.model):
-                groups[name, score.rule].append(score)
+            groups[score.rule].append(score)
     found = {}
-    for key, group in groups.items():
+    for rule, group in groups.items():
         weights = equal_weights([score.case.data for score in group])
-        means = np.tensordot(weights, np.array([score.regrets for score in group]), axes=1)
-        found[key] = [group[0].settings[at] for at in means.argmin(axis=0)]
+        means = np.tensordot(weights, np.array([np.log1p(score.regrets) for score in group]), axes=1)
+        found[rule] = [group[0].settings[at] for at in means.argmin(axis=0)]
     return found
 
 

@@ -48,6 +48,12 @@ from suffice.trace import Trace
 #: References that are no rules: the board works them out from the errors of a run.
 RANDOM_STOP: Final = "RandomStop"
 ORACLE: Final = "Oracle"
+#: The two ends that every rule may be set to: a person who knows that labels are dear, or errors, needs no rule.
+AT_ONCE: Final = "AtOnce"
+NEVER: Final = "Never"
+
+#: Data sets that the constants of LabelWorth were fixed on: how it does there is no test of it.
+MADE_ON: Final = frozenset({"diabetes", "friedman", "breast_cancer", "wine", "sms_spam", "digits"})
 
 _CLASSES: Final[tuple[TaskName, ...]] = ("classification",)
 _NUMBERS: Final[tuple[TaskName, ...]] = ("regression",)
@@ -81,7 +87,7 @@ def for_trace(trace: Trace, ratios: Sequence[float] = RATIOS) -> list[Entry]:
         >>> trace = Trace.of_divergences([0.5, 0.4], [0.6, 0.4], first=10)
         >>> [entry.name for entry in for_trace(trace)]
         ['ErrorStability', 'ErrorStability tight', 'DeterministicBoundRuns', 'ErrorStability of costs', 'Budget',
-        'Never', 'RandomStop', 'Oracle']
+        'AtOnce', 'Never', 'RandomStop', 'Oracle']
     """
     return [entry for entry in catalogue(ratios) if entry.needs() <= trace.recorded]
 
@@ -312,7 +318,8 @@ def _references() -> list[Entry]:
         _swept("PoolFraction", PoolFraction, grid(0.005, 1.0, 15, 0.1), 0.1, parameter="share", **spent),
         _swept("CostLimit", CostLimit, tuple(map(float, _LABELS)), 100.0, parameter="cost", **spent),
         _swept("TimeLimit", TimeLimit, grid(0.01, 1e4, 19, 1.0), 1.0, parameter="seconds", **spent),
-        Entry(name="Never", kind="reference", make=lambda _: Budget(sys.maxsize)),
+        Entry(name=AT_ONCE, kind="reference", make=lambda _: Budget(1)),
+        Entry(name=NEVER, kind="reference", make=lambda _: Budget(sys.maxsize)),
         Entry(name=RANDOM_STOP, kind="reference", make=None),
         Entry(name=ORACLE, kind="reference", make=None),
     ]

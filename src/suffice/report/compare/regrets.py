@@ -11,7 +11,7 @@ from suffice.report.compare.looks import MOST, look
 from suffice.report.style import GRID, Sketch, literal, new_figure
 from suffice.special import Floats
 
-#: References that are drawn beside the best rules.
+#: References that are drawn beside the best rules. A stop at once, where errors are dear, would press all others down.
 _DRAWN: Final = ("Budget", "Never", "RandomStop")
 #: Below this the axis is linear, so that it can show a regret of 0.
 _LINEAR: Final = 0.1
@@ -30,13 +30,13 @@ def regret_figure(board: Board) -> Sketch:
     _finish(axis, max(float(values.max()) for _, values in curves))
     figure.legend(loc="outside right upper", fontsize=8, handlelength=3.2, labelspacing=0.75)
     sets = len({row["data"] for row in board.rows})
-    best = f"the best {len(rules)} rules and of the references" if rules else "the references"
+    named = [f"the best {len(rules)} rules"] * bool(rules) + [row["rule"] for row in drawn[len(rules) :]]
     return Sketch(
         f"regret-{board.key}",
         f"{board.title}: regret against what an error costs",
-        f"Mean relative regret of {best}, over {'1 data set' if sets == 1 else f'{sets} data sets'}, each weighing the "
-        "same; the rules in the order of their mean over all costs, each set in the way that does best on the whole "
-        f"(after the comma). Below {_LINEAR:g} the axis is linear.",
+        f"Mean relative regret of {', '.join(named)}, over {'1 data set' if sets == 1 else f'{sets} data sets'}, each "
+        "weighing the same; the rules in the order of their mean over all costs, each set in the way that does best on "
+        f"the whole (after the comma). Below {_LINEAR:g} the axis is linear.",
         f"Curves of the mean relative regret; {_in_words(drawn, curves)}.",
         figure,
     )

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.experiments.compare.board import Row
+from suffice.experiments.compare.rules import AT_ONCE
 from suffice.report.compare.boards import REFERENCES, Board, runs_of, short
 from suffice.report.style import GRID, INK, MUTED, Sketch, literal, new_figure, say_beside
 
@@ -91,7 +92,8 @@ def _number(rows: Sequence[Row]) -> str:
 def _finish(axis: Any, rows: Sequence[Row]) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-    labels = [row["labels"] for row in rows]
+    # A stop at once has no strip, and needs no room.
+    labels = [row["labels"] for row in rows if row["rule"] != AT_ONCE] or [row["labels"] for row in rows]
     low, high = 0.93 * min(labels), 1.05 * max(labels)
     axis.set_xscale("log")
     axis.set_xlim(low, high)

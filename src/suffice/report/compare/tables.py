@@ -25,6 +25,7 @@ _HEAD: Final = (
     "90 % interval",
     "median",
     "90 % point",
+    "typical",
     "to the first",
     "its interval",
     "premature %",
@@ -34,9 +35,11 @@ _HEAD: Final = (
 )
 _NOTE: Final = (
     f"{REGRET} The mean, the median and the 90 % point are over all runs and costs, every data set weighing the same; "
-    "the intervals hold 90 % of the means of runs drawn again, data sets and then seeds. To the first: the difference "
+    "the intervals hold 90 % of the means of runs drawn again, data sets and then seeds. Typical: the geometric mean "
+    "of the cost over that of the best stop, less 1, which a few bad runs do not rule. To the first: the difference "
     "of the mean to that of rank 1, over the same runs. Premature: stopped before the first good step, within 5 % of "
-    "the best smoothed error. Labels over: median of the labels beyond that step. Where the stop differs from cost to "
+    "the best smoothed error, whatever labels cost: where they are dear that is right, and the oracle does it too. "
+    "Labels over: median of the labels beyond that step. Where the stop differs from cost to "
     f"cost, the last columns are for errors that cost 1000 labels. {MARK}: a reference, which looks at no model (or, "
     "as the oracle, at the errors)."
 )
@@ -51,7 +54,7 @@ def leaderboard_table(board: Board, *, every: bool = False) -> Table:
     """
     rows, rank = [], 0
     for row in board.ranked if every else board.best:
-        # What cannot be had (the oracle) or is no rule (never, at random) has no rank.
+        # What cannot be had (the oracle) or is no rule (at once, never, at random) has no rank.
         rank += row["setting"] != "reference"
         rows.append(_ranked(row, str(rank) if row["setting"] != "reference" else ""))
     sets, runs = len({row["data"] for row in board.rows}), len(runs_of(board.rows))
@@ -74,6 +77,7 @@ def _ranked(row: Row, rank: str) -> tuple[str, ...]:
         _interval(row["interval"]),
         amount(row["median"]),
         amount(row["p90"]),
+        amount(row["typical"]),
         NOTHING if row["difference"] is None else _signed(row["difference"]),
         _interval(row["difference_interval"]),
         f"{100.0 * row['premature']:.0f}",
@@ -157,8 +161,10 @@ def settings_table(board: Board) -> Table | None:
         )
         parameter = next(iter(default[0]["params"]))
         # The same for all runs on a data set: each is counted once.
-        cells = [_spread({row["data"]: row["params"][parameter] for row in one}.values())]
-        cells += [_spread({row["data"]: row["params"][ratio] for row in costs}.values()) for ratio in shown]
+        cells = [_spread({(row["data"], row["batch"]): row["params"][parameter] for row in one}.values())]
+        cells += [
+            _spread({(row["data"], row["batch"]): row["params"][ratio] for row in costs}.values()) for ratio in shown
+        ]
         rows.append((marked(rule), model, parameter, _value(default[0]["params"][parameter]), *cells))
     head = ("rule", "model", "parameter", "default", "one threshold", *(f"per cost, {each}" for each in shown))
     return Table(
@@ -166,9 +172,10 @@ def settings_table(board: Board) -> Table | None:
         f"{board.title}: settings that were chosen",
         head,
         tuple(dict.fromkeys(rows)),
-        "Median over the data sets (lowest to highest). A setting for a data set is chosen by the least mean regret on "
-        "the other data sets of the same model, never on the one judged; where there is no other, the default is "
-        "taken. Per cost: for errors that cost so many labels.",
+        "Median over the data sets (lowest to highest). A setting for a data set is chosen by the least typical regret "
+        "on the other data sets of the same model and batch, never on the one judged; where there is no other, the "
+        "default is taken. At once, never: on the other data sets no setting of the rule did better than to stop at "
+        "the first step, or not at all. Per cost: for errors that cost so many labels.",
     )
 
 
@@ -241,9 +248,14 @@ def _signed(value: float) -> str:
 
 
 def _spread(values: Iterable[Any]) -> str:
-    given = sorted(values)
+    given = sorted(values, key=_place)
     low, middle, high = given[0], given[(len(given) - 1) // 2], given[-1]
     return _value(middle) if low == high else f"{_value(middle)} ({_value(low)} to {_value(high)})"
+
+
+def _place(value: Any) -> tuple[int, float]:
+    """Where a setting stands: to stop at once before all numbers, never to stop after them."""
+    return (0, float(value)) if not isinstance(value, str) else (-1 if value == "at once" else 1, 0.0)
 
 
 def _value(value: Any) -> str:
