@@ -204,7 +204,7 @@ def test_a_loop_that_can_feed_no_rule_better_than_a_budget(fields: str) -> None:
     assert [other["name"] for other in found["others"]] == ([] if fields == "n_labelled" else ["EntropyMax"])
     shown = told(*CLASSES, "--given", fields)
     assert "Take Budget(labels=100). " in shown
-    assert "did better than any rule that this loop can feed" in shown
+    assert "did better over all prices than any rule that this loop can feed" in shown
     assert "verdict = rule.observe(sf.Step(n_labelled=...))" in shown
 
 

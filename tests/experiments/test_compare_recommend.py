@@ -186,7 +186,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, tables: dict[str, dict[str, float]]) 
     found = {
         "ratios": list(RATIOS),
         "data": {"regression": ["yacht"]},
-        "runs": {"regression": 20},
+        "runs": {"regression": dict.fromkeys(rules, 20)},
         "rules": {"regression": rules},
     }
     monkeypatch.setattr("suffice.experiments.compare.recommend.shipped", lambda: found)
@@ -209,7 +209,7 @@ def test_without_a_batch_labels_come_one_at_a_time(monkeypatch: pytest.MonkeyPat
 
 def test_a_budget_is_advised_where_all_that_the_loop_can_feed_does_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     shown(monkeypatch, {"1": {"MaxVariance": 0.1, "Budget": 0.5, "InformationGain": 2.0}})
-    words = "did better than any rule that this loop can feed"
+    words = "did better over all prices than any rule that this loop can feed"
     for fields in ({"pool_gain"}, ()):
         advice = recommend("regression", given=fields)
         assert advice.rule == sf.Budget(200)

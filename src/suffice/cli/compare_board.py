@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 #: Columns that go first where there is little room, from the most dispensable on.
 _DISPENSABLE: Final = (
-    *("µs a step", "its interval", "90 % point", "labels over", "stops %", "premature %", "to the first"),
-    *("90 % interval", "median", "set by"),
+    *("µs a step", "its interval", "premature %", "labels over", "stops %", "to the first"),
+    *("90 % interval", "typical", "90 % point", "median", "set by"),
 )
 #: Letters of a rule's name on a line, where there is little room.
 _NARROW: Final = 120, 26

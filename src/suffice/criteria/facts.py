@@ -100,7 +100,7 @@ def expected_f(probabilities: Any) -> float:
     return float(np.clip(scores[-1] if len(scores) == 2 else scores.mean(), 0.0, 1.0))
 
 
-def worth_facts(stop_set: Any, selected: Any, labels: Any) -> dict[str, float]:
+def worth_facts(stop_set: Any, selected: Any, labels: Any) -> dict[str, Any]:
     """What :class:`LabelWorth` asks of a classifier, as fields of a :class:`Step`, for errors in nats.
 
     Args:

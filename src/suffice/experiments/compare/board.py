@@ -48,9 +48,9 @@ def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None, end
 
     - ``default``: that of the literature, or the only one;
     - ``one threshold``: the one that did best on the other data sets, in runs of the same model and batch, for all
-      costs: by the geometric mean of the cost over that of the best stop, which a single bad run does not rule;
-    - ``per cost``: likewise, but one for each cost. ``params`` holds the setting by ratio. Beside those of its list a
-      rule may be set to stop at once or never, where the runs of both ends are among the scores;
+      costs: by the geometric mean of the cost over that of the best stop, which a single bad run does not rule.
+      Beside the settings of its list a rule may be set to stop at once or never, where both are among the scores;
+    - ``per cost``: likewise, but one for each cost. ``params`` holds the setting by ratio;
     - ``costs``: the rule is told the costs, and nothing is chosen;
     - ``reference``: nothing to choose either.
 
@@ -84,9 +84,10 @@ def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None, end
     for score in scores:
         if score.rule not in known:
             raise InvalidValueError(f"{score.rule} is none of the entries: {', '.join(known)}")
-        swept = known[score.rule].swept and score.case in limits
-        own = _between(score, *limits[score.case]) if swept else score
-        groups[score.rule, score.case.model, score.case.batch].append(own)
+        groups[score.rule, score.case.model, score.case.batch].append(score)
+    for key, group in groups.items():
+        if known[key[0]].swept and all(score.case in limits for score in group):
+            groups[key] = [_between(score, *limits[score.case]) for score in group]
     for (rule, _, _), group in groups.items():
         choices = _choices(known[rule], group)
         for score in group:

@@ -128,7 +128,7 @@ def by_variation_table(board: Board) -> Table | None:
     if len({column(row) for row in board.rows}) < 2:
         return None
     title = f"{board.title}: mean regret by labels at a time, and whatever else was varied"
-    note = "Each rule is set as in the leaderboard, in the same way for all columns."
+    note = "Each rule is set as in the leaderboard; thresholds are chosen for each number of labels at a time."
     return _regrets_by(board, column, f"by-variation-{board.key}", title, note)
 
 
