@@ -19,7 +19,7 @@ test: $(VENV)/.dev-ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
 setup: $(VENV)/.dev-ready
