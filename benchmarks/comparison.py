@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from stability_variants import variants_table
-from suffice.cli.compare_judging import Judged, judged
 from suffice.experiments.compare.board import Row, curves, leaderboard, rows
 from suffice.experiments.compare.costs import RATIOS
 from suffice.experiments.compare.evidence import evidence
 from suffice.experiments.compare.guarantees import summary
+from suffice.experiments.compare.judging import Judged, judged
 from suffice.experiments.compare.recording import MODELS, Recording, Setting, recordings
 from suffice.experiments.compare.rules import catalogue
 from suffice.experiments.compare.scoring import Score

@@ -109,7 +109,7 @@ class Trace:
         verdicts: list[Verdict] = []
         done = 0
         # A rule that asks for nothing that is seen anew goes on as it was.
-        for known in (*(k for k in self.relearned if judge.needs() & {*_DIVERGENCES, *k.measures}), None):
+        for known in (*(k for k in self.relearned if judge.needs() & {*DIVERGENCES, *k.measures}), None):
             end = len(self) if known is None else known.step
             verdicts += judge.observe_all(self.steps_seen(None, done, end, judge.needs()))
             if known is not None:
@@ -122,7 +122,7 @@ class Trace:
     @property
     def recorded(self) -> frozenset[str]:
         """The fields of a :class:`suffice.Step` that this run can tell a rule."""
-        return _DIVERGENCES | (STEP_FIELDS & set(self.measures))
+        return DIVERGENCES | (STEP_FIELDS & set(self.measures))
 
     def steps(self) -> list[Step]:
         """All steps as the newest hyper-parameters see them: what a rule knows at the end of the run."""
@@ -215,7 +215,7 @@ class Trace:
         seen: Any = self if known is None else known
         columns = {name: seen.measures.get(name, self.measures[name])[part] for name in names & set(self.measures)}
         # A rule that asks for no divergences is spared them, and their check.
-        pair = (seen.kl_new_old[part], seen.kl_old_new[part]) if names & _DIVERGENCES else (None, None)
+        pair = (seen.kl_new_old[part], seen.kl_old_new[part]) if names & DIVERGENCES else (None, None)
         steps = Step.sequence(self.n_labelled[part], *pair, estimated=self.estimated, **columns)
         for name in _PADDED & set(columns):
             if _is_padded(columns[name]):
@@ -242,6 +242,6 @@ def _without_padding(values: NDArray[Any]) -> NDArray[Any]:
 
 # Of items and classes there may be more in one step than in another.
 _PADDED = frozenset({"selected_probabilities", "selected_labels", "stop_probabilities"})
-_DIVERGENCES = frozenset({"kl_new_old", "kl_old_new"})
+DIVERGENCES = frozenset({"kl_new_old", "kl_old_new"})
 STEP_FIELDS = frozenset(spec.name for spec in fields(Step)) - {"n_labelled", "estimated"}
 _ARRAYS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.cli.compare_board import show_board
-from suffice.cli.compare_judging import variant
 from suffice.cli.compare_plan import chosen_data, chosen_models, chosen_rules, numbers, planned
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.experiments.compare.judging import variant
 from suffice.experiments.compare.recording import Setting
 from suffice.experiments.compare.rules import catalogue
 from suffice.experiments.compare.sources import source_names
@@ -260,7 +260,7 @@ def test_kept_runs_are_judged_without_their_data(monkeypatch: pytest.MonkeyPatch
     def gone(job: Any) -> None:
         raise SufficeError(f"{job.data} is gone")
 
-    monkeypatch.setattr("suffice.cli.compare_judging.prepared", gone)
+    monkeypatch.setattr("suffice.experiments.compare.judging.prepared", gone)
     done = invoke("--data", "wine", *TINY, "--rules", "LabelWorth", "--out", "out", "--jobs", "1")
     assert without_times("out/rows.json") == first
     assert "40 labels" in done.stdout

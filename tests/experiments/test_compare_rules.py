@@ -14,8 +14,8 @@ from suffice.errors import InvalidValueError
 from suffice.experiments.compare.entry import Entry
 from suffice.experiments.compare.replay import stops
 from suffice.experiments.compare.rules import catalogue, cost_entry, for_trace, grid
-from suffice.learner.facts import COUNTED, DIVERGENCES, OF_CLASSES, OF_NUMBERS, VALIDATED
-from suffice.trace import Trace
+from suffice.learner.facts import COUNTED, OF_CLASSES, OF_NUMBERS, VALIDATED
+from suffice.trace import DIVERGENCES, Trace
 
 sys.path.append(str(Path(__file__).parent))
 from compare_runs import REAL, made_up_run, real_run

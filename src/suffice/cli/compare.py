@@ -18,7 +18,7 @@ from suffice.cli.progress import RunsView, interrupted
 from suffice.files import require_writable
 
 if TYPE_CHECKING:
-    from suffice.cli.compare_judging import Judged
+    from suffice.experiments.compare.judging import Judged
     from suffice.experiments.compare.recording import Recording, Setting
     from suffice.experiments.runner import Skipped
 
@@ -156,18 +156,14 @@ def _conduct(order: Order, console: Console) -> "list[Skipped[Recording]]":
 
 
 def _carry_out(order: Order, console: Console) -> "list[Judged | Skipped[Recording]]":
-    from suffice.cli.compare_judging import packed, summary, unpacked
+    from suffice.experiments.compare.judging import judged, summary
     from suffice.experiments.runner import Watcher, carry_out_all
 
-    def said(found: bytes) -> str:
-        return summary(unpacked(found))
-
-    with RunsView(console, order.jobs, said) as view:
-        found = carry_out_all(
+    with RunsView(console, order.jobs, summary) as view:
+        return carry_out_all(
             order.jobs,
             order.out / "traces",
             order.workers,
             Watcher(view.moved, view.ended),
-            partial(packed, rules=order.rules),
+            partial(judged, rules=order.rules),
         )
-    return [unpacked(each) if isinstance(each, bytes) else each for each in found]

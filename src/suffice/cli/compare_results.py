@@ -15,8 +15,8 @@ from suffice.files import write_bytes_whole
 
 if TYPE_CHECKING:
     from suffice.cli.compare import Order
-    from suffice.cli.compare_judging import Judged
     from suffice.experiments.compare.board import Row
+    from suffice.experiments.compare.judging import Judged
     from suffice.experiments.compare.recording import Recording
     from suffice.experiments.runner import Skipped
     from suffice.report.compare.boards import Board

@@ -129,8 +129,8 @@ def require_told(rule: Criterion, model: Any, name: ModelName) -> None:
     Raises:
         InvalidValueError: It does; the rules that can be used are named.
     """
-    from suffice.learner.facts import DIVERGENCES
     from suffice.learner.start import available_facts
+    from suffice.trace import DIVERGENCES
 
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     told = available_facts(last, validated=False) | DIVERGENCES

@@ -85,7 +85,7 @@ def expected_f(probabilities: Any) -> float:
     Args:
         probabilities: ``n x K``.
 
-    Reference: [LawsSchuetze2008] section 4.
+    Reference: [LawsSchuetze2008], the F score that a classifier expects.
 
     Examples:
         >>> round(expected_f([[0.2, 0.8], [0.9, 0.1]]), 4)  # TP .8, FP .2, FN .1
@@ -122,10 +122,25 @@ def worth_facts(stop_set: Any, selected: Any, labels: Any) -> dict[str, Any]:
     fits = codes.shape == (len(p),) and len(p) and codes.dtype.kind in "iu"
     if not fits or codes.min() < 0 or codes.max() >= p.shape[1]:
         raise InvalidValueError(f"labels must hold a column of selected, 0 to {p.shape[1] - 1}, for each of its rows")
-    given = np.maximum(p[np.arange(len(p)), codes], 1e-6)
+    return {"expected_error": float(entropies(stop_set).mean()), **selected_losses(p, codes)}
+
+
+def selected_losses(p: Floats, codes: NDArray[Any]) -> dict[str, float]:
+    """Mean cross entropy of labels under the predictions before they came, and what was expected of it.
+
+    Args:
+        p: Predictions, ``k x K``.
+        codes: Columns of the labels; -1 for a class that had none. That, or a label that was ruled out, counts as one
+            of probability 1e-6.
+
+    Examples:
+        >>> losses = selected_losses(np.array([[0.5, 0.5]]), np.array([1]))
+        >>> [round(value, 4) for value in losses.values()]
+        [0.6931, 0.6931]
+    """
+    given = np.where(codes >= 0, p[np.arange(len(p)), codes], 0.0)
     return {
-        "expected_error": float(entropies(stop_set).mean()),
-        "selected_loss": float(-np.log(given).mean()),
+        "selected_loss": float(-np.log(np.maximum(given, 1e-6)).mean()),
         "selected_expected_loss": float(entropies(p).mean()),
     }
 
@@ -141,7 +156,7 @@ def committee_agreement(votes: Any, n_classes: int) -> float:
         votes: The class that each member votes for, as a number from 0, ``C x n``.
         n_classes: ``K``.
 
-    Reference: [TomanekHahn2008] section 3, the normalised vote entropy.
+    Reference: [TomanekHahn2008], the normalised vote entropy.
 
     Examples:
         >>> round(committee_agreement([[0, 1], [0, 0]], n_classes=2), 4)

@@ -3,8 +3,10 @@
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -257,7 +259,7 @@ def _side_by_side(
     moves: Any = context.Queue()
     found: dict[int, R | Skipped[J]] = {}
     with _pool(min(workers, len(jobs)), context, moves) as pool:
-        futures: dict[Future[R | Skipped[J]], int] = {
+        futures: dict[Future[bytes], int] = {
             pool.submit(_attempt_apart, number, job, traces, read): number for number, job in jobs.items()
         }
         left = set(futures)
@@ -274,9 +276,9 @@ def _side_by_side(
     return found
 
 
-def _result(future: "Future[R]") -> R:
+def _result(future: "Future[bytes]") -> Any:
     try:
-        return future.result()
+        return pickle.loads(zlib.decompress(future.result()))
     except BrokenProcessPool:
         raise SufficeError(
             "a worker was killed, perhaps for want of memory; the runs that are done are kept. The same command goes "
@@ -318,7 +320,12 @@ def _end_with_the_parent() -> None:
         os._exit(1)
 
 
-def _attempt_apart(number: int, job: J, traces: Path, read: Callable[[J, Trace], R]) -> R | Skipped[J]:
+def _attempt_apart(number: int, job: J, traces: Path, read: Callable[[J, Trace], R]) -> bytes:
+    """What came of a run, small enough to go through a pipe in one piece.
+
+    A worker that is ended while it writes a longer message leaves half of it in the pipe, and whoever reads it waits
+    for the rest.
+    """
     told = 0
 
     def moved(done: int, total: int) -> None:
@@ -329,7 +336,7 @@ def _attempt_apart(number: int, job: J, traces: Path, read: Callable[[J, Trace],
 
     # Reading takes its one thread too, where others run beside it.
     with one_thread():
-        return _attempt(job, traces, moved, read)
+        return zlib.compress(pickle.dumps(_attempt(job, traces, moved, read)), 9)
 
 
 def _drained(moves: Any) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ from suffice.arguments import whole
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 from suffice.learner.course import Outcome, Setting
-from suffice.learner.facts import DIVERGENCES, Facts, facts_of, joined_rows, require_told
+from suffice.learner.facts import Facts, facts_of, joined_rows, require_told
 from suffice.learner.recording import relearned
 from suffice.learner.start import (
     available_facts,
@@ -31,7 +31,7 @@ from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.special import Floats
-from suffice.trace import STEP_FIELDS, Relearned, Trace
+from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
 
 class ActiveLearner:
@@ -235,8 +235,8 @@ class ActiveLearner:
         """Change the label of an item, as if it had been so from the start: the rule sees the whole history anew.
 
         What was recorded of a classifier besides divergences (what it said of items selected, of pool and stop set, its
-        train error) stays as it was at the time. A network learns the
-        corrected label like a new one, and what the rule saw of earlier rounds stays.
+        train error) stays as it was at the time. A network learns the corrected label like a new one, and what the rule
+        saw of earlier rounds stays.
 
         Returns:
             What the rule says now.

@@ -30,7 +30,7 @@ def bagged_votes(  # noqa: PLR0913 - all but four by keyword
     Raises:
         InvalidValueError: There are fewer than two classes, or X and y do not fit.
 
-    Reference: [TomanekWermterHahn2007] section 3, a committee of classifiers trained on parts of the labels.
+    Reference: [TomanekWermterHahn2007], a committee of classifiers trained on parts of the labels.
 
     Examples:
         >>> from sklearn.tree import DecisionTreeClassifier

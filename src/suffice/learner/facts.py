@@ -8,13 +8,13 @@ import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import whole
-from suffice.criteria import Criterion, committee_agreement, entropies, pool_facts
+from suffice.criteria import Criterion, committee_agreement, pool_facts
+from suffice.criteria.facts import selected_losses
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.learner.stop_set import StopSet
 from suffice.special import Floats
-from suffice.trace import STEP_FIELDS
+from suffice.trace import DIVERGENCES, STEP_FIELDS
 
-DIVERGENCES: Final = frozenset({"kl_new_old", "kl_old_new"})
 #: Fields of a step that any loop can count.
 COUNTED: Final = frozenset({"seconds", "cost", "pool_size"})
 VALIDATED: Final = frozenset({"validation_error", "validation_labels"})
@@ -40,7 +40,6 @@ _OF_STOP_SET: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_
 # Members of a committee: posterior draws, or passes of a network.
 _MEMBERS: Final = 10
 _ROWS: Final = 4096
-_LEAST: Final = 1e-6
 
 
 @dataclass(frozen=True)
@@ -181,14 +180,11 @@ class ClassFacts:
         p, agreed = self._selected
         known = np.asarray(codes)
         labels = np.where(known < p.shape[1], known, -1)
-        # A class that was not known had no probability; its loss is that of one that was nearly ruled out.
-        given = np.where(labels >= 0, p[np.arange(len(p)), labels], 0.0)
         return {
             "selected_probabilities": p,
             "selected_labels": labels,
             "selected_agreement": agreed,
-            "selected_loss": float(-np.log(np.maximum(given, _LEAST)).mean()),
-            "selected_expected_loss": float(entropies(p).mean()),
+            **selected_losses(p, labels),
         }
 
     def _of_pool(self, model: Believer) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from suffice.arguments import whole
 from suffice.errors import InvalidValueError
 from suffice.learner.checkpoint import settings
 from suffice.learner.course import Setting
-from suffice.learner.facts import DIVERGENCES, asked_for, facts_of, require_told
+from suffice.learner.facts import asked_for, facts_of, require_told
 from suffice.learner.recording import Counting, Plan, Watch, new_place, record_run
 from suffice.learner.start import (
     available_facts,
@@ -29,7 +29,7 @@ from suffice.learner.start import (
 )
 from suffice.learner.stop_set import StopSet
 from suffice.models.threads import one_thread
-from suffice.trace import Trace
+from suffice.trace import DIVERGENCES, Trace
 
 
 def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keyword

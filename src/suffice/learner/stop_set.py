@@ -21,7 +21,7 @@ class StopSet:
         indices: Which items of the pool, ascending.
         pool_size: How many items the pool had when it was drawn.
 
-    Reference: [BloodgoodVijayShanker2009] section 3, the stop set.
+    Reference: [BloodgoodVijayShanker2009], the stop set.
 
     Examples:
         >>> stop_set = StopSet.draw(10_000, seed=0)
@@ -88,7 +88,7 @@ class StopSet:
             chance: Agreement that two models would have by chance: one half for two classes of equal share, near 1
                 for a rare class, where kappa is known less well.
 
-        Reference: [Cohen1960] equation 7, and the correction for a finite population.
+        Reference: [Cohen1960], the standard error of kappa, and the correction for a finite population.
 
         Examples:
             >>> StopSet.draw(2000).kappa_error(0.99)  # the whole pool: nothing is left to chance

@@ -14,8 +14,8 @@ from suffice.errors import InvalidValueError
 from suffice.experiments.compare.evidence import shipped
 from suffice.experiments.compare.recording import MODELS
 from suffice.experiments.compare.rules import catalogue
-from suffice.learner.facts import COUNTED, DIVERGENCES, OF_NETWORKS
-from suffice.trace import STEP_FIELDS
+from suffice.learner.facts import COUNTED, OF_NETWORKS
+from suffice.trace import DIVERGENCES, STEP_FIELDS
 
 _TASKS: Final = ("regression", "classification")
 _NETWORK: Final = "dropout"

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from suffice.criteria import Criterion, Step, Verdict
 from suffice.errors import MissingInputError
 from suffice.experiments.compare.entry import Entry
-from suffice.trace import Trace
-
-_DIVERGENCES: Final = frozenset({"kl_new_old", "kl_old_new"})
+from suffice.trace import DIVERGENCES, Trace
 
 Stops = dict[Any, int | None]
 
@@ -136,10 +134,10 @@ class Replayer:
                 f"{type(rule).__name__} requires {', '.join(missing)}, which the run did not record"
             )
         # A rule that asks for no divergences is spared them, as in a replay of its own: one may be infinite.
-        with_divergences = bool(needs & _DIVERGENCES)
+        with_divergences = bool(needs & DIVERGENCES)
         done, steps = 0, self._steps(None, with_divergences)
         for number, known in enumerate(self._trace.relearned):
-            if needs & {*_DIVERGENCES, *known.measures}:
+            if needs & {*DIVERGENCES, *known.measures}:
                 yield Piece(steps[done : known.step], done, anew=False)
                 yield Piece(self._steps(number, with_divergences), 0, anew=True)
                 done = known.step + 1
@@ -151,7 +149,7 @@ class Replayer:
             trace = self._trace
             known = None if number is None else trace.relearned[number]
             end = len(trace) if known is None else known.step + 1
-            names = trace.recorded if with_divergences else trace.recorded - _DIVERGENCES
+            names = trace.recorded if with_divergences else trace.recorded - DIVERGENCES
             self._made[key] = trace.steps_seen(known, 0, end, names)
         return self._made[key]
 

@@ -1,7 +1,5 @@
 """A run judged where it was carried out, so that its record need not be sent around."""
 
-import pickle
-import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -30,21 +28,6 @@ class Judged:
     guarantees: tuple[Guarantee, ...]
     first_error: float
     seconds: float
-
-
-def packed(job: Recording, trace: Trace, rules: Collection[str]) -> bytes:
-    """What :func:`judged` makes, small enough to go through a pipe in one piece.
-
-    A worker that is ended while it writes a longer message leaves half of it in the pipe, and whoever reads it waits
-    for the rest.
-    """
-    return zlib.compress(pickle.dumps(judged(job, trace, rules)), 9)
-
-
-def unpacked(message: bytes) -> Judged:
-    """What was packed."""
-    found: Judged = pickle.loads(zlib.decompress(message))
-    return found
 
 
 def judged(job: Recording, trace: Trace, rules: Collection[str]) -> Judged:
