@@ -1,0 +1,63 @@
+"""Items and features as they lie in the database."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from suffice.session.database import features_table, items_table
+from suffice.session.items import Item, Items
+from suffice.session.settings import Settings
+from suffice.special import Floats
+
+# Rows of features in one value: SQLite takes up to a gigabyte in one, PostgreSQL too.
+_BLOCK = 2048
+# Names in one question; SQLite takes no more than 32,766.
+_AT_ONCE = 5000
+
+
+def write_contents(connection: Connection, items: Items) -> None:
+    """Write items and their features."""
+    rows = [
+        {"position": k, "id": name, "cells": json.dumps(cells, ensure_ascii=False)}
+        for k, (name, cells) in enumerate(zip(items.ids, items.cells, strict=True))
+    ]
+    connection.execute(sa.insert(items_table), rows)
+    X = np.ascontiguousarray(items.X, dtype="<f8")
+    blocks = [
+        {"block": k, "width": X.shape[1], "numbers": X[start : start + _BLOCK].tobytes()}
+        for k, start in enumerate(range(0, len(X), _BLOCK))
+    ]
+    connection.execute(sa.insert(features_table), blocks)
+
+
+def read_features(connection: Connection) -> Floats:
+    """Features of all items, ``n x D``."""
+    found = connection.execute(sa.select(features_table).order_by(features_table.c.block))
+    blocks = [np.frombuffer(row.numbers, dtype="<f8").reshape(-1, int(row.width)) for row in found]
+    return np.concatenate(blocks).astype(np.float64)
+
+
+def read_items_at(connection: Connection, positions: Sequence[int], settings: Settings) -> list[Item]:
+    """Items at some positions, in that order."""
+    found: dict[int, Any] = {}
+    wanted = list(dict.fromkeys(positions))
+    for start in range(0, len(wanted), _AT_ONCE):
+        part = wanted[start : start + _AT_ONCE]
+        rows = connection.execute(sa.select(items_table).where(items_table.c.position.in_(part)))
+        found.update((int(row.position), row) for row in rows)
+    return [_item(found[position], settings) for position in positions]
+
+
+def count_items(connection: Connection) -> int:
+    """Number of items."""
+    return int(connection.execute(sa.select(sa.func.count()).select_from(items_table)).scalar_one())
+
+
+def _item(row: Any, settings: Settings) -> Item:
+    cells = tuple(zip(settings.columns, json.loads(row.cells), strict=True))
+    image = dict(cells).get(settings.main or "") if settings.shown == "image" else None
+    return Item(int(row.position), row.id, cells, image)

@@ -1,0 +1,299 @@
+"""A labelling project: who is asked for what, and what they answered. Nothing acknowledged is ever lost."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from suffice.arguments import whole
+from suffice.criteria import Verdict
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.session.asking import Asked, Wanted, choose
+from suffice.session.contents import read_features, read_items_at
+from suffice.session.database import Database
+from suffice.session.events import Draft, Event, EventKind, Label
+from suffice.session.items import Item
+from suffice.session.journal import read_events, write_events
+from suffice.session.labels import checked_label, checked_person, checked_request
+from suffice.session.settings import Settings
+from suffice.session.state import State
+from suffice.special import Floats
+
+T = TypeVar("T")
+
+
+class ConflictError(SufficeError):
+    """Something that cannot be done as the project stands."""
+
+
+class Receipt(NamedTuple):
+    """That something is written.
+
+    Attributes:
+        seq: Number of its event.
+        position: The item that it is about, or None.
+        repeated: Whether it had been written before, and so was not written again.
+    """
+
+    seq: int
+    position: int | None
+    repeated: bool
+
+
+class Project:
+    """A project that is there, for one or many people, threads and processes.
+
+    What a method writes is on the disk when it returns. If it raises, nothing was written.
+
+    Args:
+        database: Where it is.
+        size: Number of items.
+
+    Attributes:
+        settings: What it is about.
+        place: Where it is, for a person.
+        size: Number of items.
+        lock: To be held while the state is read.
+    """
+
+    def __init__(self, database: Database, size: int) -> None:
+        self._database, self.size, self.place = database, size, database.place
+        self.lock = threading.RLock()
+        self._state = State(size)
+        self._X: Floats | None = None
+        made = self.state().made
+        if made is None:
+            raise SufficeError(f"the journal of {self.place} has no beginning; take the project from a backup")
+        self.settings = Settings.from_dict(made.data["settings"])
+        # Where the model has nothing to say, items come in this order.
+        self._order = np.random.default_rng([self.settings.seed, 7]).permutation(size)
+
+    def __enter__(self) -> "Project":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the project."""
+        self._database.close()
+
+    @property
+    def X(self) -> Floats:  # noqa: N802 - the field's own name
+        """Features of the items, ``n x D``."""
+        with self.lock:
+            if self._X is None:
+                with self._database.reading() as connection:
+                    self._X = read_features(connection)
+            return self._X
+
+    def state(self) -> State:
+        """Where the project stands now, with what other processes wrote. Hold :attr:`lock` while reading it."""
+        with self.lock, self._database.reading() as connection:
+            for event in read_events(connection, self._state.seq):
+                self._state.apply(event)
+            return self._state
+
+    def events(self, after: int = 0) -> list[Event]:
+        """The journal from an event on."""
+        with self._database.reading() as connection:
+            return read_events(connection, after)
+
+    def item(self, position: int) -> Item:
+        """One item.
+
+        Raises:
+            InvalidValueError: There is none at that position.
+        """
+        return self.items([position])[0]
+
+    def items(self, positions: Sequence[int]) -> list[Item]:
+        """Several items, in the order asked for.
+
+        Raises:
+            InvalidValueError: There is none at a position.
+        """
+        checked = [self._position(position) for position in positions]
+        with self._database.reading() as connection:
+            return read_items_at(connection, checked, self.settings)
+
+    def next(self, person: str, n: int = 1, *, queue: Sequence[int] = ()) -> list[Asked]:
+        """Which items a person is to label next; nobody else is asked for them for a while.
+
+        First come those that the person was asked for and did not answer, so asking again gives the same.
+
+        Args:
+            person: Who will label.
+            n: How many.
+            queue: Items that the model would like best, the most useful first.
+
+        Returns:
+            At most ``n`` items; none where nothing is left that others are not busy with.
+        """
+        name, size = checked_person(person), whole(n, "n", least=1)
+
+        def decide(state: State, now: float) -> tuple[list[Draft], list[Asked]]:
+            asked = choose(state, self.settings, Wanted(name, size, queue, self._order, now))
+            drafts = [
+                Draft(EventKind.asked, name, each.position, {"until": each.until, "why": each.why})
+                for each in asked
+                if each.new
+            ]
+            return drafts, asked
+
+        return self._write(decide)[1]
+
+    def label(self, position: int, label: Label, *, person: str, request: str | None = None) -> Receipt:
+        """Write the label that a person gives an item.
+
+        Where somebody else has labelled it, this is a second opinion: the first label counts until it is corrected.
+
+        Args:
+            position: The item.
+            label: The class, or the number.
+            person: Who says so.
+            request: A name for this message: sent again under the same name, it is not written again.
+
+        Raises:
+            InvalidValueError: There is no such item, or the label cannot be used.
+            ConflictError: The person has given it another label.
+        """
+        kept = checked_label(self.settings, label)
+
+        def check(state: State, item: int, name: str) -> Event | None:
+            given = state.act_of(item, name)
+            if given is not None and given.data["label"] != kept:
+                raise ConflictError(
+                    f"{name} has labelled item {item} as {given.data['label']} already; correct it to change that"
+                )
+            return given
+
+        return self._act(Draft(EventKind.labelled, person, position, {"label": kept}, request), check)
+
+    def skip(self, position: int, *, person: str, request: str | None = None) -> Receipt:
+        """Never ask for an item again; the arguments are those of :meth:`label`.
+
+        Raises:
+            ConflictError: It has a label.
+        """
+
+        def check(state: State, item: int, _: str) -> Event | None:
+            if state.label_of(item) is not None:
+                raise ConflictError(f"item {item} has a label; only items without one can be skipped")
+            return state.newest_skip(item)
+
+        return self._act(Draft(EventKind.skipped, person, position, {}, request), check)
+
+    def correct(self, position: int, label: Label, *, person: str, request: str | None = None) -> Receipt:
+        """Change the label that counts; the arguments are those of :meth:`label`.
+
+        Raises:
+            ConflictError: The item has no label.
+        """
+        kept = checked_label(self.settings, label)
+
+        def check(state: State, item: int, _: str) -> Event | None:
+            if state.label_of(item) is None:
+                raise ConflictError(f"item {item} has no label to correct; label it")
+            return None
+
+        return self._act(Draft(EventKind.corrected, person, position, {"label": kept}, request), check)
+
+    def undo(self, *, person: str, request: str | None = None) -> Receipt:
+        """Take back the newest label, skip or correction of a person, who is then asked for that item again.
+
+        Raises:
+            ConflictError: There is nothing to take back.
+        """
+        name, sent = checked_person(person), checked_request(request)
+
+        def decide(state: State, now: float) -> tuple[list[Draft], Receipt | None]:
+            known = self._known(state, Draft(EventKind.undone, name, request=sent))
+            if known is not None:
+                return [], known
+            act = state.newest_act(name)
+            if act is None:
+                raise ConflictError(f"there is nothing of {name} to undo")
+            data = {"of": act.seq, "until": now + self.settings.lease}
+            return [Draft(EventKind.undone, name, act.item, data, sent)], None
+
+        return self._receipt(*self._write(decide))
+
+    def advise(self, verdict: Verdict) -> bool:
+        """Write down that the rule says stop, or no longer says so; what it said before more labels came is ignored.
+
+        Returns:
+            Whether there was something to write.
+        """
+
+        def decide(state: State, _: float) -> tuple[list[Draft], None]:
+            stands = state.advice is not None
+            if verdict.n_labelled != state.n_labelled or verdict.stop == stands:
+                return [], None
+            kind = EventKind.advised if verdict.stop else EventKind.withdrawn
+            return [Draft(kind, data={"n_labelled": verdict.n_labelled, "reason": verdict.reason})], None
+
+        return bool(self._write(decide)[0])
+
+    def resume(self, person: str) -> None:
+        """Write down that somebody goes on with the project."""
+        name = checked_person(person)
+        self._write(lambda _, __: ([Draft(EventKind.resumed, name)], None))
+
+    def _act(self, draft: Draft, check: Callable[[State, int, str], Event | None]) -> Receipt:
+        """Write what a person says of an item, unless it was written before."""
+        item, name = self._position(draft.item), checked_person(draft.person)
+        checked = Draft(draft.kind, name, item, draft.data, checked_request(draft.request))
+
+        def decide(state: State, _: float) -> tuple[list[Draft], Receipt | None]:
+            known = self._known(state, checked)
+            if known is not None:
+                return [], known
+            before = check(state, item, name)
+            if before is not None:
+                return [], Receipt(before.seq, item, True)
+            return [checked], None
+
+        return self._receipt(*self._write(decide))
+
+    @staticmethod
+    def _known(state: State, draft: Draft) -> Receipt | None:
+        """The receipt of what was sent before under the same name."""
+        event = state.known_request(draft.request)
+        if event is None:
+            return None
+        same_item = draft.item is None or event.item == draft.item
+        same_label = event.data.get("label") == draft.data.get("label")
+        if event.kind is not draft.kind or event.person != draft.person or not same_item or not same_label:
+            raise ConflictError(
+                f"the request {draft.request!r} was used before, for something else; each needs a name of its own"
+            )
+        return Receipt(event.seq, event.item, True)
+
+    @staticmethod
+    def _receipt(events: list[Event], known: Receipt | None) -> Receipt:
+        return known or Receipt(events[0].seq, events[0].item, False)
+
+    def _write(self, decide: Callable[[State, float], tuple[list[Draft], T]]) -> tuple[list[Event], T]:
+        """Decide with nobody else writing, and write what was decided."""
+        with self.lock:
+            with self._database.exclusive() as connection:
+                for event in read_events(connection, self._state.seq):
+                    self._state.apply(event)
+                now = time.time()
+                drafts, answer = decide(self._state, now)
+                events = write_events(connection, drafts, after=self._state.seq, at=now)
+            # Committed: only now it counts.
+            for event in events:
+                self._state.apply(event)
+            return events, answer
+
+    def _position(self, position: int | None) -> int:
+        if isinstance(position, bool) or not isinstance(position, int | np.integer) or not 0 <= position < self.size:
+            raise InvalidValueError(f"there is no item {position!r}; the project has items 0 to {self.size - 1}")
+        return int(position)
