@@ -62,6 +62,6 @@ $(VENV)/.demo-ready: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with PyTorch and the test tools: once, a few minutes, from the package index ..."
-	@$(PIP) install --quiet -c constraints.txt -e '.[dev,torch]'
+	@$(PIP) install --quiet -c constraints.txt -e '.[dev,torch,embed]'
 	@$(PIP) install --quiet --no-deps $(REDUX) || echo "without batchbald_redux: its tests skip"
 	@touch $@ $(VENV)/.demo-ready

@@ -70,6 +70,7 @@ PUBLIC = {
     "posteriors",
     "recommend",
     "register_kl",
+    "session",
     "simulate",
     "testing",
 }

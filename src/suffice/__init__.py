@@ -53,12 +53,12 @@ from suffice.errors import SufficeError
 from suffice.forecast import Forecast
 
 if TYPE_CHECKING:
-    from suffice import acquisition, data, models, testing
+    from suffice import acquisition, data, models, session, testing
     from suffice.experiments.compare.recommend import recommend
     from suffice.learner import ActiveLearner, StopSet, audit, simulate
     from suffice.trace import Trace
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 __all__ = [
     "ActiveLearner",
@@ -115,12 +115,13 @@ __all__ = [
     "posteriors",
     "recommend",
     "register_kl",
+    "session",
     "simulate",
     "testing",
 ]
 
 # Imported when first used: `import suffice` loads numpy and scipy only.
-_LAZY_MODULES = frozenset({"acquisition", "data", "models", "testing"})
+_LAZY_MODULES = frozenset({"acquisition", "data", "models", "session", "testing"})
 _LAZY_NAMES = {
     "ActiveLearner": "learner",
     "StopSet": "learner",

@@ -8,12 +8,12 @@ be wrong by, on replayed runs (``benchmarks/forecast_coverage.py``; the measured
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from suffice.arguments import floats, real
+from suffice.arguments import floats, real, whole
 from suffice.errors import InvalidValueError
 from suffice.special import Floats
 
@@ -112,6 +112,34 @@ def labels_left(n_labelled: ArrayLike, values: ArrayLike, threshold: float) -> F
     return Forecast(labels=max(1, round(likely)), low=max(1, math.floor(least)), high=max(1, math.ceil(most)))
 
 
+def value_after(n_labelled: ArrayLike, values: ArrayLike, labels: int) -> float | None:
+    """Where the line that :func:`labels_left` extends to the threshold is after some more labels.
+
+    Args:
+        n_labelled: Labels bought at each step so far, rising.
+        values: The curve at those steps.
+        labels: How many more.
+
+    Returns:
+        The value; or None while there are fewer than 4 steps, or where it is more than 30 times the labels so far.
+
+    Raises:
+        InvalidValueError: The two series do not match, do not rise, or hold something that is not a number.
+
+    Examples:
+        >>> import numpy as np
+        >>> n = np.arange(20, 101)
+        >>> round(value_after(n, 20 / n, 100), 3)
+        0.1
+    """
+    counts, curve = _checked(n_labelled, values)
+    more = whole(labels, "labels", least=0)
+    if len(counts) < _FEWEST_STEPS or more > _FARTHEST * counts[-1]:
+        return None
+    line = _line(counts, curve)
+    return float(np.exp(line.minimum[-1] - line.slope * np.log1p(more / counts[-1])))
+
+
 def features(counts: Floats, curve: Floats, threshold: float) -> Floats:
     """What the forecast is computed from: 1, how short the run is, the line's distance (log), how rough the curve is.
 
@@ -124,14 +152,28 @@ def features(counts: Floats, curve: Floats, threshold: float) -> Floats:
         Four numbers: 1; ``1 / sqrt(1 + steps / 20)``; the log of the distance in log n from now to where the fitted
         line crosses the threshold (plus a wait for the next minimum); the median of log value over its running minimum.
     """
+    line = _line(counts, curve)
+    distance = max(0.0, float((line.minimum[-1] - np.log(threshold)) / line.slope))
+    roughness = float(np.median((line.log_value - line.minimum)[line.recent]))
+    return np.array([1.0, 1.0 / np.sqrt(1.0 + len(counts) / 20.0), np.log(distance + _WAIT), roughness])
+
+
+class _Line(NamedTuple):
+    """The log of a curve, which of its steps are recent, its running minimum, and how fast that falls recently."""
+
+    log_value: Floats
+    recent: "np.typing.NDArray[np.bool_]"
+    minimum: Floats
+    slope: float
+
+
+def _line(counts: Floats, curve: Floats) -> _Line:
     log_n, log_value = np.log(counts), np.log(np.maximum(curve, np.finfo(np.float64).tiny))
     recent = log_n >= log_n[-1] - _WINDOW
     minimum = np.minimum.accumulate(log_value)
     # Steps are denser in log n the later they come: weighting by 1/n gives every stretch of the axis the same say.
     slope = _slope(log_n[recent], minimum[recent], 1.0 / counts[recent])
-    distance = max(0.0, float((minimum[-1] - np.log(threshold)) / slope))
-    roughness = float(np.median((log_value - minimum)[recent]))
-    return np.array([1.0, 1.0 / np.sqrt(1.0 + len(counts) / 20.0), np.log(distance + _WAIT), roughness])
+    return _Line(log_value, recent, minimum, slope)
 
 
 def _slope(x: Floats, y: Floats, weight: Floats) -> float:

@@ -13,9 +13,14 @@ from suffice.cli.audit import audit_command
 from suffice.cli.compare import compare_command
 from suffice.cli.data import data_app
 from suffice.cli.demo import demo_command
+from suffice.cli.export import export_command
+from suffice.cli.label import label_command
+from suffice.cli.project_report import report_command
 from suffice.cli.recommend import recommend_command
 from suffice.cli.reproduce import reproduce_command
 from suffice.cli.run import run_command
+from suffice.cli.serve import serve_command
+from suffice.cli.status import status_command
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 
 app = typer.Typer(
@@ -28,6 +33,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(demo_command)
+app.command("label")(label_command)
+app.command("serve")(serve_command)
+app.command("status")(status_command)
+app.command("export")(export_command)
+app.command("report")(report_command)
 app.command("run")(run_command)
 app.command("audit")(audit_command)
 app.command("recommend")(recommend_command)

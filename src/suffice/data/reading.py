@@ -11,11 +11,13 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from threading import RLock
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +30,9 @@ from suffice.special import Floats
 MISSING: Final = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "?"})
 _DELIMITERS: Final = ",;\t|"
 _LINES_TO_LOOK_AT: Final = 50
+# A cell beyond this is either a whole document or what follows a quote that never closes.
+_LONG: Final = 131_072
+_LIMIT: Final = RLock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +76,15 @@ class Columns:
         columns: Numbers (NaN where missing), or texts; all of one length.
         notes: What a person should know about the reading, in sentences.
         place: Where in the file a data row (from 0) is: "line 7".
+        cells: Reads the file's content once more: the cells of each data row as the file has them, empty where there
+            is none. A table of numbers is spared their texts, which take several times the memory.
     """
 
     names: tuple[str, ...]
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
     place: Callable[[int], str]
+    cells: Callable[[], list[Sequence[str]]]
 
 
 def as_number(text: str) -> float | None:
@@ -149,15 +157,21 @@ def _content(path: Path) -> bytes:
 
 def _read_csv(data: bytes, path: Path) -> Columns:
     text, notes = _decoded(data, path)
-    delimiter = "\t" if re.search(r"\.tsv(\.gz)?$", path.name.lower()) else _delimiter(text)
-    rows, quoting = _rows(text, delimiter, path)
+    with _long_cells(text):
+        delimiter = "\t" if re.search(r"\.tsv(\.gz)?$", path.name.lower()) else _delimiter(text)
+        rows, quoting = _rows(text, delimiter, path)
     if len(rows) < 2:
         came = "holds one line only" if rows else "is empty"
         raise InvalidValueError(f"{path} {came}; a line of column names and lines of data are required")
     names = _names(rows[0], path)
 
     def line(row: int) -> str:
-        return _line(_reader(text, delimiter, quoting=quoting), row)
+        with _long_cells(text):
+            return _line(_reader(text, delimiter, quoting=quoting), row)
+
+    def cells() -> list[Sequence[str]]:
+        with _long_cells(text):
+            return [*_parsed(_reader(text, delimiter, quoting=quoting))[0][1:]]
 
     if set(map(len, rows)) != {len(names)}:
         row = next(i for i, cells in enumerate(rows) if len(cells) != len(names))
@@ -170,7 +184,7 @@ def _read_csv(data: bytes, path: Path) -> Columns:
         notes.append("double quotes are taken as they stand, because they do not enclose cells")
     if delimiter == ";":
         _take_decimal_commas(names, columns, notes)
-    return Columns(names, tuple(columns), tuple(notes), lambda row: line(row + 1))
+    return Columns(names, tuple(columns), tuple(notes), lambda row: line(row + 1), cells)
 
 
 def _decoded(data: bytes, path: Path) -> tuple[str, list[str]]:
@@ -183,6 +197,18 @@ def _decoded(data: bytes, path: Path) -> tuple[str, list[str]]:
         return data.decode("utf-8-sig"), []
     except UnicodeDecodeError:
         return data.decode("latin-1"), ["the file is not in UTF-8; it was read as Latin-1"]
+
+
+@contextmanager
+def _long_cells(text: str) -> Iterator[None]:
+    """Let a cell be as long as the text; Python has one limit for the whole process, so it is put back."""
+    with _LIMIT:
+        before = csv.field_size_limit()
+        csv.field_size_limit(max(before, len(text)))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
 
 
 def _reader(text: str, delimiter: str, **options: Any) -> Any:
@@ -227,7 +253,11 @@ def _rows(text: str, delimiter: str, path: Path) -> tuple[list[list[str]], int]:
     several lines; if besides they break the rules of quoting, or tabs separate, which are rare inside a cell.
     """
     rows, spread, problem = _parsed(_reader(text, delimiter))
-    if problem or (spread and (delimiter == "\t" or _parsed(_reader(text, delimiter, strict=True))[2])):
+    broken = _parsed(_reader(text, delimiter, strict=True))[2] if spread else ""
+    long = next((k for k, cells in enumerate(rows) if max(map(len, cells)) > _LONG), None) if broken else None
+    if long is not None:
+        problem = f"{_line(_reader(text, delimiter), long)}: a field larger than {_LONG} characters ({broken})"
+    if problem or (spread and (delimiter == "\t" or broken)):
         lines, _, trouble = _parsed(_reader(text, delimiter, quoting=csv.QUOTE_NONE))
         if not trouble and len(set(map(len, lines))) == 1 < len(lines[0]):
             return lines, csv.QUOTE_NONE
@@ -277,8 +307,12 @@ def _read_parquet(data: bytes, path: Path) -> Columns:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
         raise MissingExtraError("pyarrow", "parquet", "Reading Parquet") from None
+
+    def read() -> Any:
+        return parquet.ParquetFile(arrow.BufferReader(data)).read()
+
     try:
-        table = parquet.ParquetFile(arrow.BufferReader(data)).read()
+        table = read()
     except (OSError, ValueError) as error:
         raise InvalidValueError(f"{path} is not a Parquet file that can be read: {error}") from None
     if table.num_rows == 0:
@@ -289,12 +323,30 @@ def _read_parquet(data: bytes, path: Path) -> Columns:
             columns[name] = _from_arrow(arrow, values)
         except arrow.ArrowException:
             notes.append(f"column {name!r} left out: {values.type} is neither numbers nor text")
-    return Columns(tuple(columns), tuple(columns.values()), tuple(notes), lambda row: f"row {row + 1}")
+
+    def cells() -> list[Sequence[str]]:
+        again = read()
+        return [*zip(*(_arrow_texts(arrow, again.column(name)) for name in columns), strict=True)]
+
+    return Columns(tuple(columns), tuple(columns.values()), tuple(notes), lambda row: f"row {row + 1}", cells)
 
 
 def _from_arrow(arrow: Any, values: Any) -> Column:
-    kind = values.type.value_type if arrow.types.is_dictionary(values.type) else values.type
+    kind = _kind(arrow, values)
     if any(getattr(arrow.types, f"is_{name}")(kind) for name in ("integer", "floating", "decimal")):
         return np.array(values.cast(kind).cast(arrow.float64(), safe=False).to_numpy(), dtype=np.float64)
+    return column(_arrow_texts(arrow, values))
+
+
+def _kind(arrow: Any, values: Any) -> Any:
+    return values.type.value_type if arrow.types.is_dictionary(values.type) else values.type
+
+
+def _arrow_texts(arrow: Any, values: Any) -> list[str]:
     # Dates become ISO dates, booleans true and false; from there on all is as in a CSV file.
-    return column([text or "" for text in values.cast(kind).cast(arrow.string()).to_pylist()])
+    texts = values.cast(_kind(arrow, values)).cast(arrow.string())
+    try:
+        return [text or "" for text in texts.to_pylist()]
+    except UnicodeDecodeError:
+        # Parquet does not check what is written as text.
+        return [(text or b"").decode("utf-8", "replace") for text in texts.cast(arrow.binary()).to_pylist()]

@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
-from sqlalchemy import Connection
 
 from suffice.session.database import features_table, items_table
 from suffice.session.items import Item, Items
+from suffice.session.places import Connection, sa
 from suffice.session.settings import Settings
 from suffice.special import Floats
 
-# Rows of features in one value: SQLite takes up to a gigabyte in one, PostgreSQL too.
-_BLOCK = 2048
+# Bytes of features in one value: SQLite takes up to a gigabyte, PostgreSQL too, and both want it in memory whole.
+_BLOCK = 2**24
 # Names in one question; SQLite takes no more than 32,766.
 _AT_ONCE = 5000
 
@@ -27,11 +26,10 @@ def write_contents(connection: Connection, items: Items) -> None:
     ]
     connection.execute(sa.insert(items_table), rows)
     X = np.ascontiguousarray(items.X, dtype="<f8")
-    blocks = [
-        {"block": k, "width": X.shape[1], "numbers": X[start : start + _BLOCK].tobytes()}
-        for k, start in enumerate(range(0, len(X), _BLOCK))
-    ]
-    connection.execute(sa.insert(features_table), blocks)
+    rows_at_once = max(1, _BLOCK // (8 * X.shape[1]))
+    for k, start in enumerate(range(0, len(X), rows_at_once)):
+        block = {"block": k, "width": X.shape[1], "numbers": X[start : start + rows_at_once].tobytes()}
+        connection.execute(sa.insert(features_table), block)
 
 
 def read_features(connection: Connection) -> Floats:

@@ -4,23 +4,16 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
-
-try:
-    import sqlalchemy as sa
-    from sqlalchemy import Connection, Engine
-    from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
-except ImportError:
-    raise MissingExtraError("SQLAlchemy", "label", "A labelling project") from None
+from suffice.errors import SufficeError
+from suffice.session import places
+from suffice.session.places import Connection, sa
 
 #: The file in a project's folder.
 FILE: Final = "project.sqlite"
 #: How the tables are laid out; see :mod:`suffice.session.layouts`.
 LAYOUT: Final = 2
-#: Seconds to wait for somebody else who is writing.
-_PATIENCE: Final = 30
 # Writers of one project take turns by this lock of PostgreSQL, within its schema.
 _LOCK: Final = 0x5FF1CE
 
@@ -53,6 +46,8 @@ features_table = sa.Table(
     sa.Column("width", sa.BigInteger, nullable=False),
     sa.Column("numbers", sa.LargeBinary, nullable=False),
 )
+#: Names of the tables of a project.
+TABLES: Final = frozenset(_TABLES.tables)
 
 
 class StorageError(SufficeError):
@@ -71,21 +66,41 @@ class Database:
 
     Args:
         place: The SQLite file, or the URL of a PostgreSQL database.
+        new: Whether a file is made if it is not there.
+
+    Attributes:
+        file: The SQLite file, or None.
+        place: Where it is, for a person.
+        read_only: Whether the file or its folder cannot be written, so that it can only be read.
     """
 
-    def __init__(self, place: Path | str) -> None:
-        self.file = place if isinstance(place, Path) else None
-        self._engine = _sqlite(place) if isinstance(place, Path) else _postgres(place)
-        self.place = str(place) if self.file is not None else self._engine.url.render_as_string(hide_password=True)
+    def __init__(self, place: Path | str, *, new: bool = False) -> None:
+        if isinstance(place, Path):
+            self.file: Path | None = place
+            self.place = str(place)
+            self.read_only = not new and not places.is_writable(place)
+            self._engine = places.sqlite_engine(place, new=new, read_only=self.read_only)
+        else:
+            self.file, self.read_only = None, False
+            self._engine = places.postgres_engine(place)
+            self.place = places.without_password(self._engine.url)
 
     @contextmanager
     def exclusive(self) -> Iterator[Connection]:
         """A transaction during which nobody else writes; committed at the end, or as if it had never been."""
+        if self.read_only:
+            raise StorageError(self._read_only())
         with self._sentences(), self._engine.connect() as connection:
             own = connection.execution_options(begin="BEGIN IMMEDIATE")
             with own.begin():
                 if self.file is None:
                     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK}, hashtext(current_schema()))"))
+                elif connection.info["file"] != places.identity(self.file):
+                    # It can still be written, but nobody would ever find it.
+                    raise StorageError(
+                        f"{self.place} was moved, removed or replaced while it was open: this was not written; put it "
+                        "back, then start again"
+                    )
                 yield own
 
     @contextmanager
@@ -99,8 +114,9 @@ class Database:
         return set(sa.inspect(connection).get_table_names())
 
     def make_tables(self, connection: Connection) -> None:
-        """Make the tables of a project that has none."""
-        _TABLES.create_all(connection)
+        """Make the tables of a project where there are none of these names."""
+        _TABLES.create_all(connection, checkfirst=False)
+        connection.execute(sa.insert(about_table), [{"key": "layout", "value": str(LAYOUT)}])
 
     def close(self) -> None:
         """Let go of the place."""
@@ -110,73 +126,49 @@ class Database:
     def _sentences(self) -> Iterator[None]:
         try:
             yield
-        except DBAPIError as error:
+        except sa.exc.DBAPIError as error:
             raise self._sentence(error) from error
+        except sa.exc.TimeoutError as error:
+            raise StorageError(f"{self.place} is too busy; try again") from error
 
-    def _sentence(self, error: DBAPIError) -> StorageError:
+    def _sentence(self, error: sa.exc.DBAPIError) -> StorageError:
         """What went wrong with the database, for a person."""
         cause = error.orig
-        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        extended = getattr(cause, "sqlite_errorcode", 0)
+        code = extended & 0xFF
         state = getattr(cause, "sqlstate", None) or ""
-        if code == sqlite3.SQLITE_FULL or state == "53100":
+        if code == sqlite3.SQLITE_FULL or extended in _NO_ROOM or state == "53100":
+            found = "takes no more (a quota, or a fault)" if extended in _NO_ROOM else "is full"
             return StorageFullError(
-                f"the disk of {self.place} is full: this was not written, all before it was; make room and try again"
+                f"the disk of {self.place} {found}: this was not written, all before it was; make room and try again"
             )
+        if error.connection_invalidated or state in _CUT_OFF:
+            return StorageError(
+                f"the connection to {self.place} was lost, so it is not known whether this was written; try again: "
+                "what is sent again under the same name is not written twice"
+            )
+        busy = f"another program has been writing to {self.place} for {places.PATIENCE} seconds; try again"
         sentences = {
-            sqlite3.SQLITE_BUSY: f"another program has been writing to {self.place} for {_PATIENCE} seconds; try again",
-            sqlite3.SQLITE_READONLY: f"{self.place} is read-only: nothing can be written; make it writable, or copy it",
+            sqlite3.SQLITE_BUSY: busy,
+            "55P03": busy,
+            sqlite3.SQLITE_READONLY: self._read_only(),
+            "25006": self._read_only(),
             sqlite3.SQLITE_NOTADB: f"{self.place} is not a project: it is no SQLite file",
             sqlite3.SQLITE_CORRUPT: f"{self.place} is damaged; take it from a backup",
-            sqlite3.SQLITE_CANTOPEN: f"{self.place} cannot be opened: is its folder there, and writable?",
+            sqlite3.SQLITE_CANTOPEN: f"{self.place} cannot be opened: is it there, and may you read it?",
         }
         said = str(cause).strip().splitlines()
-        return StorageError(sentences.get(code) or f"{self.place} cannot be used now: {said[0] if said else cause}")
+        return StorageError(
+            sentences.get(code)
+            or sentences.get(state)
+            or f"{self.place} cannot be used now: {said[0] if said else cause}"
+        )
+
+    def _read_only(self) -> str:
+        return f"{self.place} is read-only: nothing can be written; make it writable, or copy it"
 
 
-def _sqlite(file: Path) -> Engine:
-    engine = sa.create_engine(
-        sa.URL.create("sqlite", database=str(file)), connect_args={"timeout": _PATIENCE, "check_same_thread": False}
-    )
-
-    @sa.event.listens_for(engine, "connect")
-    def _connected(connection: Any, _: Any) -> None:
-        # Transactions begin where this module says, not where Python guesses.
-        connection.isolation_level = None
-        # Readers go on while somebody writes; and what is committed is on the disk, also after a power cut.
-        if not _read_only(connection):
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=FULL")
-
-    @sa.event.listens_for(engine, "begin")
-    def _begun(connection: Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
-
-    return engine
-
-
-def _read_only(connection: Any) -> bool:
-    return bool(connection.execute("PRAGMA query_only").fetchone()[0])
-
-
-def _postgres(url: str) -> Engine:
-    try:
-        address = sa.make_url(url)
-        if address.get_backend_name() != "postgresql":
-            raise InvalidValueError(
-                f"a project is a folder or a PostgreSQL database (postgresql://user@host/name), not "
-                f"{address.render_as_string(hide_password=True)}"
-            )
-        engine = sa.create_engine(address.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
-    except (ArgumentError, NoSuchModuleError):
-        raise InvalidValueError(f"{url!r} is not the URL of a database; postgresql://user@host/name is one") from None
-    except ImportError:
-        raise MissingExtraError("psycopg", "postgres", "A project in PostgreSQL") from None
-
-    @sa.event.listens_for(engine, "connect")
-    def _connected(connection: Any, _: Any) -> None:
-        with connection.cursor() as cursor:
-            # A server may be set to acknowledge before it has written.
-            cursor.execute("SET synchronous_commit TO on")
-        connection.commit()
-
-    return engine
+# A quota that is used up, or no room for SQLite's own bookkeeping beside the file.
+_NO_ROOM: Final = frozenset({sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE})
+# A server that is told to stop says so.
+_CUT_OFF: Final = frozenset({"57P01", "57P02", "08003", "08006"})

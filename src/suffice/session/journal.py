@@ -4,11 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import sqlalchemy as sa
-from sqlalchemy import Connection
-
 from suffice.session.database import events_table
 from suffice.session.events import Draft, Event, EventKind
+from suffice.session.places import Connection, sa
 
 
 def read_events(connection: Connection, after: int = 0) -> list[Event]:

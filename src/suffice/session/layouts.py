@@ -6,11 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import sqlalchemy as sa
-from sqlalchemy import Connection
-
 from suffice.errors import SufficeError
 from suffice.session.database import LAYOUT, Database, about_table
+from suffice.session.places import Connection, sa, sync_folder
 
 
 def require_layout(database: Database) -> None:
@@ -27,6 +25,11 @@ def require_layout(database: Database) -> None:
         raise SufficeError(
             f"{database.place} was made by a later version of suffice (layout {found}, this one knows up to {LAYOUT}); "
             "run: pip install --upgrade suffice"
+        )
+    if database.read_only:
+        raise SufficeError(
+            f"{database.place} was made by an older version of suffice and must be brought up to date, but it is "
+            "read-only; make it writable, or copy it"
         )
     with database.exclusive() as connection:
         # Somebody else may have done it meanwhile.
@@ -46,7 +49,7 @@ def layout_of(database: Database, connection: Connection) -> int:
     """
     if "about" in database.tables(connection):
         found = connection.execute(sa.select(about_table.c.value).where(about_table.c.key == "layout")).scalar()
-        if found is not None and found.isdigit():
+        if found is not None and found.isdecimal() and int(found) >= min(_STEPS):
             return int(found)
     raise SufficeError(f"there is no project in {database.place}; suffice label DATA.csv makes one")
 
@@ -61,6 +64,7 @@ def _keep_aside(database: Database, connection: Connection, layout: int) -> None
         # Read beside the transaction that holds everybody else off, so it is what was there before.
         _copy(database.file, part)
         part.replace(kept)
+        sync_folder(kept.parent)
     except (OSError, sqlite3.Error) as error:
         raise SufficeError(
             f"the project cannot be kept aside as {kept} before it is brought up to date: {error}"

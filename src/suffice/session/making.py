@@ -1,19 +1,21 @@
 """Projects are made whole or not at all, and opened as they are."""
 
 import os
+import threading
 import time
+from contextlib import suppress
+from glob import escape
 from pathlib import Path
 
-import sqlalchemy as sa
-
-from suffice.errors import SufficeError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.session.contents import count_items, write_contents
-from suffice.session.database import FILE, LAYOUT, Database, about_table
+from suffice.session.database import FILE, TABLES, Database, StorageFullError
 from suffice.session.events import Draft, EventKind
 from suffice.session.items import Items
 from suffice.session.journal import write_events
 from suffice.session.labels import checked_label
 from suffice.session.layouts import require_layout
+from suffice.session.places import log_of, sync_folder
 from suffice.session.project import ConflictError, Project
 from suffice.session.settings import Settings
 
@@ -42,28 +44,29 @@ def create_project(place: str | Path, settings: Settings, items: Items, *, perso
         ConflictError: There is a project already.
         SufficeError: It cannot be made there; then nothing is left behind.
     """
+    if not len(items):
+        raise InvalidValueError("a project needs at least one item to label")
     labels = {item: checked_label(settings, label) for item, label in items.labels.items()}
     drafts = [Draft(EventKind.made, person, data={"settings": settings.as_dict()})]
     drafts += [Draft(EventKind.labelled, settings.source, item, {"label": label}) for item, label in labels.items()]
     if is_url(place):
         database = Database(str(place))
-        _fill(database, items, drafts)
-        return Project(database, len(items))
+        try:
+            _fill(database, items, drafts)
+            return Project(database, len(items))
+        except BaseException:
+            database.close()
+            raise
     file = project_file(place)
     made = _make_folder(file.parent)
-    was_there = file.exists()
-    database = Database(file)
     try:
-        _fill(database, items, drafts)
+        _make_file(file, items, drafts)
     except BaseException:
-        database.close()
-        if not was_there:
-            for each in (file, *file.parent.glob(f"{file.name}-*")):
-                each.unlink(missing_ok=True)
         if made:
-            file.parent.rmdir()
+            with suppress(OSError):
+                file.parent.rmdir()
         raise
-    return Project(database, len(items))
+    return open_project(file)
 
 
 def open_project(place: str | Path) -> Project:
@@ -103,7 +106,7 @@ def has_project(place: str | Path) -> bool:
     database = Database(str(place) if is_url(place) else project_file(place))
     try:
         with database.reading() as connection:
-            return "about" in database.tables(connection)
+            return database.tables(connection) >= TABLES
     finally:
         database.close()
 
@@ -124,11 +127,67 @@ def _make_folder(folder: Path) -> bool:
     return made
 
 
+def _make_file(file: Path, items: Items, drafts: list[Draft]) -> None:
+    """Make the file of a project beside its place, then put it there whole; never over one that is there."""
+    _require_free(file)
+    part = file.with_name(f".{file.name}.{os.getpid()}-{threading.get_ident()}")
+    database = Database(part, new=True)
+    try:
+        _fill(database, items, drafts)
+        database.close()
+        if log_of(part).exists():
+            raise StorageFullError(
+                f"the disk of {file.parent} is full: the project was not made; make room and try again"
+            )
+        _put_in_place(part, file)
+    finally:
+        database.close()
+        _remove(file.parent, part.name)
+    # What a killed process has left; another that is at it will find this one here.
+    _remove(file.parent, f".{file.name}.")
+    sync_folder(file.parent)
+    sync_folder(file.absolute().parent.parent)
+
+
+def _require_free(file: Path) -> None:
+    if not file.exists():
+        return
+    if has_project(file):
+        raise _there_already(str(file))
+    raise ConflictError(f"the file {file} is there already, and is no project; give another place with --project")
+
+
+def _there_already(place: str) -> ConflictError:
+    return ConflictError(f"there is a project in {place} already; open it, or give another place")
+
+
+def _put_in_place(part: Path, file: Path) -> None:
+    try:
+        # Unlike a new name for it, this fails where somebody else was faster.
+        os.link(part, file)
+    except (FileExistsError, FileNotFoundError):
+        raise _there_already(str(file)) from None
+    except OSError:
+        # Some file systems cannot.
+        _require_free(file)
+        part.rename(file)
+
+
+def _remove(folder: Path, beginning: str) -> None:
+    for each in folder.glob(f"{escape(beginning)}*"):
+        each.unlink(missing_ok=True)
+
+
 def _fill(database: Database, items: Items, drafts: list[Draft]) -> None:
     with database.exclusive() as connection:
-        if "about" in database.tables(connection):
-            raise ConflictError(f"there is a project in {database.place} already; open it, or give another place")
+        tables = database.tables(connection)
+        if tables >= TABLES:
+            raise _there_already(database.place)
+        if taken := tables & TABLES:
+            raise ConflictError(
+                f"{database.place} has tables of another program with the names of those of a project "
+                f"({', '.join(sorted(taken))}); give another database, or another schema"
+            )
         database.make_tables(connection)
-        connection.execute(sa.insert(about_table), [{"key": "layout", "value": str(LAYOUT)}])
         write_contents(connection, items)
         write_events(connection, drafts, after=0, at=time.time())

@@ -13,11 +13,12 @@ from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.session.asking import Asked, Wanted, choose
 from suffice.session.contents import read_features, read_items_at
-from suffice.session.database import Database
+from suffice.session.database import Database, StorageError
 from suffice.session.events import Draft, Event, EventKind, Label
 from suffice.session.items import Item
 from suffice.session.journal import read_events, write_events
 from suffice.session.labels import checked_label, checked_person, checked_request
+from suffice.session.places import Connection
 from suffice.session.settings import Settings
 from suffice.session.state import State
 from suffice.special import Floats
@@ -46,7 +47,8 @@ class Receipt(NamedTuple):
 class Project:
     """A project that is there, for one or many people, threads and processes.
 
-    What a method writes is on the disk when it returns. If it raises, nothing was written.
+    What a method writes is on the disk when it returns. If it raises, nothing was written; only where the connection to
+    a server was lost in that moment it may have been, so send it again under the same name of a request.
 
     Args:
         database: Where it is.
@@ -95,9 +97,7 @@ class Project:
     def state(self) -> State:
         """Where the project stands now, with what other processes wrote. Hold :attr:`lock` while reading it."""
         with self.lock, self._database.reading() as connection:
-            for event in read_events(connection, self._state.seq):
-                self._state.apply(event)
-            return self._state
+            return self._catch_up(connection)
 
     def events(self, after: int = 0) -> list[Event]:
         """The journal from an event on."""
@@ -182,10 +182,10 @@ class Project:
             ConflictError: It has a label.
         """
 
-        def check(state: State, item: int, _: str) -> Event | None:
+        def check(state: State, item: int, name: str) -> Event | None:
             if state.label_of(item) is not None:
                 raise ConflictError(f"item {item} has a label; only items without one can be skipped")
-            return state.newest_skip(item)
+            return state.skip_of(item, name)
 
         return self._act(Draft(EventKind.skipped, person, position, {}, request), check)
 
@@ -205,7 +205,9 @@ class Project:
         return self._act(Draft(EventKind.corrected, person, position, {"label": kept}, request), check)
 
     def undo(self, *, person: str, request: str | None = None) -> Receipt:
-        """Take back the newest label, skip or correction of a person, who is then asked for that item again.
+        """Take back the newest label, skip or correction of a person.
+
+        Who takes back a label or a skip is asked for that item again, before all others.
 
         Raises:
             ConflictError: There is nothing to take back.
@@ -219,7 +221,9 @@ class Project:
             act = state.newest_act(name)
             if act is None:
                 raise ConflictError(f"there is nothing of {name} to undo")
-            data = {"of": act.seq, "until": now + self.settings.lease}
+            data: dict[str, float] = {"of": act.seq}
+            if state.has_more_to_say(act):
+                data["until"] = now + self.settings.lease
             return [Draft(EventKind.undone, name, act.item, data, sent)], None
 
         return self._receipt(*self._write(decide))
@@ -283,15 +287,27 @@ class Project:
         """Decide with nobody else writing, and write what was decided."""
         with self.lock:
             with self._database.exclusive() as connection:
-                for event in read_events(connection, self._state.seq):
-                    self._state.apply(event)
+                state = self._catch_up(connection)
                 now = time.time()
-                drafts, answer = decide(self._state, now)
-                events = write_events(connection, drafts, after=self._state.seq, at=now)
+                drafts, answer = decide(state, now)
+                events = write_events(connection, drafts, after=state.seq, at=now)
             # Committed: only now it counts.
             for event in events:
-                self._state.apply(event)
+                state.apply(event)
             return events, answer
+
+    def _catch_up(self, connection: Connection) -> State:
+        """Take in what others wrote; the last event known is read again, to see that the journal is still the same."""
+        last = self._state.last
+        events = read_events(connection, max(0, self._state.seq - 1))
+        if last is not None and (not events or events.pop(0) != last):
+            raise StorageError(
+                f"the journal of {self.place} is not the one that was read before, as if it were taken from a backup; "
+                "nothing was written; start again"
+            )
+        for event in events:
+            self._state.apply(event)
+        return self._state
 
     def _position(self, position: int | None) -> int:
         if isinstance(position, bool) or not isinstance(position, int | np.integer) or not 0 <= position < self.size:

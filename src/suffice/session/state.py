@@ -76,6 +76,7 @@ class State:
 
     Attributes:
         seq: Number of the last event.
+        last: The last event, once one was seen.
         advice: The advice to stop, while it stands.
         made: The event that made the project, once it was seen.
 
@@ -92,6 +93,7 @@ class State:
 
     def __init__(self, size: int) -> None:
         self.seq = 0
+        self.last: Event | None = None
         self.advice: Advice | None = None
         self.made: Event | None = None
         # 0: open; 1: labelled; 2: skipped.
@@ -132,7 +134,7 @@ class State:
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
-        self.seq = event.seq
+        self.seq, self.last = event.seq, event
         if event.request is not None:
             self._requests[event.request] = event
         if event.person:
@@ -181,8 +183,8 @@ class State:
 
     def skipped(self) -> list[Skipped]:
         """All items that were skipped, in order."""
-        last = ((item, self._acts[item][-1]) for item, label in self._told.items() if label is None)
-        return [Skipped(item, act.person, act.at) for item, act in last]
+        first = ((item, self._acts[item][0]) for item, label in self._told.items() if label is None)
+        return [Skipped(item, act.person, act.at) for item, act in first]
 
     def counts(self) -> dict[Label, int]:
         """How many items have each label."""
@@ -210,12 +212,18 @@ class State:
         mine = (act for act in self._acts.get(item, ()) if act.person == person and act.kind is EventKind.labelled)
         return next(mine, None)
 
-    def newest_skip(self, item: int) -> Event | None:
-        """The event by which an item was skipped, while it is."""
-        return self._acts[item][-1] if self.is_skipped(item) else None
+    def skip_of(self, item: int, person: str) -> Event | None:
+        """The event by which a person skipped an item, unless it was undone."""
+        mine = (act for act in self._acts.get(item, ()) if act.person == person and act.kind is EventKind.skipped)
+        return next(mine, None)
+
+    def has_more_to_say(self, act: Event) -> bool:
+        """Whether a person who takes back an act can answer for its item: not where a label of theirs still stands."""
+        assert act.item is not None
+        return act.kind is not EventKind.corrected and self.act_of(act.item, act.person) in (None, act)
 
     def mine(self, person: str) -> list[tuple[int, Lease]]:
-        """Items that a person was asked for and did not answer, in order, past or not."""
+        """Items that a person was asked for and did not answer, past or not: what was taken back, then in order."""
         return [(item, self._leases[item]) for item in self._asked_of.get(person, ())]
 
     def why(self, item: int) -> str:
@@ -248,10 +256,15 @@ class State:
         self._labels_of[event.person] -= undone.kind is EventKind.labelled
         if "until" in event.data:
             self._lend(item, Lease(event.person, float(event.data["until"])), "taken back")
+            others = self._asked_of[event.person]
+            self._asked_of[event.person] = {item: None} | others
         self._recount(item)
 
     def _lend(self, item: int, lease: Lease, why: str) -> None:
-        self._take_back(item)
+        before = self._leases.get(item)
+        if before is not None and before.person != lease.person:
+            self._take_back(item)
+        # One that is asked for anew of the same person keeps its place.
         self._leases[item] = lease
         self._asked_of.setdefault(lease.person, {})[item] = None
         self._why[item] = why

@@ -1,0 +1,92 @@
+"""``suffice label``: label your own data in the terminal, and be told when it is enough."""
+
+import json
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
+
+if TYPE_CHECKING:
+    from suffice.cli.labeller.desk import Desk
+
+# Seconds that the last word waits for the model: by lines nobody waits for it, at a screen somebody does.
+_LAST_WORD = 60.0
+_LAST_LOOK = 0.3
+
+
+@takes_project_options
+def label_command(
+    options: ProjectOptions,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Read labels as lines, print where the project stands at the end as JSON.")
+    ] = False,
+) -> None:
+    """Label your own data in the terminal: start or resume a project, and be told when it is enough.
+
+    Example: suffice label mails.csv --text body --classes ham,spam
+
+    With numbers: suffice label houses.csv --target price --regression
+
+    Go on later, or on top of some labels: suffice label mails.suffice
+    """
+    console = Console(stderr=as_json, highlight=False)
+    # Off a terminal nobody wants lines broken at a width that is not there.
+    console.soft_wrap = not console.is_terminal
+    by_keys = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty() and not as_json
+    with opened_project(options, console) as project:
+        from suffice.cli.labeller.desk import Desk
+        from suffice.session.companion import Companion
+
+        with Companion(project) as companion:
+            desk = Desk(project, companion, options.who)
+            try:
+                _label(desk, console, by_keys=by_keys)
+                _summarise(desk, options, console, as_json=as_json)
+            finally:
+                desk.close()
+
+
+def _label(desk: "Desk", console: Console, *, by_keys: bool) -> None:
+    """Label by keys or by lines, until the person leaves in whatever way."""
+    try:
+        if by_keys:
+            from suffice.cli.labeller.loop import label_by_keys
+
+            label_by_keys(desk, console)
+            desk.caught_up(_LAST_LOOK)
+        else:
+            from suffice.cli.labeller.lines import label_by_lines
+
+            if hasattr(sys.stdin, "reconfigure"):
+                sys.stdin.reconfigure(errors="replace")
+            label_by_lines(desk, console, iter(sys.stdin.readline, ""))
+            desk.caught_up(_LAST_WORD)
+    except KeyboardInterrupt:
+        # Ctrl-C is one of the ways to leave: what was labelled is on the disk.
+        pass
+
+
+def _summarise(desk: "Desk", options: ProjectOptions, console: Console, *, as_json: bool) -> None:
+    from suffice.cli.labeller.visible import visible
+    from suffice.session.summary import status
+    from suffice.session.words import sentences
+
+    insight, project = desk.companion.insight, desk.project
+    if as_json:
+        told: dict[str, Any] = {"project": project.place, "person": desk.person, "given": desk.labels}
+        typer.echo(json.dumps(told | status(project, insight)))
+        return
+    counts = desk.counts()
+    skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
+    lines = [
+        f"You gave {desk.labels:,} label{'s' * (desk.labels != 1)}; {counts.labelled:,} of {counts.size:,} items are "
+        f"labelled{skipped}. All of them are saved.",
+        *sentences(insight, project.settings, counts.labelled, size=counts.size),
+        f"Go on with: suffice label {shlex.quote(hidden(place_of(options)[0]))}",
+    ]
+    for line in lines:
+        console.print(visible(line, console.encoding), markup=False, emoji=False)

@@ -1,0 +1,1 @@
+"""The terminal labeller: shows an item, takes a key, shows the next."""

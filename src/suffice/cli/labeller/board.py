@@ -1,0 +1,209 @@
+"""What each key does: a key in, the project changed, and a new view out."""
+
+from suffice.cli.labeller import keys
+from suffice.cli.labeller.answers import COMMANDS, command_keys, direct_keys, typed_class
+from suffice.cli.labeller.desk import Desk
+from suffice.cli.labeller.view import Given, Message, Mode, View, shown_label
+from suffice.errors import SufficeError
+from suffice.session.events import Label
+from suffice.session.items import Item
+from suffice.session.labels import checked_label
+
+_LONGEST = 200
+_NUMBER = frozenset("0123456789+-.eE")
+_PAGE = 10
+_GIVEN = 10
+
+
+class Board:
+    """Takes keys and shows where the labelling stands.
+
+    Args:
+        desk: The person at the project.
+
+    Attributes:
+        left: Whether the person wants to leave.
+        lowest: The line of the item that comes first when its end is shown; who paints it knows.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk, self.left, self.lowest = desk, False, 0
+        self._settings = desk.project.settings
+        self._direct = direct_keys(self._settings.classes)
+        self._typed_classes = () if self._direct else self._settings.classes
+        self._mode, self._typed, self._message, self._top = Mode.label, "", Message(), 0
+        self._given: tuple[Given, ...] = ()
+        self._chosen: Item | None = None
+        self._colon = False
+        by_key = {key: name for name, key in command_keys(self._typed_classes).items()}
+        self._at_once = {key: name for key, name in by_key.items() if len(key) == 1}
+        self._view = View(self._settings, desk.person, desk.counts(), desk.companion.insight)
+
+    def view(self) -> View:
+        """What is to be shown now, with what others did and what the model has learned meanwhile."""
+        counts = self._view.counts
+        try:
+            self._desk.ask_again()
+            counts = self._desk.counts()
+        except SufficeError as error:
+            self._message = Message(str(error), bad=True)
+        item = self._chosen or self._desk.item
+        self._view = View(
+            self._settings,
+            self._desk.person,
+            counts,
+            self._desk.companion.insight,
+            item=item,
+            why=self._desk.why,
+            picture=self._desk.picture(item),
+            top=self._top,
+            mode=self._mode,
+            typed=(":" if self._colon else "") + self._typed,
+            message=self._message,
+            given=self._given,
+        )
+        return self._view
+
+    def press(self, key: str) -> bool:
+        """Do what a key asks for.
+
+        Returns:
+            Whether another item is shown now, so that keys that were pressed before it was seen are not for it.
+        """
+        before = self._chosen or self._desk.item
+        try:
+            self._press(key)
+        except SufficeError as error:
+            self._message = Message(str(error), bad=True)
+        after = self._chosen or self._desk.item
+        if after is not before:
+            self._top = 0
+        return after is not before
+
+    def _press(self, key: str) -> None:
+        if key == keys.END:
+            self.left = True
+        elif self._mode is Mode.help or key == keys.ESCAPE:
+            self._back()
+        elif key in (keys.UP, keys.DOWN, keys.PAGE_UP, keys.PAGE_DOWN):
+            self._move({keys.UP: -1, keys.DOWN: 1, keys.PAGE_UP: -_PAGE, keys.PAGE_DOWN: _PAGE}[key])
+        elif self._mode is Mode.pick:
+            self._pick(key)
+        elif key == keys.UNDO:
+            self._command("undo")
+        elif not self._is_command(key):
+            self._answer(key)
+
+    def _is_command(self, key: str) -> bool:
+        """Do a command if the key is one."""
+        if self._colon:
+            self._colon = False
+            if key in COMMANDS:
+                self._command(COMMANDS[key])
+                return True
+        if self._typed:
+            return False
+        if key == ":":
+            self._colon = True
+            return True
+        if key in self._at_once:
+            self._command(self._at_once[key])
+            return True
+        if key in ("j", "k") and not self._begins(key):
+            self._move(1 if key == "j" else -1)
+            return True
+        return False
+
+    def _begins(self, letter: str) -> bool:
+        return any(name[:1].casefold() == letter for name in self._typed_classes)
+
+    def _command(self, name: str) -> None:
+        self._typed = ""
+        if name == "quit":
+            self.left = True
+        elif name == "help":
+            self._mode, self._message = Mode.help, Message()
+        elif self._mode is Mode.correct:
+            self._message = Message("this label is being corrected; Esc goes back", bad=True)
+        elif name == "skip":
+            self._skip()
+        elif name == "undo":
+            self._message = Message(self._desk.undo())
+        else:
+            self._given = self._desk.newest(_GIVEN)
+            if not self._given:
+                raise SufficeError("there is no label to correct yet")
+            self._mode, self._message = Mode.pick, Message()
+
+    def _skip(self) -> None:
+        item = self._desk.item
+        self._desk.skip()
+        self._message = Message(f"{item.id} is skipped" if item is not None else "")
+
+    def _pick(self, key: str) -> None:
+        """Choose the label that is to be corrected."""
+        wanted = "1234567890".find(key) if len(key) == 1 else -1
+        if not 0 <= wanted < len(self._given):
+            raise SufficeError("press the number before a label, or Esc to go back")
+        given = self._given[wanted]
+        self._chosen = self._desk.project.item(given.item)
+        self._mode, self._message = Mode.correct, Message(f"now it is {shown_label(given.label)}; what should it be?")
+
+    def _answer(self, key: str) -> None:
+        if self._direct:
+            self._answer_key(key)
+        elif key == keys.ENTER:
+            self._answer_typed()
+        elif key == keys.BACKSPACE:
+            self._typed, self._message = self._typed[:-1], Message()
+        elif key == keys.CLEAR:
+            self._typed, self._message = "", Message()
+        else:
+            self._type(key)
+
+    def _answer_key(self, key: str) -> None:
+        if key.startswith(keys.PASTED):
+            raise SufficeError("what is pasted is not taken for keys")
+        if key not in self._direct:
+            name = f"{key!r}" if len(key) == 1 else key
+            raise SufficeError(f"{name} is no key here; ? shows the keys")
+        self._give(self._settings.classes[self._direct.index(key)])
+
+    def _answer_typed(self) -> None:
+        if not self._typed.strip():
+            raise SufficeError("type something first, then Enter")
+        if self._settings.task == "regression":
+            label = checked_label(self._settings, self._typed)
+        else:
+            label = typed_class(self._typed, self._settings.classes)
+        self._give(label)
+
+    def _type(self, key: str) -> None:
+        text = key.removeprefix(keys.PASTED) if key.startswith(keys.PASTED) else key if len(key) == 1 else ""
+        # Letters are let through where a number has begun, so that what is wrong can be said at its end.
+        if self._settings.task == "regression" and not self._typed and text[:1] not in _NUMBER:
+            raise SufficeError(f"{text[:20]!r} is no number and no key here; ? shows the keys")
+        if len(self._typed) + len(text) > _LONGEST:
+            raise SufficeError(f"more than {_LONGEST} characters are no label")
+        self._typed, self._message = self._typed + text, Message()
+
+    def _give(self, label: Label) -> None:
+        """Label the item that is shown, or correct it."""
+        if self._mode is Mode.correct and self._chosen is not None:
+            item = self._chosen
+            self._desk.correct(item.position, label)
+            self._back()
+            self._message = Message(f"{item.id} is corrected to {shown_label(label)}")
+            return
+        current = self._desk.item
+        self._desk.label(label)
+        self._typed = ""
+        self._message = Message(f"{current.id} is {shown_label(label)}" if current is not None else "")
+
+    def _back(self) -> None:
+        """To the item that is to be labelled, with nothing typed."""
+        self._mode, self._chosen, self._given, self._typed, self._message = Mode.label, None, (), "", Message()
+        self._colon = False
+
+    def _move(self, lines: int) -> None:
+        self._top = max(0, min(self._top + lines, self.lowest))

@@ -1,0 +1,157 @@
+"""One person at a project: asked for an item, answers, is asked for the next; for keys and for lines alike."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from suffice.cli.labeller.pictures import Picture, Pictures
+from suffice.cli.labeller.view import Counts, Given
+from suffice.cli.labeller.visible import one_line
+from suffice.errors import SufficeError
+from suffice.session.events import EventKind, Label
+from suffice.session.items import Item
+
+if TYPE_CHECKING:
+    from suffice.session.companion import Companion
+    from suffice.session.project import Project
+
+# Seconds that a key waits for the model to learn from it, so that the next item is chosen with it; then it goes on.
+_LEARN: Final = 0.05
+_PICTURE: Final = 0.03
+# Where nothing is left, somebody else may give an item back.
+_ASK_AGAIN: Final = 2.0
+_SUMMARY: Final = 200
+
+
+class Desk:
+    """Where a person sits: the item before them, and what they did.
+
+    Whatever is done is on the disk when a method returns. What could not be written raises, and the item stays.
+
+    Args:
+        project: The project.
+        companion: What learns in the background.
+        person: Who labels.
+
+    Attributes:
+        item: The item to label, or None where nothing is left.
+        why: Why it is this one.
+        labels: Labels given here.
+    """
+
+    def __init__(self, project: "Project", companion: "Companion", person: str) -> None:
+        self.project, self.companion, self.person = project, companion, person
+        self.item: Item | None = None
+        self.why = ""
+        self.labels = 0
+        self._asked = -_ASK_AGAIN
+        self._request = uuid4().hex
+        self._pictures = Pictures(Path(project.settings.root)) if project.settings.shown == "image" else None
+
+    def close(self) -> None:
+        """Get up."""
+        if self._pictures is not None:
+            self._pictures.close()
+
+    def ask(self) -> None:
+        """Ask for the next item."""
+        self.item, self._asked = None, time.monotonic()
+        asked = self.project.next(self.person, queue=self.companion.insight.queue)
+        if asked:
+            self._show(asked[0].position, asked[0].why)
+
+    def ask_again(self) -> None:
+        """Where nothing was left, ask once more now and then."""
+        if self.item is None and time.monotonic() - self._asked >= _ASK_AGAIN:
+            self.ask()
+
+    def label(self, label: Label) -> None:
+        """Give the item a label, and go on to the next."""
+        item = self._item()
+        self.project.label(item.position, label, person=self.person, request=self._request)
+        self.labels += 1
+        self._done()
+        self.ask()
+
+    def skip(self) -> None:
+        """Skip the item, and go on to the next."""
+        self.project.skip(self._item().position, person=self.person, request=self._request)
+        self._done()
+        self.ask()
+
+    def correct(self, position: int, label: Label) -> None:
+        """Change the label of another item; the one to label stays."""
+        self.project.correct(position, label, person=self.person, request=self._request)
+        self._done()
+
+    def undo(self) -> str:
+        """Take back what was done last, show its item again where it has to be labelled again, and say what it was."""
+        with self.project.lock:
+            act = self.project.state().newest_act(self.person)
+        receipt = self.project.undo(person=self.person, request=self._request)
+        kind = EventKind.labelled if act is None else act.kind
+        position = receipt.position
+        self._done()
+        if position is None:
+            return "undone"
+        if kind is EventKind.corrected:
+            return f"the correction of {self.project.item(position).id} is undone"
+        self.labels -= kind is EventKind.labelled
+        item = self._show(position, "undone: label it again")
+        return f"{'the skip' if kind is EventKind.skipped else 'the label'} of {item.id} is undone"
+
+    def picture(self, item: Item | None) -> Picture | None:
+        """The picture of an item, once it is there."""
+        if self._pictures is None or item is None or item.image is None:
+            return None
+        return self._pictures.get(item.image, _PICTURE)
+
+    def counts(self) -> Counts:
+        """How far the labelling is, with what others did."""
+        with self.project.lock:
+            state = self.project.state()
+            counts = state.counts()
+            classes = tuple(counts.get(name, 0) for name in self.project.settings.classes)
+            return Counts(state.n_labelled, state.n_skipped, self.project.size, classes)
+
+    def newest(self, most: int) -> tuple[Given, ...]:
+        """The labels that were given last, the newest first."""
+        with self.project.lock:
+            labelled = sorted(self.project.state().labelled(), key=lambda each: each.at)[: -most - 1 : -1]
+        items = self.project.items([each.item for each in labelled])
+        return tuple(
+            Given(each.item, item.id, summary(item, self.project.settings.main), each.label, each.person)
+            for each, item in zip(labelled, items, strict=True)
+        )
+
+    def caught_up(self, timeout: float) -> bool:
+        """Wait until the model has learned everything, at most so many seconds."""
+        with self.project.lock:
+            state = self.project.state()
+            calls = state.n_labelled + state.n_skipped
+        return self.companion.wait(calls, timeout)
+
+    def _item(self) -> Item:
+        if self.item is None:
+            raise SufficeError("there is no item to label now")
+        return self.item
+
+    def _done(self) -> None:
+        # A new name for what comes next; while something could not be written its name stays, so that it is not
+        # written twice if it was written after all.
+        self._request = uuid4().hex
+        self.companion.wake()
+        self.caught_up(_LEARN)
+
+    def _show(self, position: int, why: str) -> Item:
+        self.item, self.why = self.project.item(position), why
+        return self.item
+
+
+def summary(item: Item, main: str | None) -> str:
+    """The beginning of what an item shows, on one line."""
+    cells = dict(item.cells)
+    if main in cells:
+        return one_line(cells[main][:_SUMMARY])
+    return one_line(", ".join(f"{name} {value[:_SUMMARY]}" for name, value in item.cells)[:_SUMMARY])

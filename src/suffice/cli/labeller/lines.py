@@ -1,0 +1,99 @@
+"""Labelling by lines, where there is no screen: an item is printed, a line is read."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from rich.console import Console
+
+from suffice.cli.labeller.answers import COMMANDS, typed_class
+from suffice.cli.labeller.desk import Desk
+from suffice.cli.labeller.progress_lines import can_stop
+from suffice.cli.labeller.view import shown_label
+from suffice.cli.labeller.visible import one_line, visible
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.session.labels import checked_label
+from suffice.session.words import sentences
+
+_LONGEST: Final = 2000
+_LONGEST_LINE: Final = 1000
+
+
+def label_by_lines(desk: Desk, console: Console, source: Iterable[str]) -> None:
+    """Label until the lines end or one says so.
+
+    Args:
+        desk: The person at the project.
+        console: Where items and answers are printed.
+        source: The lines: a class or its number, a number, or s (skip), u (undo), q (quit).
+    """
+    _say(console, _how(desk))
+    desk.ask()
+    _print_item(desk, console)
+    told = False
+    for line in source:
+        try:
+            if not _done(desk, console, line.strip()):
+                return
+        except SufficeError as error:
+            _say(console, str(error))
+            continue
+        insight = desk.companion.insight
+        if can_stop(insight) and not told:
+            _say(console, sentences(insight, desk.project.settings, insight.n_labelled)[0])
+        told = can_stop(insight)
+        if desk.item is None:
+            _say(console, "Nothing is left to label for you.")
+            return
+        _print_item(desk, console)
+
+
+def _how(desk: Desk) -> str:
+    settings = desk.project.settings
+    if settings.task == "regression":
+        answer = f"{settings.target}: a number"
+    else:
+        classes = [f"{name} ({k})" for k, name in enumerate(settings.classes, start=1)]
+        answer = f"{settings.target}: {', '.join(classes[:20])}{', ...' if len(classes) > 20 else ''}"
+    return f"{answer}; or s to skip, u to undo, q to quit"
+
+
+def _done(desk: Desk, console: Console, line: str) -> bool:
+    """Do what a line says; return whether to go on."""
+    settings = desk.project.settings
+    if len(line) > _LONGEST_LINE:
+        raise InvalidValueError(f"a line of {len(line)} characters is no label; at most {_LONGEST_LINE} are read")
+    # A class may be called like a command, and is meant then; with a colon before it, it is a command.
+    command = COMMANDS.get(line.removeprefix(":"), line) if line not in settings.classes else ""
+    if command == "quit":
+        return False
+    if command == "undo":
+        _say(console, desk.undo())
+    elif command == "skip":
+        desk.skip()
+    elif command in ("help", "correct") or not line:
+        raise InvalidValueError(_how(desk))
+    elif desk.item is not None:
+        label = (
+            checked_label(settings, line)
+            if settings.task == "regression"
+            else typed_class(line, settings.classes, beginnings=False)
+        )
+        item = desk.item
+        desk.label(label)
+        _say(console, f"{item.id} is {shown_label(label)}")
+    return True
+
+
+def _print_item(desk: Desk, console: Console) -> None:
+    item = desk.item
+    if item is None:
+        return
+    counts = desk.counts()
+    _say(console, f"\n{item.id} ({counts.labelled:,} of {counts.size:,} labelled)")
+    for name, value in item.cells:
+        text = visible(value[:_LONGEST], console.encoding) + (" ..." if len(value) > _LONGEST else "")
+        _say(console, f"  {one_line(name)}: {text}")
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(visible(sentence, console.encoding), markup=False, highlight=False, emoji=False, soft_wrap=True)

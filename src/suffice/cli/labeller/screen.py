@@ -1,0 +1,187 @@
+"""The whole screen of the terminal labeller, drawn from what is to be shown."""
+
+from typing import Final, NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.layout import Layout
+from rich.panel import Panel
+from rich.text import Text
+
+from suffice.cli.labeller.answers import command_keys, direct_keys
+from suffice.cli.labeller.footer import footer, typed_classes
+from suffice.cli.labeller.item_lines import item_lines
+from suffice.cli.labeller.paper import Paper, wrapped
+from suffice.cli.labeller.progress_lines import can_stop, first_lines, progress_lines
+from suffice.cli.labeller.view import Mode, View, shown_label
+
+# From this width on, the item and the progress stand side by side.
+_WIDE: Final = 72
+# An item with fewer lines, its frame included, cannot be seen.
+_LEAST: Final = 4
+_STOP: Final = "You can stop now"
+
+
+class Rooms(NamedTuple):
+    """How a screen is divided.
+
+    Attributes:
+        item: For the item, its frame included.
+        progress: For the progress likewise, or None where there is no room for it.
+        beside: Whether the two stand side by side.
+        footer: The lines at the bottom.
+    """
+
+    item: Paper
+    progress: Paper | None
+    beside: bool
+    footer: list[Text]
+
+
+def rooms(view: View, paper: Paper) -> Rooms:
+    """Divide a screen: side by side where it is wide enough, else one above the other."""
+    below = footer(view, paper.part(paper.width, max(3, min(paper.height // 3, 8))))
+    height = max(1, paper.height - 1 - len(below))
+    if paper.width >= _WIDE:
+        right = max(35, min(52, paper.width * 2 // 5))
+        return Rooms(paper.part(paper.width - right, height), paper.part(right, height), True, below)
+    # All of the first sentence, or nothing; and no empty lines below what is said.
+    most = max(height // 3, 2 + first_lines(view, paper.width - 4))
+    under = 2 + len(progress_lines(view, paper.part(paper.width - 4, most - 2)))
+    if height - under < _LEAST:
+        return Rooms(paper.part(paper.width, height), None, False, below)
+    return Rooms(paper.part(paper.width, height - under), paper.part(paper.width, under), False, below)
+
+
+def painted(view: View, paper: Paper) -> RenderableType:
+    """The screen.
+
+    Args:
+        view: What is to be shown.
+        paper: The room, that is filled.
+    """
+    room = rooms(view, paper)
+    screen, body = Layout(), Layout(name="body")
+    screen.split_column(Layout(_header(view, paper), size=1), body, Layout(Group(*room.footer), size=len(room.footer)))
+    if room.progress is None:
+        body.update(_item(view, room.item))
+    elif room.beside:
+        right = Layout(_progress(view, room.progress), size=room.progress.width)
+        body.split_row(Layout(_item(view, room.item)), right)
+    else:
+        under = Layout(_progress(view, room.progress), size=room.progress.height)
+        body.split_column(Layout(_item(view, room.item)), under)
+    return screen
+
+
+def last_top(view: View, paper: Paper) -> int:
+    """The line of the item that comes first on the screen when its end is shown."""
+    if view.item is None or view.mode in (Mode.help, Mode.pick):
+        return 0
+    inner = _inside(rooms(view, paper).item)
+    return max(0, len(item_lines(view, inner)) - inner.height)
+
+
+def _inside(paper: Paper) -> Paper:
+    """What a frame leaves."""
+    return paper.part(paper.width - 4, paper.height - 2)
+
+
+def _header(view: View, paper: Paper) -> Text:
+    counts = view.counts
+    skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
+    done = f"{counts.labelled:,} of {counts.size:,}"
+    words = f"{view.person} · {done} labelled{skipped}" if paper.width >= 60 else done
+    right = Text(paper.cut(words, paper.width - 2))
+    # Where there is little room, this may be all that is said of it.
+    name = _STOP if can_stop(view.insight) and paper.width < _WIDE else view.settings.name
+    left = Text(paper.cut(name, max(0, paper.width - right.cell_len - 4)))
+    gap = " " * max(1, paper.width - left.cell_len - right.cell_len - 2)
+    line = Text(style="reverse", no_wrap=True).append(" ").append(left.plain, "bold").append(gap)
+    return line.append(right).append(" ")
+
+
+def _item(view: View, paper: Paper) -> Panel:
+    inner = _inside(paper)
+    if view.mode is Mode.help:
+        return _panel("keys", _help(view, inner), paper)
+    if view.mode is Mode.pick:
+        return _panel("which label is to be corrected?", _given(view, inner), paper)
+    if view.item is None:
+        words = "Nothing is left to label for you: every item is labelled, skipped, or with somebody else."
+        return _panel("done", [Text(line) for line in wrapped(words, inner.width)], paper)
+    lines = item_lines(view, inner)
+    top = max(0, min(view.top, len(lines) - inner.height))
+    shown = lines[top : top + inner.height]
+    where = f"lines {top + 1} to {top + len(shown)} of {len(lines)}" if len(lines) > inner.height else ""
+    why = view.why if view.mode is Mode.label else ""
+    both = "; ".join(filter(None, (where, why)))
+    title = f"correct {view.item.id}" if view.mode is Mode.correct else view.item.id
+    # Where one has to read on matters more than why it is this one.
+    return _panel(title, shown, paper, subtitle=both if len(both) <= inner.width - 2 or not where else where)
+
+
+def _progress(view: View, paper: Paper) -> Panel:
+    inner = _inside(paper)
+    stop = can_stop(view.insight)
+    lines = progress_lines(view, inner)
+    title = "it is enough" if stop else "is it enough?"
+    return _panel(
+        title,
+        lines,
+        paper,
+        style="bold green" if stop else "dim",
+        subtitle="q leaves, a label goes on" if stop else "",
+    )
+
+
+def _panel(title: str, lines: list[Text], paper: Paper, *, style: str = "dim", subtitle: str = "") -> Panel:
+    room = max(1, paper.width - 6)
+    return Panel(
+        Group(*lines[: max(0, paper.height - 2)]),
+        title=Text(paper.cut(title, room), "bold green" if style == "bold green" else "not dim bold"),
+        title_align="left",
+        subtitle=Text(paper.cut(subtitle, room), "dim") if subtitle else None,
+        subtitle_align="left",
+        border_style=style,
+        width=paper.width,
+        height=paper.height,
+    )
+
+
+def _given(view: View, paper: Paper) -> list[Text]:
+    """The newest labels, each with the key that picks it."""
+    lines = []
+    for k, given in enumerate(view.given):
+        line = (
+            Text(no_wrap=True)
+            .append(f" {(k + 1) % 10} ", "reverse")
+            .append(f" {paper.cut(shown_label(given.label), 20)}", "bold")
+        )
+        about = f"{given.id}: {given.summary}" + (f" ({given.person})" if given.person != view.person else "")
+        line.append("  ").append(paper.cut(about, max(0, paper.width - line.cell_len - 2)), "dim")
+        lines.append(line)
+    return lines
+
+
+def _help(view: View, paper: Paper) -> list[Text]:
+    keys = command_keys(typed_classes(view))
+    if view.settings.task == "regression":
+        answer = ("0-9", "type the number, then Enter; - and 1e3 are possible")
+    elif direct_keys(view.settings.classes):
+        answer = ("1-9", "label the item with the class of that key")
+    else:
+        answer = ("a-z", "type a class's number or the beginning of its name, then Enter")
+    rows = [
+        answer,
+        (keys["skip"], "never ask for this item again, and learn nothing of it"),
+        (keys["undo"], "take back your newest label, skip or correction (also Ctrl-Z)"),
+        (keys["correct"], "change one of the last ten labels"),
+        (keys["quit"], "leave; every label is on the disk already (also Ctrl-C and Ctrl-D)"),
+        ("up down", "move in a long item (also j and k, Page Up and Page Down)"),
+    ]
+    lines = []
+    for key, meaning in rows:
+        head, *rest = wrapped(meaning, max(10, paper.width - 9))
+        lines.append(Text(no_wrap=True).append(f"{key:<9}", "bold").append(head))
+        lines += [Text(f"{'':9}{line}") for line in rest]
+    return lines

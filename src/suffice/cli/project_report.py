@@ -1,0 +1,62 @@
+"""``suffice report``: a page on a labelling project for whoever pays for the labels."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suffice.cli.project_reading import Place, plain_console, reading
+from suffice.cli.table_run import AsJson
+from suffice.errors import SufficeError
+from suffice.files import require_writable
+
+
+def report_command(
+    place: Place,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Where to write it; what is there is replaced.",
+            show_default="DIR/export/report.html",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page for the boss: what was labelled, why it stopped, how good the model is, what is guaranteed.
+
+    The page holds everything that it shows, and can be sent on.
+
+    Example: suffice report mails.suffice --out report.html
+    """
+    from suffice.report.page import write_page
+
+    if out is not None:
+        require_writable(out, "the report")
+    with reading(place) as found:
+        from suffice.report.labelling import report_page
+
+        file = out or made_folder(found.folder) / "report.html"
+        write_page(file, report_page(found.project, found.insight))
+    if as_json:
+        typer.echo(json.dumps({"report": str(file)}))
+        return
+    plain_console().print(f"Report: {file}")
+
+
+def made_folder(folder: Path) -> Path:
+    """A folder, made if it is not there.
+
+    Raises:
+        SufficeError: It cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise SufficeError(f"{folder} is a file, not a folder; name another one with --out") from None
+    except OSError as error:
+        raise SufficeError(
+            f"the folder {folder} cannot be made: {error.strerror or error}; name another one with --out"
+        ) from None
+    return folder

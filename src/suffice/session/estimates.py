@@ -1,0 +1,161 @@
+r"""The error that a model expects of itself, with an interval, and what the next labels would do to it.
+
+All of it is what the posterior says. It is right as far as the model is right: see ``words.py`` for how that is told.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from suffice.forecast import value_after
+from suffice.models.predictive import moderated_logits, weight_draws
+from suffice.models.threads import one_thread
+from suffice.session.insight import ErrorEstimate, Point, Purchase
+from suffice.special import Floats
+
+#: Labels that a purchase is about.
+LABELS: Final = 50
+#: Items on which classes, and on which numbers, are looked at.
+ITEMS: Final = {"classification": 500, "regression": 200}
+# Share of the draws that each end of the interval leaves out.
+_TAIL: Final = 0.05
+_DRAWS: Final = 200
+# Draws of numbers are cheaper: their distribution is that of a weighted sum of squares.
+_SQUARES: Final = 2000
+# Numbers held at a time while many draws of many classes are looked at.
+_HELD: Final = 2_000_000
+_FEWEST: Final = 3
+# The decline is measured over the labels since there were this share of them.
+_NEWER: Final = 0.5
+
+
+class SelfError(NamedTuple):
+    """What a model expects of itself, and the 90 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def at(self, n_labelled: int) -> ErrorEstimate:
+        """The same, with the number of labels learned."""
+        return ErrorEstimate(n_labelled, self.value, self.low, self.high)
+
+
+@one_thread()
+def expected_error(model: Any, X: Floats) -> SelfError:
+    r"""The error that a fitted model expects of itself on some items.
+
+    For classes, with :math:`\hat y` the class predicted and weights ``w`` drawn from the posterior, it is the share
+    that is wrong, and for numbers the root of the mean squared error, noise included:
+
+    .. math:: e(w) = \frac1m \sum_i \{1 - p_w(\hat y_i | x_i)\}, \qquad
+              e(f) = \sqrt{\frac1m \sum_i (f_i - \mu_i)^2 + \sigma^2}.
+
+    The interval is from the 5 % to the 95 % point of these. The value is the mean of ``e(w)``, and for numbers the root
+    of the mean of :math:`e(f)^2`. Random numbers are always the same.
+
+    Args:
+        model: A fitted model of :mod:`suffice.models`.
+        X: The items, ``m x D``, as the model takes them.
+
+    Examples:
+        >>> from suffice.models import GaussianProcess
+        >>> model = GaussianProcess(length_scale=1.0, noise=0.01).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> value, low, high = expected_error(model, np.array([[0.0], [1.0]]))  # little more than the noise
+        >>> round(value, 2), low < value < high
+        (0.14, True)
+    """
+    features = model.features(X)
+    if hasattr(model, "classes_"):
+        errors = _wrong(model.state_, features)
+        return SelfError(float(errors.mean()), *_interval(errors))
+    state = model.state_
+    covariance = state.covariance(features, state.whiten(features))
+    squares, noise, scale = np.clip(np.linalg.eigvalsh(covariance), 0.0, None), state.noise, model.prior_.scaling.scale
+    z = np.random.default_rng(0).standard_normal((_SQUARES, len(features)))
+    errors = scale * np.sqrt(z**2 @ squares / len(features) + noise)
+    return SelfError(float(scale * np.sqrt(squares.sum() / len(features) + noise)), *_interval(errors))
+
+
+def _wrong(posterior: Any, features: Floats) -> Floats:
+    """Share of the items that each of many draws of the weights would have another class for than is predicted."""
+    averaged, drawn = moderated_logits(posterior, features), weight_draws(posterior, _DRAWS)
+    if averaged.ndim == 1:
+        return np.asarray(expit(np.where(averaged > 0.0, -1.0, 1.0) * (drawn @ features.T)).mean(axis=1))
+    predicted, rows = averaged.argmax(axis=1), np.arange(len(features))
+    size = max(1, _HELD // averaged.size)
+    errors = []
+    for start in range(0, _DRAWS, size):
+        logits = drawn[start : start + size] @ features.T
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        errors.append(1.0 - (odds[:, predicted, rows] / odds.sum(axis=1)).mean(axis=1))
+    return np.concatenate(errors)
+
+
+def _interval(errors: Floats) -> tuple[float, float]:
+    low, high = np.quantile(errors, [_TAIL, 1.0 - _TAIL])
+    return float(low), float(high)
+
+
+def purchase(errors: Sequence[ErrorEstimate], curve: Sequence[Point] = (), *, labels: int = LABELS) -> Purchase | None:
+    r"""What the next labels would do to the error that a model expects of itself.
+
+    A curve of learning falls like a power of the labels, and slower the later: a slope in labels would promise too
+    much. So a line is fitted to the log of the estimates against that of the labels, over the newer half of these. With
+    its slope :math:`-b`, ``b`` from 0 to 1, the error after :math:`k` more labels is
+
+    .. math:: e' = e \Bigl(\frac{n}{n + k}\Bigr)^b .
+
+    So it never rises, and never falls by more than :math:`e k / (n + k)`, as a curve of :math:`1/n` would. The interval
+    is about what the model will then say of itself: of what it does not know now of its error, a share of
+    :math:`k / (n + k)` of the variance is known then, so the distances of the ends of the present interval count by the
+    root of that. It does not fall below 0.
+
+    Args:
+        errors: Estimates so far, the last of now.
+        curve: What the rule watched, where that is the error ratio.
+        labels: ``k``.
+
+    Returns:
+        What they buy; None for no labels, and while there are fewer than 3 estimates in the newer half.
+
+    Examples:
+        >>> past = [ErrorEstimate(n, 2.0 / n**0.5, 1.8 / n**0.5, 2.2 / n**0.5) for n in range(50, 101, 5)]
+        >>> bought = purchase(past)
+        >>> round(bought.now, 3), round(bought.then, 3), round(bought.low, 3), round(bought.high, 3)
+        (0.2, 0.163, 0.152, 0.175)
+    """
+    last = errors[-1] if errors else None
+    if last is None or labels < 1:
+        return None
+    recent = [each for each in errors if each.n_labelled >= _NEWER * last.n_labelled]
+    if len(recent) < _FEWEST:
+        return None
+    n, share = last.n_labelled, labels / (last.n_labelled + labels)
+    then = last.value * (1.0 - share) ** _decline(recent)
+    spread = math.sqrt(share)
+    return Purchase(
+        labels=labels,
+        now=last.value,
+        then=then,
+        low=max(0.0, then - spread * (last.value - last.low)),
+        high=then + spread * (last.high - last.value),
+        ratio=_ratio_after(curve, n, labels),
+    )
+
+
+def _decline(errors: Sequence[ErrorEstimate]) -> float:
+    """How steeply estimates fall, as a power of the labels: from 0 to 1."""
+    x = np.log([each.n_labelled for each in errors])
+    y = np.log([max(each.value, np.finfo(np.float64).tiny) for each in errors])
+    x, y = x - x.mean(), y - y.mean()
+    return float(np.clip(-(x @ y) / (x @ x), 0.0, 1.0))
+
+
+def _ratio_after(curve: Sequence[Point], n: int, labels: int) -> float | None:
+    if not curve or curve[-1].n_labelled != n:
+        return None
+    return value_after([point.n_labelled for point in curve], [point.value for point in curve], labels)

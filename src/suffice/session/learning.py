@@ -1,0 +1,285 @@
+"""A model that follows the labels of a project: what it makes of them depends on the labels alone."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.criteria import Verdict
+from suffice.errors import SufficeError
+from suffice.learner import ActiveLearner
+from suffice.models.threads import one_thread
+from suffice.session.estimates import ITEMS, LABELS, purchase
+from suffice.session.insight import Insight, Point
+from suffice.session.models import make_model
+from suffice.session.settings import Settings
+from suffice.session.state import Call
+from suffice.session.witness import Witness
+from suffice.special import Floats
+
+# Rows predicted for at a time.
+_ROWS: Final = 4096
+# Pools up to this size are kept in double precision, which takes twice the memory.
+_SMALL_POOL: Final = 20_000
+_RATIO_RULE: Final = "ErrorStability"
+
+
+class Predictions(NamedTuple):
+    """What the model says of some items.
+
+    Attributes:
+        labels: The class, or the number, of each.
+        uncertainty: For classes the probability that it is another one; for numbers the standard deviation of a label,
+            in the units of the labels.
+        probabilities: Probability of each class, in the order of the project's classes, ``n x K``; None for numbers.
+    """
+
+    labels: NDArray[Any]
+    uncertainty: Floats
+    probabilities: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A model as it stood at some label, to predict with.
+
+    Attributes:
+        transform: What turns features into inputs of the model, or None.
+        model: The fitted model.
+        classes: The project's classes; empty for numbers.
+    """
+
+    transform: Any
+    model: Any
+    classes: tuple[str, ...]
+
+    def predict(self, X: Floats) -> Predictions:
+        """Predict labels, a few thousand at a time.
+
+        Args:
+            X: Features, ``n x D``.
+        """
+        parts = [self._predict(X[k : k + _ROWS]) for k in range(0, max(len(X), 1), _ROWS)]
+        labels, uncertainty, probabilities = zip(*parts, strict=True)
+        joined = None if probabilities[0] is None else np.concatenate(probabilities)
+        return Predictions(np.concatenate(labels), np.concatenate(uncertainty), joined)
+
+    @one_thread()
+    def _predict(self, X: Floats) -> Predictions:
+        if not len(X):
+            none = np.zeros(0)
+            return Predictions(
+                none.astype(str) if self.classes else none,
+                none,
+                np.zeros((0, len(self.classes))) if self.classes else None,
+            )
+        inputs = X if self.transform is None else self.transform.transform(X)
+        if not self.classes:
+            mean, deviation = self.model.predict(inputs, return_std=True)
+            return Predictions(mean, deviation, None)
+        columns = np.searchsorted(self.model.classes_, self.classes)
+        p = self.model.predict_proba(inputs)[:, columns]
+        return Predictions(np.asarray(self.classes)[p.argmax(axis=1)], 1.0 - p.max(axis=1), p)
+
+
+class Follower:
+    """A model and a stopping rule that follow the labels of a project, in the order in which they came.
+
+    Two learners are told the same. The judge takes one label a step and is never asked for items, so its verdict is a
+    function of the labels and skips, to the last bit: however they came, and however often the program was started
+    anew. The picker chooses items; it is told what is new when it is asked. Not for several threads at once.
+
+    Args:
+        settings: What the project is about.
+        X: Features of its items, ``n x D``.
+
+    Raises:
+        InvalidValueError: The model is not known, or does not fit the task.
+
+    Examples:
+        >>> from suffice import ErrorStability
+        >>> rule = ErrorStability().state_dict()
+        >>> settings = Settings("demo", "regression", (), "y", "table", ("x",), None, "gp", rule)
+        >>> X = np.linspace(-2.0, 2.0, 100)[:, None]
+        >>> follower = Follower(settings, X)
+        >>> follower.follow([Call(item, float(np.sin(X[item, 0]))) for item in range(0, 100, 8)])
+        >>> insight = follower.insight(queue=3)
+        >>> insight.n_labelled, len(insight.queue), insight.verdict.ready
+        (13, 3, False)
+    """
+
+    def __init__(self, settings: Settings, X: Floats) -> None:
+        self._settings, self._X = settings, X
+        self._model = make_model(settings)
+        # Not the seed alone, by which the first items are drawn.
+        order = np.random.default_rng([settings.seed, 11]).permutation(len(X))
+        self._sample = np.sort(order[: ITEMS[settings.task]])
+        self._initial = min(settings.initial, len(X))
+        self._failed: list[Call] | None = None
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._calls: list[Call] = []
+        self._judge: ActiveLearner | None = None
+        self._witness: Witness | None = None
+        self._picker: ActiveLearner | None = None
+        self._picker_knows = 0
+        self._problem = self._no_queue = ""
+
+    @property
+    def calls(self) -> int:
+        """Labels and skips learned so far."""
+        return len(self._calls)
+
+    def follow(self, calls: Sequence[Call], *, patience: Callable[[], bool] | None = None) -> None:
+        """Learn what is new; start over where the past changed, because a label was corrected or taken back.
+
+        Where the model cannot learn, :meth:`insight` says why, and it is tried again once the calls are others.
+
+        Args:
+            calls: All labels and skips of the project, in order.
+            patience: Asked before each one; where it says True the rest is left for another time.
+        """
+        wanted = list(calls)
+        if self._failed is not None and wanted == self._failed:
+            return
+        if self._failed is not None or wanted[: len(self._calls)] != self._calls:
+            self._start_over()
+        self._failed = None
+        try:
+            judge = self._begin()
+            for call in wanted[len(self._calls) :]:
+                if patience is not None and patience():
+                    return
+                self._tell(judge, call)
+        # Whatever it is, labelling goes on without the model.
+        except Exception as error:
+            self._start_over()
+            self._failed = wanted
+            self._problem = (
+                f"The model cannot learn: {reason(error)}. No label is lost; it is tried again when labels change."
+            )
+
+    def insight(self, *, queue: int = 0) -> Insight:
+        """Where the learning stands.
+
+        Args:
+            queue: How many items to ask for next; fewer come back where the pool ends, or the model cannot choose.
+        """
+        if self._judge is None and self._failed is None:
+            self.follow(self._calls)
+        if self._judge is None or self._witness is None:
+            return Insight(problem=self._problem)
+        verdict, errors = self._judge.verdict, self._witness.errors()
+        curve = tuple(
+            Point(each.n_labelled, each.value, each.threshold)
+            for each in self._judge.verdicts
+            if each.value is not None
+        )
+        found = Insight(
+            calls=len(self._calls),
+            n_labelled=self._witness.n,
+            verdict=verdict,
+            curve=curve,
+            forecast=verdict.forecast,
+            errors=errors,
+            purchase=purchase(errors, _ratios(self._judge.verdicts), labels=min(LABELS, self._judge.left)),
+            queue=self._ask(queue),
+        )
+        return replace(found, problem=self._problem or self._no_queue)
+
+    def predictor(self) -> Predictor:
+        """The model as it stands, to predict with; it stays as it is while more is learned.
+
+        Raises:
+            SufficeError: It has not begun.
+        """
+        if self._witness is None or not self._witness.begun:
+            raise SufficeError(
+                self._problem
+                or f"the model has no prediction yet: it begins with {self._initial} labels, and there are "
+                f"{0 if self._witness is None else self._witness.n}"
+            )
+        return Predictor(*self._witness.model(), self._settings.classes)
+
+    def predict(self, X: Floats) -> Predictions:
+        """What the model says of some items.
+
+        Args:
+            X: Features, ``n x D``.
+
+        Raises:
+            SufficeError: It has not begun.
+        """
+        return self.predictor().predict(X)
+
+    def _begin(self) -> ActiveLearner:
+        if self._judge is None:
+            self._judge = self._learner("order")
+            self._witness = Witness(self._judge, self._X, self._sample, self._initial)
+        return self._judge
+
+    def _learner(self, acquisition: str | None) -> ActiveLearner:
+        settings, size = self._settings, len(self._X)
+        return ActiveLearner(
+            self._model,
+            self._X,
+            criterion=settings.criterion() if acquisition == "order" else None,
+            acquisition=acquisition,
+            seed=settings.seed,
+            initial=self._initial,
+            dtype=np.float64 if size <= _SMALL_POOL else np.float32,
+        )
+
+    def _tell(self, judge: ActiveLearner, call: Call) -> None:
+        assert self._witness is not None
+        if call.label is None:
+            judge.skip(call.item)
+        else:
+            judge.tell(call.item, call.label)
+            self._witness.note(call.item, call.label)
+        self._calls.append(call)
+
+    def _ask(self, size: int) -> tuple[int, ...]:
+        """The most useful items, by a picker that is told what is new; nothing where it fails."""
+        if size < 1 or self._no_queue:
+            return ()
+        try:
+            if self._picker is None:
+                self._picker, self._picker_knows = self._learner(None), 0
+            picker, fresh = self._picker, self._calls[self._picker_knows :]
+            if skips := [call.item for call in fresh if call.label is None]:
+                picker.skip(skips)
+            if labels := [call for call in fresh if call.label is not None]:
+                picker.tell([call.item for call in labels], [call.label for call in labels])
+            self._picker_knows = len(self._calls)
+            if not picker.left:
+                return ()
+            with warnings.catch_warnings():
+                # That picks may differ by rounding is nothing to tell whoever labels.
+                warnings.filterwarnings("ignore", "the largest variance of the pool is below")
+                return tuple(int(item) for item in picker.ask(min(size, picker.left)))
+        except Exception as error:
+            self._picker = None
+            self._no_queue = f"The model learns but cannot choose: {reason(error)}. Items are asked for at random."
+            return ()
+
+
+def _ratios(verdicts: Sequence[Verdict]) -> list[Point]:
+    """The error ratios among what a rule compared, as far as they are judged."""
+    return [
+        Point(each.n_labelled, each.value, each.threshold)
+        for each in verdicts
+        if each.rule == _RATIO_RULE and each.ready and each.value is not None
+    ]
+
+
+def reason(error: Exception) -> str:
+    """Why something failed, without the stop at the end."""
+    said = str(error).strip().rstrip(".")
+    if isinstance(error, SufficeError) and said:
+        return said
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,0 +1,37 @@
+"""A file or a folder to items: what a person is shown, what the model sees, and the labels that are there already."""
+
+import os
+from pathlib import Path
+
+from suffice.session.items import Items
+from suffice.session.reading.images import folder_items
+from suffice.session.reading.options import ReadingOptions, parse_classes
+from suffice.session.reading.tables import table_items
+
+__all__ = ["ReadingOptions", "parse_classes", "read_items"]
+
+
+def read_items(source: Path, request: ReadingOptions) -> Items:
+    r"""Read everything that is to be labelled.
+
+    Args:
+        source: A table (CSV, also gzipped or with tabs, or Parquet), or a folder of images.
+        request: What is known about it.
+
+    Raises:
+        InvalidValueError: It cannot be used so; the message says what to do about it.
+        MissingExtraError: It needs a package that is not installed.
+        SufficeError: A model for ``embed`` cannot be loaded.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "cars.csv"
+        ...     _ = path.write_text("power,fuel,ok\n50,gas,yes\n60,diesel,\n70,gas,no\n")
+        ...     items = read_items(path, ReadingOptions(target="ok"))
+        >>> items.cells[1], items.classes, items.labels
+        (('60', 'diesel'), ('no', 'yes'), {0: 'yes', 2: 'no'})
+    """
+    path = Path(source)
+    checked = request.checked()
+    return folder_items(path, checked) if os.path.isdir(path) else table_items(path, checked)

@@ -1,0 +1,127 @@
+"""Where a project stands, as JSON values: what ``suffice status --json``, the API and the page all say."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from suffice.criteria import Verdict
+from suffice.session.agreement import agreement
+from suffice.session.events import moment
+from suffice.session.insight import Insight, Point
+from suffice.session.settings import Settings
+from suffice.session.state import State
+from suffice.session.words import sentences
+
+if TYPE_CHECKING:
+    from suffice.session.project import Project
+
+#: A curve of more points than this looks the same with fewer.
+MOST_POINTS: Final = 400
+_UNITS: Final = {"classification": "share", "regression": "root mean squared"}
+
+
+def status(project: "Project", insight: Insight) -> dict[str, Any]:
+    """Where a project stands.
+
+    Args:
+        project: The project.
+        insight: What the model makes of its labels; it may have learned fewer than there are.
+
+    Returns:
+        JSON values without NaN or infinity; None stands for a number that cannot be told.
+    """
+    with project.lock:
+        state = project.state()
+        counted = _counted(state, project.settings, project.size)
+        behind = max(0, state.n_labelled + state.n_skipped - insight.calls)
+    words = sentences(insight, project.settings, counted["n_labelled"], size=project.size)
+    told: dict[str, Any] = {
+        **counted,
+        "learned": insight.n_labelled,
+        "behind": behind,
+        "verdict": None if insight.verdict is None else _verdict(insight.verdict, words[0]),
+        "forecast": None if insight.forecast is None else asdict(insight.forecast),
+        "curve": [[each.n_labelled, each.value, each.threshold] for each in thinned(insight.curve)],
+        "error": {
+            "unit": _UNITS[project.settings.task],
+            "estimates": [
+                [each.n_labelled, each.value, each.low, each.high]
+                for each in insight.errors
+                if all(map(math.isfinite, (each.value, each.low, each.high)))
+            ],
+        },
+        "purchase": None if insight.purchase is None else asdict(insight.purchase),
+        "problem": insight.problem,
+        "words": words,
+    }
+    finite: dict[str, Any] = _finite(told)
+    return finite
+
+
+def thinned(curve: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
+    """A curve of fewer points that looks the same: of each short stretch the lowest and the highest, and both ends.
+
+    Args:
+        curve: The points; those whose value is not finite are left out.
+        most: How many to keep at most, 4 or more.
+
+    Examples:
+        >>> kept = thinned([Point(n, float(n % 7), None) for n in range(8000)])
+        >>> len(kept) <= 400, kept[0].n_labelled, kept[-1].n_labelled, max(point.value for point in kept)
+        (True, 0, 7999, 6.0)
+    """
+    points = [point for point in curve if math.isfinite(point.value)]
+    if len(points) <= most:
+        return points
+    values = np.array([point.value for point in points])
+    stretches = np.array_split(np.arange(len(points)), most // 2 - 1)
+    inner = {int(each[at(values[each])]) for each in stretches for at in (np.argmin, np.argmax)}
+    return [points[at] for at in sorted(inner | {0, len(points) - 1})]
+
+
+def _counted(state: State, settings: Settings, size: int) -> dict[str, Any]:
+    """What the journal alone says."""
+    counts, alike = state.counts(), agreement(state, settings)
+    people = sorted(state.people.items(), key=lambda each: (-each[1].labels, each[0]))
+    advice = state.advice
+    return {
+        "n_labelled": state.n_labelled,
+        "n_skipped": state.n_skipped,
+        "size": size,
+        "left": state.left,
+        "classes": [{"name": name, "count": counts.get(name, 0)} for name in settings.classes],
+        "people": [{"name": name, "labels": each.labels, "last": moment(each.last)} for name, each in people],
+        "agreement": None if alike is None else asdict(alike),
+        "advice": None
+        if advice is None
+        else {"n_labelled": advice.n_labelled, "reason": advice.reason, "at": moment(advice.at)},
+    }
+
+
+def _verdict(verdict: Verdict, sentence: str) -> dict[str, Any]:
+    certificate = verdict.certificate
+    return {
+        "stop": verdict.stop,
+        "ready": verdict.ready,
+        "value": verdict.value,
+        "threshold": verdict.threshold,
+        "rule": verdict.rule,
+        "sentence": sentence,
+        "certificate": None
+        if certificate is None
+        else {"statement": certificate.statement, "assumption": certificate.assumption},
+    }
+
+
+def _finite(value: Any) -> Any:
+    """JSON values in which every number is one."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    if isinstance(value, np.generic):
+        return _finite(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

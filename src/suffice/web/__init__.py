@@ -1,0 +1,11 @@
+"""The page and the HTTP API of a labelling project; needs the extra ``web``."""
+
+from suffice.errors import MissingExtraError
+
+try:
+    import fastapi
+    import uvicorn
+except ImportError as error:
+    raise MissingExtraError(error.name or "fastapi", "web", "The page") from None
+
+del fastapi, uvicorn

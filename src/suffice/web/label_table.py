@@ -1,0 +1,120 @@
+"""The table of labels: newest first, a page at a time, searched where that is wanted."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from suffice.session.events import Label, moment
+from suffice.session.items import Item
+from suffice.session.project import Project
+from suffice.session.state import Opinion, State
+from suffice.web.schemas import LabelRow, LabelsAnswer, Only, OpinionAnswer
+
+_LONGEST_SUMMARY: Final = 200
+# Items that are read at a time where a text is searched for; each may be large.
+_CHUNK: Final = 200
+
+
+class Wanted(NamedTuple):
+    """Which rows are wanted.
+
+    Attributes:
+        offset: Rows to leave out.
+        limit: Rows at most.
+        search: A text that has to occur in the id, the summary, the label or the name; empty for all.
+        only: Which kind of rows.
+    """
+
+    offset: int = 0
+    limit: int = 50
+    search: str = ""
+    only: Only = "all"
+
+
+class _Entry(NamedTuple):
+    item: int
+    label: Label | None
+    person: str
+    at: float
+    corrected: bool
+    opinions: tuple[Opinion, ...]
+
+
+def label_table(project: Project, wanted: Wanted) -> LabelsAnswer:
+    """Rows of the table, and how many there are in all.
+
+    Args:
+        project: The project.
+        wanted: Which rows.
+    """
+    with project.lock:
+        entries = _entries(project.state(), wanted.only)
+    if wanted.search.strip():
+        entries = list(_found(project, entries, wanted.search.strip().casefold()))
+    page = entries[wanted.offset : wanted.offset + wanted.limit]
+    items = project.items([entry.item for entry in page])
+    rows = [_row(entry, item, project.settings.main) for entry, item in zip(page, items, strict=True)]
+    return LabelsAnswer(total=len(entries), rows=rows)
+
+
+def summary(item: Item, main: str | None) -> str:
+    """The beginning of an item's text, or of its cells, on one line.
+
+    Args:
+        item: The item.
+        main: The column that is its text, or None.
+
+    Examples:
+        >>> summary(Item(0, "7", (("size", "3"), ("colour", ""), ("town", "Rome"))), None)
+        'size 3, town Rome'
+    """
+    cells = dict(item.cells)
+    if main is not None and main in cells:
+        text = cells[main][: 2 * _LONGEST_SUMMARY]
+    else:
+        text = ", ".join(f"{name} {value[:_LONGEST_SUMMARY]}" for name, value in item.cells if value)
+    return " ".join(text.split())[:_LONGEST_SUMMARY]
+
+
+def _entries(state: State, only: Only) -> list[_Entry]:
+    """Rows of a kind, the newest first."""
+    entries: list[_Entry] = []
+    if only != "skipped":
+        entries += [_Entry(*each) for each in state.labelled()]
+    if only in {"all", "skipped"}:
+        entries += [_Entry(each.item, None, each.person, each.at, False, ()) for each in state.skipped()]
+    if only == "corrected":
+        entries = [each for each in entries if each.corrected]
+    if only == "disagreed":
+        entries = [each for each in entries if len({opinion.label for opinion in each.opinions}) > 1]
+    # Of two at the same moment the later one is the newer.
+    entries.reverse()
+    return sorted(entries, key=lambda entry: -entry.at)
+
+
+def _found(project: Project, entries: Sequence[_Entry], text: str) -> Iterator[_Entry]:
+    for start in range(0, len(entries), _CHUNK):
+        chunk = entries[start : start + _CHUNK]
+        items = project.items([entry.item for entry in chunk])
+        for entry, item in zip(chunk, items, strict=True):
+            words = (
+                item.id,
+                summary(item, project.settings.main),
+                "" if entry.label is None else str(entry.label),
+                entry.person,
+            )
+            if any(text in word.casefold() for word in words):
+                yield entry
+
+
+def _row(entry: _Entry, item: Item, main: str | None) -> LabelRow:
+    return LabelRow(
+        item=entry.item,
+        id=item.id,
+        summary=summary(item, main),
+        label=entry.label,
+        person=entry.person,
+        at=moment(entry.at),
+        corrected=entry.corrected,
+        skipped=entry.label is None,
+        opinions=[OpinionAnswer(person=each.person, label=each.label, at=moment(each.at)) for each in entry.opinions],
+    )

@@ -1,0 +1,327 @@
+"""What is sent and answered, as pydantic models: strict and bounded on the way in, always JSON on the way out."""
+
+import math
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from suffice.session.labels import checked_person, checked_request
+
+#: Most items that one asks for at once.
+MOST_ITEMS: Final = 20
+#: Most rows of the table of labels at once.
+MOST_ROWS: Final = 200
+#: Characters of a cell that are sent.
+LONGEST_CELL: Final = 20_000
+#: Largest number that an item can have.
+LAST_ITEM: Final = 2**31
+#: What each thing that is sent must be; also for the sentence that says that it is not.
+MEANINGS: Final = {
+    "person": "a name of 1 to 64 characters without control characters",
+    "n": f"a whole number from 1 to {MOST_ITEMS}",
+    "item": f"the number of an item, a whole number from 0 to {LAST_ITEM}",
+    "label": "the name of a class (up to 1000 characters) or a finite number",
+    "request": "1 to 100 characters without control characters, new for each thing to do",
+    "offset": f"a whole number from 0 to {LAST_ITEM}",
+    "limit": f"a whole number from 1 to {MOST_ROWS}",
+    "search": "a text of up to 200 characters",
+    "only": "all, skipped, disagreed or corrected",
+    "format": "csv, jsonl or parquet",
+}
+# At least one character that shows, and none that controls.
+_NAME: Final = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+_PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]+$"
+
+
+def plain(value: Any) -> Any:
+    r"""A text without what cannot be sent: half of a letter becomes a question mark.
+
+    Examples:
+        >>> plain("a\ud800b")
+        'a?b'
+    """
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def finite(value: Any) -> Any:
+    """A number, or None where JSON has no name for it.
+
+    Examples:
+        >>> finite(float("nan")), finite(0.5)
+        (None, 0.5)
+    """
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def whole(value: Any) -> Any:
+    """A number without digits behind the point, as a whole number: JSON does not tell 3.0 from 3.
+
+    Examples:
+        >>> whole(3.0), whole(3.5)
+        (3, 3.5)
+    """
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Person = Annotated[
+    str,
+    Field(min_length=1, max_length=64, pattern=_NAME, description=MEANINGS["person"], examples=["Ann"]),
+    AfterValidator(checked_person),
+]
+RequestName = Annotated[
+    str,
+    Field(min_length=1, max_length=100, pattern=_PRINTABLE, description=MEANINGS["request"]),
+    AfterValidator(checked_request),
+]
+ItemNumber = Annotated[
+    int, Field(ge=0, le=LAST_ITEM, description=MEANINGS["item"], examples=[0]), BeforeValidator(whole)
+]
+HowMany = Annotated[int, Field(ge=1, le=MOST_ITEMS, description=MEANINGS["n"]), BeforeValidator(whole)]
+GivenLabel = Annotated[
+    Annotated[str, Field(max_length=1000)] | Annotated[float, Field(allow_inf_nan=False)],
+    Field(description=MEANINGS["label"]),
+]
+Format = Literal["csv", "jsonl", "parquet"]
+Only = Literal["all", "skipped", "disagreed", "corrected"]
+
+Text = Annotated[str, BeforeValidator(plain)]
+Number = Annotated[float | None, BeforeValidator(finite)]
+ShownLabel = Annotated[str | float | None, BeforeValidator(plain), BeforeValidator(finite)]
+
+
+class _Sent(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    person: Person
+
+
+class NextSent(_Sent):
+    """A person who asks what to label next."""
+
+    n: HowMany = 1
+
+
+class UndoSent(_Sent):
+    """A person who takes back their last label, skip or correction."""
+
+    request: RequestName | None = None
+
+
+class SkipSent(_Sent):
+    """A person who cannot or will not label an item."""
+
+    item: ItemNumber
+    request: RequestName | None = None
+
+
+class LabelSent(_Sent):
+    """A label for an item, or its correction."""
+
+    item: ItemNumber
+    label: GivenLabel
+    request: RequestName | None = None
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(_Answer):
+    """What went wrong, in a sentence."""
+
+    detail: Text
+
+
+class ProjectAnswer(_Answer):
+    """What the project is about."""
+
+    name: Text
+    task: Literal["classification", "regression"]
+    classes: list[Text]
+    target: Text
+    shown: Literal["table", "text", "image"]
+    columns: list[Text]
+    main: Text | None
+    size: int
+    model: Text
+    rule: Text
+    threshold: Number
+    overlap: float
+    source: Text
+    notes: list[Text]
+    version: str
+    csrf: str
+
+
+class Cell(_Answer):
+    """A cell of an item; ``cut`` where more was there than is sent."""
+
+    name: Text
+    value: Text
+    cut: bool
+
+
+class ItemAnswer(_Answer):
+    """An item for a person to see."""
+
+    item: int
+    id: Text
+    cells: list[Cell]
+    image: str | None
+
+
+class AskedItem(ItemAnswer):
+    """An item that a person is asked for, until when it is theirs, and why this one."""
+
+    until: float
+    why: Text
+
+
+class NextAnswer(_Answer):
+    """What to label next; no items where nothing is left for this person."""
+
+    items: list[AskedItem]
+    left: int
+
+
+class Receipt(_Answer):
+    """That something was written, and under which number; ``repeated`` where it had been before."""
+
+    seq: int
+    item: int | None
+    repeated: bool
+
+
+class CertificateAnswer(_Answer):
+    """What is guaranteed, and what has to be true for that."""
+
+    statement: Text
+    assumption: Text
+
+
+class VerdictAnswer(_Answer):
+    """What the stopping rule says."""
+
+    stop: bool
+    ready: bool
+    value: Number
+    threshold: Number
+    rule: Text
+    sentence: Text
+    certificate: CertificateAnswer | None
+
+
+class ForecastAnswer(_Answer):
+    """How many more labels it takes."""
+
+    labels: int
+    low: int
+    high: int
+    coverage: float
+
+
+class ErrorAnswer(_Answer):
+    """The error that the model expects of itself: labels, value, and the ends of its interval."""
+
+    unit: Literal["share", "root mean squared"]
+    estimates: list[tuple[int, Number, Number, Number]]
+
+
+class PurchaseAnswer(_Answer):
+    """What the next labels would buy."""
+
+    labels: int
+    now: Number
+    then: Number
+    low: Number
+    high: Number
+    ratio: Number
+
+
+class ClassCount(_Answer):
+    """How many items have a label."""
+
+    name: Text
+    count: int
+
+
+class PersonAnswer(_Answer):
+    """How many labels somebody gave, and when they were last seen."""
+
+    name: Text
+    labels: int
+    last: str
+
+
+class AgreementAnswer(_Answer):
+    """How far two people say the same of the same item."""
+
+    both: int
+    same: int
+    kappa: Number
+    difference: Number
+
+
+class AdviceAnswer(_Answer):
+    """The standing advice to stop."""
+
+    n_labelled: int
+    reason: Text
+    at: str
+
+
+class StatusAnswer(_Answer):
+    """Where the labelling and the learning stand."""
+
+    n_labelled: int
+    n_skipped: int
+    size: int
+    left: int
+    learned: int
+    behind: int
+    verdict: VerdictAnswer | None
+    forecast: ForecastAnswer | None
+    curve: list[tuple[int, Number, Number]]
+    error: ErrorAnswer
+    purchase: PurchaseAnswer | None
+    classes: list[ClassCount]
+    people: list[PersonAnswer]
+    agreement: AgreementAnswer | None
+    advice: AdviceAnswer | None
+    problem: Text
+    words: list[Text]
+
+
+class OpinionAnswer(_Answer):
+    """What one person said of an item."""
+
+    person: Text
+    label: ShownLabel
+    at: str
+
+
+class LabelRow(_Answer):
+    """A row of the table of labels."""
+
+    item: int
+    id: Text
+    summary: Text
+    label: ShownLabel
+    person: Text
+    at: str
+    corrected: bool
+    skipped: bool
+    opinions: list[OpinionAnswer]
+
+
+class LabelsAnswer(_Answer):
+    """Rows of the table of labels, newest first, and how many there are in all."""
+
+    total: int
+    rows: list[LabelRow]
+
+
+class Health(_Answer):
+    """That the server is there."""
+
+    ok: bool

@@ -1,0 +1,145 @@
+// How a label is given: a button for each class, with a filter where there are many, or a box for a number.
+
+import { h, put } from "./dom.js";
+
+const KEYS = 9;
+
+/**
+ * The controls.
+ * @param {object} project - As the API gives it.
+ * @param {function} give - Called with the label.
+ * @returns {{element, key, focus, clear}} key(name) says whether it took a key.
+ */
+export function makeAnswer(project, give) {
+  if (project.task === "regression") return numberBox(project, give);
+  return project.classes.length > KEYS ? manyClasses(project, give) : fewClasses(project, give);
+}
+
+function classButton(name, give) {
+  return h("button", { type: "button", class: "answer", on: { click: () => give(name) } }, h("kbd"), h("span", { dir: "auto" }, name));
+}
+
+function number(buttons) {
+  buttons.forEach((button, at) => {
+    const key = button.querySelector("kbd");
+    key.textContent = at < KEYS ? String(at + 1) : "";
+    key.hidden = at >= KEYS;
+    if (at < KEYS) button.setAttribute("aria-keyshortcuts", String(at + 1));
+    else button.removeAttribute("aria-keyshortcuts");
+  });
+}
+
+function fewClasses(project, give) {
+  const buttons = project.classes.map((name) => classButton(name, give));
+  number(buttons);
+  const brief = project.classes.every((name) => name.length <= 7);
+  const element = h("div", { class: `classes n${buttons.length}${brief ? " brief" : ""}`, role: "group", "aria-label": project.target }, buttons);
+  const key = (name) => {
+    const button = /^[1-9]$/.test(name) ? buttons[Number(name) - 1] : undefined;
+    button?.click();
+    return button !== undefined;
+  };
+  return { element, key, focus() {}, clear() {} };
+}
+
+function manyClasses(project, give) {
+  const buttons = new Map(project.classes.map((name) => [name, classButton(name, give)]));
+  const list = h("div", { class: "classes lots", role: "group", "aria-label": project.target });
+  const none = h("p", { class: "problem", role: "status" });
+  const filter = h("input", {
+    type: "search", "aria-label": "Find a class", placeholder: "Find a class  (/)", autocomplete: "off", spellcheck: "false",
+  });
+  let visible = [];
+  const narrow = () => {
+    const sought = filter.value.trim().toLowerCase();
+    const starts = project.classes.filter((name) => name.toLowerCase().startsWith(sought));
+    const holds = project.classes.filter((name) => name.toLowerCase().includes(sought) && !starts.includes(name));
+    visible = [...starts, ...holds];
+    const shown = visible.map((name) => buttons.get(name));
+    put(list, shown);
+    number(shown);
+    for (const button of buttons.values()) button.classList.remove("first");
+    if (sought && shown.length) shown[0].classList.add("first");
+    none.textContent = visible.length ? "" : "No class is called that.";
+  };
+  const clear = () => {
+    filter.value = "";
+    narrow();
+    list.scrollTop = 0;
+  };
+  filter.addEventListener("input", narrow);
+  filter.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.repeat && !event.isComposing) {
+      event.preventDefault();
+      if (filter.value.trim() && visible.length) give(visible[0]);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      clear();
+      filter.blur();
+    }
+  });
+  narrow();
+  const key = (name) => {
+    if (name === "/") filter.focus();
+    else if (/^[1-9]$/.test(name)) buttons.get(visible[Number(name) - 1])?.click();
+    else return false;
+    return true;
+  };
+  return { element: h("div", {}, filter, list, none), key, focus() {}, clear };
+}
+
+/** A number as it was typed, or a sentence that says why it is none. */
+export function readNumber(typed) {
+  const text = typed.trim();
+  if (!text) return { problem: "Type a number first." };
+  if (/^[+-]?\d+,\d+$/.test(text)) return { problem: `Write ${text.replace(",", ".")} with a point, not a comma.` };
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return { problem: `“${text.slice(0, 40)}” is not a number. Write it like 3.5, -2 or 1e3.` };
+  const value = Number(text);
+  return Number.isFinite(value) ? { value } : { problem: `${text.slice(0, 40)} is too large.` };
+}
+
+function numberBox(project, give) {
+  const problem = h("p", { id: "number-problem", class: "problem", role: "alert" });
+  const input = h("input", {
+    id: "number", type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-describedby": "number-problem",
+  });
+  const clear = () => {
+    input.value = "";
+    problem.textContent = "";
+    input.removeAttribute("aria-invalid");
+  };
+  const accept = (event) => {
+    event.preventDefault();
+    const read = readNumber(input.value);
+    if (read.problem) {
+      problem.textContent = read.problem;
+      input.setAttribute("aria-invalid", "true");
+      input.focus();
+      input.select();
+    } else give(read.value);
+  };
+  input.addEventListener("input", () => {
+    problem.textContent = "";
+    input.removeAttribute("aria-invalid");
+  });
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.repeat) event.preventDefault();
+    if (event.key === "Escape") input.blur();
+  });
+  // Number pads of telephones have no minus.
+  const minus = h("button", { type: "button", class: "minus", "aria-label": "Change the sign", on: { click: () => {
+    input.value = input.value.startsWith("-") ? input.value.slice(1) : `-${input.value}`;
+    input.focus();
+  } } }, "±");
+  const element = h("form", { class: "number", novalidate: true, on: { submit: accept } },
+    h("label", { for: "number" }, project.target), minus, input,
+    h("button", { type: "submit", class: "primary answer" }, "Record ", h("kbd", {}, "Enter")), problem,
+    h("p", { class: "muted hint" }, "Escape leaves the box; then s skips and u takes back."));
+  const key = (name) => {
+    if (!/^[-.0-9/]$/.test(name)) return false;
+    input.focus();
+    if (name !== "/") input.value += name;
+    return true;
+  };
+  return { element, key, focus: () => input.focus({ preventScroll: true }), clear };
+}

@@ -1,0 +1,100 @@
+// Talking to the server. Nothing outside /api is used, so a script can do whatever the page does.
+
+const PATIENCE = 20000;
+let csrf = "";
+
+/** The server refused (its status and its sentence), or could not be reached (status 0). */
+export class ApiError extends Error {
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+
+  /** Whether the same request may succeed later: no answer, an overloaded server, a full disk. */
+  get passing() {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+}
+
+async function ask(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(path, { credentials: "same-origin", signal: AbortSignal.timeout(PATIENCE), ...options });
+  } catch {
+    throw new ApiError(0, "The server cannot be reached.");
+  }
+  if (response.ok) return response;
+  throw new ApiError(response.status, await sentence(response));
+}
+
+async function sentence(response) {
+  try {
+    const { detail } = await response.json();
+    if (typeof detail === "string" && detail) return capital(detail);
+    if (Array.isArray(detail)) return detail.map((each) => each.msg ?? String(each)).join("; ");
+  } catch {
+    // No JSON: a proxy between here and the server answered.
+  }
+  return `The server answered ${response.status}.`;
+}
+
+/** A sentence with a capital at its start and a full stop at its end. */
+export function capital(text) {
+  const trimmed = text.trim();
+  return trimmed.charAt(0).toUpperCase() + trimmed.slice(1) + (/[.!?]\)?$/.test(trimmed) ? "" : ".");
+}
+
+async function json(response) {
+  try {
+    return await response.json();
+  } catch {
+    throw new ApiError(0, "The answer of the server was cut off.");
+  }
+}
+
+/** What the project is; also the key that the server wants to see on every POST. */
+export async function getProject() {
+  const project = await get("api/project");
+  csrf = project.csrf;
+  return project;
+}
+
+export async function get(path) {
+  return json(await ask(path));
+}
+
+/** A file to save: its bytes and its name. */
+export async function getFile(path) {
+  const response = await ask(path, { signal: AbortSignal.timeout(600000) });
+  const named = /filename="?([^";]+)"?/.exec(response.headers.get("content-disposition") ?? "");
+  try {
+    return { blob: await response.blob(), name: named ? named[1] : "export" };
+  } catch {
+    throw new ApiError(0, "The file was cut off.");
+  }
+}
+
+export async function post(path, body) {
+  const send = async () =>
+    json(await ask(path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-Suffice-CSRF": csrf },
+      body: JSON.stringify(body),
+    }));
+  try {
+    return await send();
+  } catch (error) {
+    if (error.status !== 403) throw error;
+    // A server that was started again has another key.
+    await getProject();
+    return send();
+  }
+}
+
+/** A name for one submission: the server does what comes again under it only once. */
+export function requestId() {
+  // Over plain http from another machine there is no randomUUID.
+  if (globalThis.crypto.randomUUID) return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

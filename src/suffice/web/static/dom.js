@@ -1,0 +1,79 @@
+// Making elements, and words for numbers and times. Text only ever enters the page as text.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element with properties (class, on: {event: handler}, attributes) and children (nodes, texts, or nothing). */
+export function h(tag, properties = {}, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+/** The same for a part of a drawing. */
+export function svg(tag, properties = {}, ...children) {
+  return fill(document.createElementNS(SVG, tag), properties, children);
+}
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "on") for (const [event, handler] of Object.entries(value)) element.addEventListener(event, handler);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...present(children));
+  return element;
+}
+
+// Lists may hold lists, and nothing where there is nothing to show.
+function present(children) {
+  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
+}
+
+/** Replace what an element holds. */
+export function put(element, ...children) {
+  element.replaceChildren(...present(children));
+  return element;
+}
+
+const whole = new Intl.NumberFormat("en-GB");
+
+/** A whole number, in groups of three. */
+export const count = (n) => whole.format(n);
+
+/** A noun after its number: "1 label", "2 labels". */
+export const many = (n, noun, plural = `${noun}s`) => `${count(n)} ${n === 1 ? noun : plural}`;
+
+/** A number to three digits, without needless zeros. */
+export function short(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 0.001 || size >= 1e6)) return value.toExponential(1).replace("e+", "e");
+  return String(Number(value.toPrecision(3)));
+}
+
+/** A share as a percentage: 0.0345 is "3.5 %". */
+export function percent(share) {
+  const value = share * 100;
+  return `${value < 9.95 && value !== 0 ? value.toFixed(1) : value.toFixed(0)}\u00a0%`;
+}
+
+/** A sentence that does not break between a number and its per cent sign. */
+export const unbroken = (text) => text.replace(/(\d) %/g, "$1\u00a0%");
+
+/** A whole number to two digits, as a forecast deserves. */
+export const roughly = (n) => count(Number(n.toPrecision(2)));
+
+/** A label as a person writes it. */
+export const labelText = (label) => (typeof label === "number" ? String(Number(label.toPrecision(12))) : String(label));
+
+/** How long ago a moment was, or the day where that is long. */
+export function ago(iso) {
+  const then = new Date(iso);
+  const minutes = (Date.now() - then.getTime()) / 60000;
+  if (Number.isNaN(minutes)) return "";
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return `${Math.floor(minutes)} min ago`;
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`;
+  return then.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+}
+
+/** A moment in full, for a tooltip. */
+export const moment = (iso) => new Date(iso).toLocaleString("en-GB");

@@ -1,0 +1,82 @@
+// The view from which labels, predictions and the report are taken away.
+
+import { getFile } from "./api.js";
+import { h, many, put } from "./dom.js";
+import { store, watch } from "./store.js";
+import { toast } from "./toast.js";
+
+const FORMATS = [["csv", "CSV"], ["jsonl", "JSON lines"], ["parquet", "Parquet"]];
+
+/** Make the view. */
+export function makeExportView(root, project) {
+  const problem = h("p", { class: "problem", role: "alert" });
+  const summary = h("p", { class: "muted" });
+  put(root, h("h2", { class: "visually-hidden" }, "Export"), problem, h("div", { class: "board three" },
+    part("Labels", ["What was labelled, by whom and when.", summary], "labels", problem),
+    part("Predictions", ["What the model says of the items without a label, and how sure it is."], "predictions", problem),
+    report(), script(project)));
+  watch(({ status }) => {
+    if (status) summary.textContent = `${many(status.n_labelled, "label")} so far${status.n_skipped ? `, ${status.n_skipped} skipped` : ""}.`;
+  });
+  return { show: () => (problem.textContent = "") };
+}
+
+function part(title, words, what, problem) {
+  return h("section", { class: "card" }, h("h3", {}, title), words.map((each) => (typeof each === "string" ? h("p", {}, each) : each)),
+    h("div", { class: "row" }, FORMATS.map(([format, name]) => {
+      const path = `api/export/${what}?format=${format}`;
+      return h("a", { class: "button", href: path, "aria-label": `${title} as ${name}`, on: { click: (event) => {
+        event.preventDefault();
+        save(path, event.currentTarget, problem);
+      } } }, name);
+    })));
+}
+
+/** Save a file, or say why there is none: a link alone would save the refusal. */
+async function save(path, link, problem) {
+  if (link.getAttribute("aria-busy") === "true") return;
+  problem.textContent = "";
+  link.setAttribute("aria-busy", "true");
+  try {
+    const { blob, name } = await getFile(path);
+    const address = URL.createObjectURL(blob);
+    h("a", { href: address, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 60000);
+    toast(`Saved ${name}.`);
+  } catch (error) {
+    problem.textContent = error.message;
+  }
+  link.removeAttribute("aria-busy");
+}
+
+function report() {
+  return h("section", { class: "card" }, h("h3", {}, "Report"),
+    h("p", {}, "One page to send on: what was labelled, why it can stop or cannot yet, and what is guaranteed, in plain words."),
+    h("div", { class: "row" }, h("a", { class: "button primary", href: "api/report", target: "_blank", rel: "noopener" }, "See the report"),
+      h("a", { class: "button", href: "api/report", download: `${store.project.name} report.html` }, "Save it")));
+}
+
+function script(project) {
+  const base = new URL(".", location.href).href;
+  const label = project.task === "regression" ? "3.5" : JSON.stringify(project.classes[0] ?? "yes");
+  const quoted = (body) => `'${body.replaceAll("'", "'\\''")}'`;
+  const post = `curl -H "Content-Type: application/json" ${base}`;
+  const lines = [
+    "# the next item",
+    `${post}api/next -d ${quoted('{"person": "script", "n": 1}')}`,
+    "# its label",
+    `${post}api/labels -d ${quoted(`{"person": "script", "item": 0, "label": ${label}, "request": "any name, used once"}`)}`,
+    "# where it stands, and all labels",
+    `curl ${base}api/status`,
+    `curl -o labels.csv "${base}api/export/labels?format=csv"`,
+  ];
+  const text = lines.join("\n");
+  const copy = h("button", { type: "button", class: "small", on: { click: () => {
+    navigator.clipboard?.writeText(text).then(() => toast("Copied."), () => toast("This browser does not let a page copy."));
+  } } }, "Copy");
+  return h("section", { class: "card wide" }, h("h3", {}, "From a script"),
+    h("p", {}, "This page uses nothing but the API, so a script can do the same."),
+    h("pre", { tabindex: 0, "aria-label": "Commands" }, h("code", {}, text)),
+    h("div", { class: "row" }, navigator.clipboard && copy, h("a", { href: "api/openapi.json" }, "All of the API (OpenAPI)")),
+    h("p", { class: "muted" }, "Where the server wants a token, add -H \"Authorization: Bearer TOKEN\" to each."));
+}

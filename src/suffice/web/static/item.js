@@ -1,0 +1,57 @@
+// One item, shown well: a row, a text, or an image.
+
+import { h } from "./dom.js";
+
+const MANY = 4;
+const SMALL = 160;
+
+/**
+ * What a person sees of an item.
+ * @param {object} item - As the API gives it.
+ * @param {object} project - As the API gives it.
+ */
+export function showItem(item, project) {
+  if (item.image) return [picture(item), others(item, project)];
+  const main = item.cells.find((cell) => cell.name === project.main);
+  if (project.shown === "text" && main) return [text(main), others(item, project)];
+  return [cells(item.cells)];
+}
+
+function text(cell) {
+  const body = h("div", { class: "reading", dir: "auto" }, cell.value);
+  if (!cell.value.trim()) return h("p", { class: "muted" }, "This text is empty.");
+  return h("div", {}, body, cell.cut && shortened());
+}
+
+function shortened() {
+  return h("p", { class: "muted" }, "The text goes on: only its first 20,000 characters are shown.");
+}
+
+function picture(item) {
+  // Without the leading slash it is found below a proxy's prefix too.
+  const image = h("img", { src: item.image.replace(/^\//, ""), alt: `Image ${item.id}`, class: "picture" });
+  const frame = h("div", { class: "frame" }, image);
+  image.addEventListener("load", () => {
+    // A very small image is blown up in whole squares, not blurred.
+    if (Math.max(image.naturalWidth, image.naturalHeight) <= SMALL) image.classList.add("small");
+  });
+  image.addEventListener("error", () => {
+    frame.replaceChildren(h("p", { class: "problem" }, "This image cannot be shown. Skip it, or look whether its file is still there."));
+  });
+  return frame;
+}
+
+function others(item, project) {
+  const rest = item.cells.filter((cell) => cell.name !== project.main);
+  if (!rest.length) return null;
+  if (rest.length <= MANY) return cells(rest);
+  return h("details", { class: "others" }, h("summary", {}, `${rest.length} more columns`), cells(rest));
+}
+
+function cells(list) {
+  const long = list.some((cell) => cell.value.length > 60);
+  const rows = list.map((cell) =>
+    h("div", {}, h("dt", {}, cell.name), h("dd", { dir: "auto", class: cell.value === "" ? "muted" : null },
+      cell.value === "" ? "(empty)" : cell.value, cell.cut && shortened())));
+  return h("dl", { class: `cells${!long && list.length > 6 ? " columns" : ""}` }, rows);
+}

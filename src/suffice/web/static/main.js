@@ -1,0 +1,114 @@
+// Opens the project, and puts header, views and routes together.
+
+import { makeExportView } from "./export.js";
+import { count, many } from "./dom.js";
+import { makeLabelView } from "./label.js";
+import { watchOutbox } from "./outbox.js";
+import { askPerson, person, showPerson } from "./person.js";
+import { makeProgressView } from "./progress.js";
+import { keysTo, showShortcuts } from "./shortcuts.js";
+import { kept, openProject, refresh, store, watch } from "./store.js";
+import { makeTableView } from "./table.js";
+import { hush } from "./toast.js";
+
+const MAKERS = { label: makeLabelView, progress: makeProgressView, labels: makeTableView, export: makeExportView };
+const TITLES = { label: "Label", progress: "Progress", labels: "Labels", export: "Export" };
+const views = {};
+const at = (id) => document.getElementById(id);
+
+function route() {
+  const [asked, rest] = location.hash.replace(/^#/, "").split("/");
+  // The link to the content is no view.
+  if (asked === "main") return;
+  const name = Object.hasOwn(MAKERS, asked) ? asked : "label";
+  for (const view of Object.keys(MAKERS)) at(`view-${view}`).hidden = view !== name;
+  for (const link of document.querySelectorAll(".tabs a")) {
+    if (link.dataset.view === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.body.dataset.view = name;
+  keysTo(name);
+  hush();
+  title(name);
+  scrollTo(0, 0);
+  views[name].show(rest);
+}
+
+function title(name = document.body.dataset.view) {
+  const enough = store.status?.advice ? "You can stop now · " : "";
+  document.title = `${enough}${TITLES[name]} · ${store.project.name}`;
+}
+
+function header() {
+  const { status } = store;
+  if (status) {
+    at("counter").textContent = `${count(status.n_labelled)} of ${count(status.size)} labelled`;
+    title();
+  }
+  saving();
+}
+
+let unsaved = { waiting: [], trouble: "" };
+let slow = 0;
+
+function saving(late = false) {
+  const { waiting, trouble } = unsaved;
+  const line = at("saving");
+  let text = store.trouble ? `${store.trouble} Trying again.` : "";
+  if (waiting.length && trouble) text = `Not yet saved: ${many(waiting.length, "answer")}. Retrying. ${trouble}`;
+  else if (waiting.length && late) text = "Saving…";
+  if (line.textContent !== text) line.textContent = text;
+  line.hidden = !text;
+}
+
+watchOutbox((now) => {
+  unsaved = now;
+  clearTimeout(slow);
+  // Most answers are through before the eye sees a change.
+  if (now.trouble || !now.waiting.length) saving();
+  else slow = setTimeout(() => saving(true), 600);
+});
+
+function theme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  kept.set("theme", root.dataset.theme);
+}
+
+async function changePerson() {
+  const before = person();
+  const chosen = await askPerson();
+  if (chosen && chosen !== before) views.label.anew();
+}
+
+async function open() {
+  for (let wait = 1000; ; wait = Math.min(wait * 2, 15000)) {
+    try {
+      return await openProject();
+    } catch (error) {
+      at("starting").textContent = `${error.message} ${error.passing ? "Trying again." : "Reload this page when that is put right."}`;
+      if (!error.passing) return null;
+      await new Promise((resume) => setTimeout(resume, wait));
+    }
+  }
+}
+
+async function start() {
+  at("theme").addEventListener("click", theme);
+  at("help").addEventListener("click", showShortcuts);
+  const project = await open();
+  if (project === null) return;
+  at("project-name").textContent = project.name;
+  at("starting").remove();
+  for (const [name, make] of Object.entries(MAKERS)) views[name] = make(at(`view-${name}`), project);
+  at("person").addEventListener("click", changePerson);
+  showPerson();
+  watch(header);
+  window.addEventListener("hashchange", route);
+  route();
+  refresh();
+  if (!person()) await changePerson();
+}
+
+start();

@@ -1,0 +1,64 @@
+// Keys. They do nothing while somebody types, while a window is open, or together with Alt, Ctrl or Meta.
+
+import { dialogOpen, openDialog } from "./dialog.js";
+import { h } from "./dom.js";
+
+const handlers = new Map();
+let current = "";
+
+/** What a view does with a key: handler(name), which says whether it took it. Names: 1 to 9, letters, "undo". */
+export function onKeys(view, handler) {
+  handlers.set(view, handler);
+}
+
+/** Which view the keys go to. */
+export function keysTo(view) {
+  current = view;
+}
+
+function typing(element) {
+  if (!(element instanceof HTMLElement)) return false;
+  if (element.isContentEditable || element.matches("textarea, select")) return true;
+  return element.matches("input") && !["checkbox", "radio", "button", "submit"].includes(element.type);
+}
+
+function nameOf(event) {
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "z") return "undo";
+  if (event.ctrlKey || event.altKey || event.metaKey) return "";
+  if (/^[1-9]$/.test(event.key)) return event.key;
+  // Where digits need Shift, as on French keyboards, the bare key counts as well.
+  const digit = /^Digit([1-9])$/.exec(event.code);
+  if (digit && !event.shiftKey && !/^[a-z0]$/i.test(event.key)) return digit[1];
+  return event.key.length === 1 ? event.key.toLowerCase() : "";
+}
+
+document.addEventListener("keydown", (event) => {
+  const answer = event.target instanceof Element && event.target.closest("button.answer");
+  if (event.repeat && answer && (event.key === "Enter" || event.key === " ")) event.preventDefault();
+  if (event.repeat || event.isComposing || event.defaultPrevented || dialogOpen() || typing(event.target)) return;
+  const name = nameOf(event);
+  if (!name) return;
+  if (name === "?") {
+    event.preventDefault();
+    showShortcuts();
+  } else if (handlers.get(current)?.(name)) event.preventDefault();
+});
+
+const KEYS = [
+  ["1 to 9", "give the class with that number"],
+  ["Enter", "record the number that was typed, or the first class found"],
+  ["s", "skip this item: nobody is asked for it again"],
+  ["u or Ctrl+Z", "take back the last label, skip or correction"],
+  ["/", "type to find a class, or search the labels"],
+  ["Escape", "leave the box that you type in"],
+  ["?", "this list"],
+];
+
+/** Open the list of keys. */
+export function showShortcuts() {
+  const rows = KEYS.map(([key, what]) => h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)));
+  openDialog("Keyboard shortcuts", [
+    h("dl", { class: "keys" }, rows),
+    h("p", { class: "muted" }, "Keys do nothing while you type in a box. Tab and Enter reach everything else."),
+  ]);
+}

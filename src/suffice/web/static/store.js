@@ -1,0 +1,91 @@
+// What the page knows of the project: what it is, where it stands, and whether the server answers.
+
+import { get, getProject } from "./api.js";
+
+const EVERY = 2000;
+const SLOWEST = 15000;
+
+const listeners = new Set();
+let timer = 0;
+let wait = EVERY;
+let asking = false;
+let again = false;
+
+/** The project, its status, whether the server was reached last, and the sentence where it was not. */
+export const store = { project: null, status: null, reached: true, trouble: "" };
+
+/** Be told whenever the status came anew, or did not come; returns what ends it. */
+export function watch(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+function tell() {
+  for (const listener of listeners) listener(store);
+}
+
+/** Open the project. */
+export async function openProject() {
+  store.project = await getProject();
+  return store.project;
+}
+
+/** Ask for the status now, and go on asking while the page is looked at. */
+export async function refresh() {
+  clearTimeout(timer);
+  if (asking) {
+    again = true;
+    return;
+  }
+  asking = true;
+  again = false;
+  try {
+    store.status = await get("api/status");
+    store.reached = true;
+    store.trouble = "";
+    wait = EVERY;
+  } catch (error) {
+    store.reached = error.status !== 0;
+    store.trouble = error.message;
+    wait = Math.min(wait * 2, SLOWEST);
+  }
+  asking = false;
+  tell();
+  plan(again ? 150 : wait);
+}
+
+function plan(delay) {
+  clearTimeout(timer);
+  if (!document.hidden) timer = setTimeout(refresh, delay);
+}
+
+/** Ask for the status soon: something was just recorded. */
+export const refreshSoon = () => (asking ? (again = true) : plan(120));
+
+document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
+window.addEventListener("online", () => {
+  wait = EVERY;
+  refresh();
+});
+
+/** A value kept in this browser; nothing where storage is forbidden. */
+export const kept = {
+  get(key, storage = () => localStorage) {
+    try {
+      return storage().getItem(`suffice.${key}`);
+    } catch {
+      return null;
+    }
+  },
+  set(key, value, storage = () => localStorage) {
+    try {
+      if (value === null) storage().removeItem(`suffice.${key}`);
+      else storage().setItem(`suffice.${key}`, value);
+    } catch {
+      // The page works without it, and asks again next time.
+    }
+  },
+};
+
+/** Storage of this tab alone; it outlives a reload. */
+export const tab = () => sessionStorage;

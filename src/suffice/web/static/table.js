@@ -1,0 +1,142 @@
+// The view of all labels: search, filter, look at an item, correct its label.
+
+import { get } from "./api.js";
+import { openDialog } from "./dialog.js";
+import { ago, count, h, labelText, many, moment, put } from "./dom.js";
+import { makeEditor } from "./editor.js";
+import { showItem } from "./item.js";
+import { onKeys } from "./shortcuts.js";
+import { watch } from "./store.js";
+
+const PAGE = 50;
+const FILTERS = [["all", "All"], ["skipped", "Skipped"], ["disagreed", "Disagreed"], ["corrected", "Corrected"]];
+
+/** Make the view. */
+export function makeTableView(root, project) {
+  const asked = { offset: 0, search: "", only: "all" };
+  let editing = false;
+  let newest = 0;
+  let seen = "";
+
+  const search = h("input", { type: "search", id: "search", maxlength: 200, placeholder: "Search  (/)", "aria-label": "Search the labels", autocomplete: "off" });
+  const filter = h("div", { class: "segments", role: "group", "aria-label": "Which labels" }, FILTERS.map(([value, name]) =>
+    h("button", { type: "button", "data-only": value, on: { click: () => choose(value) } }, name)));
+  const found = h("p", { class: "muted", role: "status" });
+  const problem = h("p", { class: "problem", role: "alert" });
+  const body = h("tbody", {});
+  const table = h("table", { class: "labels" }, h("caption", { class: "visually-hidden" }, "Labels, the newest first"),
+    h("thead", {}, h("tr", {}, ["Item", "What it is", project.target, "By", ""].map((name) => h("th", { scope: "col" }, name || h("span", { class: "visually-hidden" }, "Actions"))))), body);
+  const before = h("button", { type: "button", on: { click: () => turn(-PAGE) } }, "Newer");
+  const after = h("button", { type: "button", on: { click: () => turn(PAGE) } }, "Older");
+  const where = h("span", { class: "muted" });
+  const pager = h("nav", { class: "row pager", "aria-label": "Pages" }, before, where, after);
+  put(root, h("h2", { class: "visually-hidden" }, "Labels"),
+    h("div", { class: "card" }, h("div", { class: "row finder" }, search, filter), problem, found, table, pager));
+
+  let typing = 0;
+  search.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => load({ search: search.value.trim(), offset: 0 }), 200);
+  });
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") search.blur();
+  });
+  onKeys("labels", (name) => {
+    if (name === "/") search.focus();
+    return name === "/";
+  });
+
+  function choose(only) {
+    location.replace(only === "all" ? "#labels" : `#labels/${only}`);
+  }
+
+  function turn(by) {
+    load({ offset: Math.max(0, asked.offset + by) }).then(() => root.scrollIntoView({ block: "start" }));
+  }
+
+  async function load(change = {}) {
+    Object.assign(asked, change);
+    const mine = (newest += 1);
+    try {
+      const page = await get(`api/labels?${new URLSearchParams({ ...asked, limit: PAGE })}`);
+      // A slow answer to an older question must not replace a newer one.
+      if (mine === newest) show(page);
+    } catch (error) {
+      problem.textContent = error.message;
+    }
+  }
+
+  function show({ total, rows }) {
+    problem.textContent = "";
+    editing = false;
+    for (const button of filter.children) button.setAttribute("aria-pressed", String(button.dataset.only === asked.only));
+    put(body, rows.map(row));
+    table.hidden = !rows.length;
+    found.textContent = total ? many(total, "item") : asked.search || asked.only !== "all" ? "Nothing fits." : "Nothing is labelled yet.";
+    pager.hidden = total <= PAGE;
+    before.disabled = asked.offset === 0;
+    after.disabled = asked.offset + PAGE >= total;
+    where.textContent = `${count(asked.offset + 1)} to ${count(Math.min(total, asked.offset + PAGE))} of ${count(total)}`;
+  }
+
+  function row(entry) {
+    const cell = h("td", { class: "given", "data-name": project.target });
+    const actions = h("td", { class: "actions" });
+    const line = h("tr", { "data-item": entry.item },
+      h("td", { class: "id", "data-name": "Item" }, h("button", { type: "button", class: "link", on: { click: () => look(entry) } }, entry.id)),
+      h("td", { class: "summary", dir: "auto" }, entry.summary), cell,
+      h("td", { class: "by", "data-name": "By" }, h("span", { dir: "auto" }, entry.person), " ", h("span", { class: "muted", title: moment(entry.at) }, ago(entry.at))), actions);
+    const rest = () => {
+      editing = false;
+      put(cell, entry.skipped ? h("span", { class: "muted" }, "skipped") : h("strong", { dir: "auto" }, labelText(entry.label)), chips(entry));
+      put(actions, h("button", { type: "button", class: "small", on: { click: edit } }, entry.skipped ? "Label" : "Correct"));
+    };
+    const edit = () => {
+      if (editing) return;
+      editing = true;
+      put(actions);
+      put(cell, makeEditor(entry, project, { cancel: () => { rest(); actions.firstChild.focus(); }, saved: () => load() }));
+      cell.querySelector("select, input").focus();
+    };
+    rest();
+    return line;
+  }
+
+  async function look(entry) {
+    try {
+      const item = await get(`api/items/${entry.item}`);
+      openDialog(item.id, [h("div", { class: "item" }, ...showItem(item, project)), said(entry)], { wide: true });
+    } catch (error) {
+      problem.textContent = error.message;
+    }
+  }
+
+  watch(({ status }) => {
+    const now = JSON.stringify([status?.n_labelled, status?.n_skipped, status?.agreement]);
+    if (root.hidden || editing || !status || now === seen) return;
+    seen = now;
+    load();
+  });
+
+  return {
+    show(only = "all") {
+      load({ only: FILTERS.some(([value]) => value === only) ? only : "all", offset: 0 });
+    },
+  };
+}
+
+const disagree = (entry) => new Set(entry.opinions.map((each) => each.label)).size > 1;
+
+function chips(entry) {
+  return [
+    entry.corrected && h("span", { class: "chip" }, "corrected"),
+    disagree(entry) && h("span", { class: "chip warn" }, "disagree"),
+    disagree(entry) && h("span", { class: "opinions muted" }, entry.opinions.map((each) => `${each.person}: ${labelText(each.label)}`).join(", ")),
+  ];
+}
+
+function said(entry) {
+  if (!entry.opinions.length) return null;
+  return h("div", {}, h("h3", {}, "What people said"), h("dl", { class: "people" }, entry.opinions.map((each) =>
+    h("div", {}, h("dt", { dir: "auto" }, each.person), h("dd", {}, h("strong", { dir: "auto" }, labelText(each.label)), " ", h("span", { class: "muted" }, ago(each.at)))))));
+}

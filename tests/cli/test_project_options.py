@@ -1,0 +1,238 @@
+"""How a project is found, made and gone on with, and a helpful sentence for whatever cannot be."""
+
+import csv
+import os
+import subprocess
+import sys
+import time
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+from suffice.cli.choices import BoundName
+from suffice.cli.project_options import ProjectModel, ProjectOptions, login_name, opened_project, place_of
+from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.session.events import EventKind
+
+RUN = CliRunner()
+
+
+def table(name: str = "t.csv", rows: int = 30, **columns: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    cells = {"a": rng.normal(size=rows).tolist(), "b": rng.normal(size=rows).tolist()} | columns
+    with Path(name).open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(cells)
+        writer.writerows(zip(*cells.values(), strict=True))
+
+
+def opened(data: str = "t.csv", **options: object) -> tuple[object, str]:
+    """Open a project, close it, and return its settings and what was said."""
+    said = Console(file=StringIO(), width=1000)
+    with opened_project(ProjectOptions(data, **options), said) as project:  # type: ignore[arg-type]
+        assert isinstance(said.file, StringIO)
+        return project.settings, said.file.getvalue()
+
+
+def refused(data: str = "t.csv", **options: object) -> str:
+    """The sentence that refuses; nothing is left behind."""
+    before = sorted(Path().rglob("*"))
+    with pytest.raises(SufficeError) as caught:
+        opened(data, **options)
+    assert sorted(Path().rglob("*")) == before
+    return str(caught.value)
+
+
+def test_a_project_is_made_with_what_was_asked_for_and_gone_on_with() -> None:
+    table()
+    settings, said = opened(
+        classes='no,"yes, indeed"', threshold=0.2, bound=BoundName.tight, seed=7, initial=5, overlap=0.25, person="ann"
+    )
+    assert said == "Project t.suffice: made, 30 items; labels are 2 classes.\n"
+    assert (settings.task, settings.classes, settings.model) == ("classification", ("no", "yes, indeed"), "logistic")  # type: ignore[attr-defined]
+    again, said = opened(person="bob")
+    assert said == "Project t.suffice: resumed, 0 of 30 labelled.\n"
+    assert again == settings
+    same = {"classes": '"yes, indeed",no', "threshold": 0.2, "bound": BoundName.tight, "seed": 7, "overlap": 0.25}
+    assert opened(**same)[0] == settings
+    # By its folder, its file, and without the data.
+    Path("t.csv").unlink()
+    for name in ("t.suffice", "t.suffice/project.sqlite", "t.csv"):
+        assert opened(name)[0] == settings
+
+
+def test_numbers_get_a_gaussian_process_and_labels_that_are_there_are_kept() -> None:
+    table(price=[f"{k / 7:.2f}" if k < 12 else "" for k in range(30)])
+    settings, said = opened(target="price")
+    assert "30 items, 12 of them labelled already; labels are numbers" in said
+    assert (settings.task, settings.model, settings.target) == ("regression", "gp", "price")  # type: ignore[attr-defined]
+    with opened_project(ProjectOptions("t.csv", person="ann"), Console(file=StringIO())) as project:
+        kinds = [event.kind for event in project.events()]
+    assert kinds == [EventKind.made, *[EventKind.labelled] * 12, EventKind.resumed]
+
+
+def test_a_file_that_was_changed_since_is_spoken_of() -> None:
+    table()
+    opened(classes="a,b")
+    later = time.time() + 60.0
+    os.utime("t.csv", (later, later))
+    assert "changes in t.csv since then are not seen" in opened()[1]
+    assert "changes" not in opened("t.suffice")[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"classes": "a,c"}, "the project t.suffice has the labels a, b; --classes cannot be changed afterwards"),
+        ({"regression": True}, "the project t.suffice has the task classification; --regression cannot be changed"),
+        ({"target": "kind"}, "the project t.suffice has the target label; --target cannot be changed"),
+        ({"model": ProjectModel.gp}, "the project t.suffice has the model logistic; --model cannot be changed"),
+        ({"seed": 3}, "has the seed 0; --seed cannot be changed"),
+        ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
+        ({"overlap": 0.5}, "has the overlap 0.0; --overlap cannot be changed"),
+        ({"text": "b"}, "has the text column None; --text cannot be changed"),
+        ({"threshold": 0.3}, "the options ask for ErrorStability(threshold=0.3"),
+        ({"rule": "MaxConfidence"}, "the options ask for MaxConfidence"),
+    ],
+)
+def test_what_contradicts_a_project_is_refused(options: dict[str, object], sentence: str) -> None:
+    table()
+    opened(classes="a,b")
+    found = refused(**options)
+    assert sentence in found
+    assert "another project with --project" in found
+
+
+def sql_like() -> dict[str, list[str]]:
+    return {"'; DROP TABLE items; --": ["1"] * 15 + ["2"] * 15, "emoji 🐌": [f"{k % 3}" for k in range(30)]}
+
+
+def test_columns_like_sql_and_emoji_are_names_like_any_other() -> None:
+    table(**sql_like())
+    settings, _ = opened(classes="🐌,🦊", target="select * from")
+    assert set(sql_like()) <= set(settings.columns)  # type: ignore[attr-defined]
+    assert settings.classes == ("🐌", "🦊")  # type: ignore[attr-defined]
+
+
+def test_ten_megabytes_in_a_cell_is_answered_or_taken() -> None:
+    table(long=["x" * 10_000_000, *(f"word{k}" for k in range(29))])
+    result = RUN.invoke(app, ["label", "t.csv", "--classes", "a,b"], input="q\n")
+    assert result.exit_code == 0 or isinstance(result.exception, SufficeError), result.output[:1000]
+    assert len(result.output) < 100_000
+
+
+BAD = [
+    ("empty.csv", {"classes": "a,b"}, InvalidValueError, "empty.csv is empty"),
+    ("binary.csv", {"classes": "a,b"}, InvalidValueError, "binary.csv is not text"),
+    ("nowhere.csv", {"classes": "a,b"}, InvalidValueError, "there is no file nowhere.csv"),
+    ("ids.csv", {"classes": "a,b", "id_column": "a"}, InvalidValueError, "a"),
+    ("t.csv", {}, InvalidValueError, "give the classes as --classes a,b,c, or --regression"),
+    ("t.csv", {"classes": "a"}, InvalidValueError, "at least two classes are required"),
+    ("t.csv", {"classes": 'a,"b'}, InvalidValueError, "--classes"),
+    ("t.csv", {"classes": "a,b", "regression": True}, InvalidValueError, "--classes and --regression exclude"),
+    ("t.csv", {"classes": "a,b", "rule": "ErrorStabilty"}, InvalidValueError, "Did you mean ErrorStability?"),
+    ("t.csv", {"classes": "a,b", "rule": "TimeLimit"}, InvalidValueError, "TimeLimit"),
+    ("t.csv", {"classes": "a,b", "rule": "MaxVariance"}, InvalidValueError, "--model logistic cannot tell"),
+    ("t.csv", {"classes": "a,b", "model": ProjectModel.gp}, InvalidValueError, "gp is for regression"),
+    ("t.csv", {"classes": "a,b", "threshold": 2.0}, InvalidValueError, "threshold"),
+    ("t.csv", {"classes": "a,b", "error_cost": 1.0}, InvalidValueError, "--label-cost is missing"),
+    ("t.csv", {"classes": "a,b", "overlap": 1.5}, InvalidValueError, "--overlap must be a number from 0 to 1"),
+    ("t.csv", {"classes": "a,b", "initial": 0}, InvalidValueError, "--initial must be a whole number, 1 or more"),
+    ("t.csv", {"classes": "a,b", "initial": 31}, InvalidValueError, "--initial must be at most the number of items"),
+    ("t.csv", {"classes": "a,b", "seed": -1}, InvalidValueError, "--seed must be a whole number, 0 or more"),
+    ("t.csv", {"classes": "a,b", "person": " "}, InvalidValueError, "the name of a person must be"),
+    ("t.csv", {"classes": "a,b", "text": "bdoy"}, InvalidValueError, "bdoy"),
+    ("t.csv", {"classes": "a,b", "project": "no/such/place"}, SufficeError, "does not exist; name another folder"),
+    ("t.csv", {"classes": "a,b", "project": "t.csv/x"}, SufficeError, "does not exist; name another folder"),
+    ("t.csv", {"classes": "a,b", "project": "full"}, SufficeError, "the folder holds something else"),
+    ("t.csv", {"classes": "a,b", "project": "t.csv"}, SufficeError, "t.csv"),
+    ("t.csv", {"classes": "a,b", "project": "mysql://x/y"}, InvalidValueError, "a folder or a PostgreSQL database"),
+    ("nothing.suffice", {}, SufficeError, "there is no project in nothing.suffice"),
+    ("fake.sqlite", {}, SufficeError, "fake.sqlite is not a project"),
+    ("nothing.suffice", {"project": "x"}, InvalidValueError, "is a project, and --project names another"),
+]
+
+
+@pytest.mark.parametrize(("data", "options", "kind", "sentence"), BAD)
+def test_bad_input_is_answered_and_leaves_nothing_behind(
+    data: str, options: dict[str, object], kind: type[SufficeError], sentence: str
+) -> None:
+    table()
+    table("ids.csv", a=["same"] * 30)
+    Path("empty.csv").touch()
+    Path("binary.csv").write_bytes(bytes(range(256)) * 50)
+    Path("fake.sqlite").write_bytes(b"not a database at all, but long enough to be taken for one" * 20)
+    Path("full").mkdir()
+    Path("full/something").touch()
+    said = refused(data, **options)
+    assert sentence in said
+    assert "\n" not in said
+    with pytest.raises(kind):
+        opened(data, **options)
+
+
+def test_a_read_only_folder_is_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    table()
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    assert "is read-only; name another folder with --project FOLDER" in refused(classes="a,b")
+
+
+def test_a_typo_in_the_target_is_answered_with_the_columns() -> None:
+    table(price=["1.5", "2.5"] * 15)
+    said = refused(target="prcie")
+    assert "prcie" in said
+    assert "price" in said
+
+
+def test_a_project_that_cannot_be_made_leaves_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    table()
+
+    def fail(*_: object) -> None:
+        raise SufficeError("the disk is full")
+
+    monkeypatch.setattr("suffice.session.making.write_contents", fail)
+    assert refused(classes="a,b") == "the disk is full"
+
+
+def test_without_sqlalchemy_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    table()
+    monkeypatch.setattr("suffice.cli.project_opening.find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'suffice\[label\]'"):
+        opened(classes="a,b")
+
+
+def test_who_labels_has_a_name_also_where_the_system_knows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("getpass.getuser", unknown)
+    assert login_name() == "me"
+    assert ProjectOptions("t.csv").who == "me"
+    assert ProjectOptions("t.csv", person=" Zoë ").who == "Zoë"
+
+
+def test_places_follow_from_the_data() -> None:
+    Path("photos").mkdir()
+    assert place_of(ProjectOptions("photos")) == ("photos.suffice", False)
+    assert place_of(ProjectOptions("photos/")) == ("photos.suffice", False)
+    assert place_of(ProjectOptions("data/mails.parquet")) == ("data/mails.suffice", False)
+    assert place_of(ProjectOptions(".")) == (f"{Path().absolute()}.suffice", False)
+    assert place_of(ProjectOptions("postgresql://ann@db/mails")) == ("postgresql://ann@db/mails", True)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["t.csv", "--classes", "a"], ["t.csv", "--rule", "x"], ["t.csv", "--model", "x"]]
+)
+def test_the_command_ends_with_a_sentence_and_no_traceback(arguments: list[str]) -> None:
+    table()
+    command = [sys.executable, "-c", "from suffice.cli import main; main()", "label", *arguments]
+    found = subprocess.run(command, input="", capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    assert found.stdout == ""
+    assert "Traceback" not in found.stderr
+    assert not Path("t.suffice").exists()

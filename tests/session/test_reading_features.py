@@ -1,0 +1,184 @@
+"""Features that are given, and texts as a language model sees them."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.session.items import Items
+from suffice.session.reading import ReadingOptions, read_items
+from suffice.session.reading.features import as_texts, given_features, principal
+
+TEXTS = ["good film", "bad film", "good book", "bad book", "a good song", ""]
+
+
+def read(**options: Any) -> Items:
+    rows = "".join(f"{text},{k}\n" for k, text in enumerate(TEXTS))
+    Path("t.csv").write_text("review,n\n" + rows)
+    return read_items(Path("t.csv"), ReadingOptions(classes=("a", "b"), **options))
+
+
+# Features that are given
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.uint8, np.bool_, ">f8"])
+def test_given_features_are_taken_as_they_are(dtype: Any) -> None:
+    X = np.array([[1, 0], [0, 0], [1, 1], [0, 1], [1, 0], [1, 1]], dtype=dtype)
+    np.save("f.npy", X)
+    items = read(features=Path("f.npy"))
+    assert items.X.dtype == np.float64
+    assert items.X.flags.c_contiguous
+    assert (items.X == X).all()
+    assert items.columns == ("review", "n")
+    assert items.notes == ("features: 2 of f.npy, taken as they are, in the order of the items",)
+
+
+def test_given_features_of_uneven_ranges_are_pointed_out() -> None:
+    np.save("f.npy", np.array([[0.0, 0.0, 7.0], [1.0, 2000.0, 7.0]]))
+    assert given_features(Path("f.npy"), 2).notes[1] == (
+        "features: the range of a column goes from 1 to 2e+03, and large ones weigh more; "
+        "standardise them if that is not meant"
+    )
+    np.save("f.npy", np.array([[0.0, -1.7e308], [5e-324, 1.7e308]]))
+    assert "from 4.94e-324 to inf" in given_features(Path("f.npy"), 2).notes[1]
+    np.save("f.npy", np.array([[0.0, 0.0], [1.0, 1000.0]]))
+    assert len(given_features(Path("f.npy"), 2).notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((5, 2)), r"--features f\.npy has 5 rows, and there are 6 items"),
+        (np.zeros(6), r"has the shape \(6,\); a row for each item .* x\.reshape\(-1, 1\)"),
+        (np.zeros((6, 2, 2)), r"has the shape \(6, 2, 2\)"),
+        (np.zeros((6, 0)), r"has the shape \(6, 0\)"),
+        (np.zeros(()), r"has the shape \(\)"),
+        (np.ones((6, 2)), "every item has the same features; some must differ"),
+        (
+            np.array([[1, 2]] * 2 + [[3, np.nan]] * 4),
+            r"must hold finite numbers, and at row 3, column 2 \(from 1\) is nan",
+        ),
+        (np.array([[1, -np.inf]] * 6), "at row 1, column 2 .* is -inf"),
+        (np.array([["a", "b"]] * 6), "holds values of type <U1; required is one array of numbers"),
+        (np.ones((6, 2), dtype=complex), "holds values of type complex128"),
+        (np.array([[None, 1]] * 6), "cannot be read: .*; required is one array of numbers, as numpy.save writes it"),
+    ],
+)
+def test_given_features_that_cannot_be(array: Any, words: str) -> None:
+    np.save("f.npy", array, allow_pickle=True)
+    with pytest.raises(InvalidValueError, match=words):
+        read(features=Path("f.npy"))
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x93NUMPY", b"\x93NUMPY\x01\x00\x76\x00{'descr'", b"PK\x03\x04x"])
+def test_files_that_are_no_features(content: bytes) -> None:
+    Path("f.npy").write_bytes(content)
+    with pytest.raises(InvalidValueError, match=r"--features f\.npy cannot be read: .*; required is one array"):
+        read(features=Path("f.npy"))
+
+
+def test_places_without_features() -> None:
+    with pytest.raises(InvalidValueError, match=r"there is no file nowhere\.npy, given as --features"):
+        read(features=Path("nowhere.npy"))
+    with pytest.raises(InvalidValueError, match=r"--features \. cannot be read"):
+        read(features=Path())
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 1000), }\n"
+    Path("f.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(InvalidValueError, match=r"--features f\.npy does not fit into memory"):
+        read(features=Path("f.npy"))
+    np.savez("f.npz", a=np.eye(6))
+    with pytest.raises(InvalidValueError, match=r"--features f\.npz is an archive of several arrays"):
+        read(features=Path("f.npz"))
+
+
+# Texts by a language model
+
+
+def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=r"--embed needs sentence-transformers.*pip install 'suffice\[embed\]'"):
+        read(text="review", embed="some-model")
+
+
+class Encoder:
+    """Speaks as sentence-transformers does: a vector for each text, here of how often each of three words is in it."""
+
+    def __init__(self, name: str) -> None:
+        if name != "three-words":
+            raise OSError(f"there is no network to fetch {name}\nwith a second line")
+
+    def encode(self, texts: Sequence[str], **options: Any) -> Any:
+        assert options == {"normalize_embeddings": True, "convert_to_numpy": True, "show_progress_bar": False}
+        counts = np.array([[1.0, *(text.split().count(word) for word in ("good", "film", "song"))] for text in texts])
+        return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture
+def encoder(monkeypatch: pytest.MonkeyPatch) -> type[Encoder]:
+    module = ModuleType("sentence_transformers")
+    module.SentenceTransformer = Encoder  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    return Encoder
+
+
+def test_a_model_reads_the_text(encoder: type[Encoder]) -> None:
+    items = read(text="review", embed="three-words")
+    assert (items.shown, items.main) == ("text", "review")
+    vectors = encoder("three-words").encode(
+        TEXTS, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+    )
+    centred = vectors - vectors.mean(axis=0)
+    factor = 6 / np.linalg.svd(centred, compute_uv=False)[0] ** 2
+    # The other column is a feature as ever.
+    Z = items.X[:, :-1]
+    assert pytest.approx(factor * centred @ centred.T, abs=1e-5) == Z @ Z.T
+    assert items.X[:, -1] == pytest.approx((np.arange(6) - 2.5) / np.arange(6).std())
+    assert items.notes[0] == "column 'review': embeddings by three-words, 4 components (100 % of the variance)"
+
+
+@pytest.mark.usefixtures("encoder")
+def test_a_model_that_cannot_be_loaded() -> None:
+    with pytest.raises(SufficeError) as caught:
+        read(text="review", embed="no-such-model")
+    assert str(caught.value) == (
+        "--embed: the model 'no-such-model' cannot be used: there is no network to fetch no-such-model; give the name "
+        "of a sentence-transformers model while there is a network, or the folder of one"
+    )
+    assert not isinstance(caught.value, InvalidValueError)
+
+
+def test_a_model_that_gives_no_numbers(encoder: type[Encoder], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder, "encode", lambda _, texts, **__: np.full((len(texts), 2), np.nan))
+    with pytest.raises(SufficeError, match="gives no finite numbers for these texts"):
+        read(text="review", embed="three-words")
+
+
+def test_a_model_needs_a_text() -> None:
+    with pytest.raises(InvalidValueError, match="--embed reads a text, and no column is text; name the column with"):
+        read(embed="three-words")
+    long = [f"here are {k} words" for k in range(6)]
+    Path("t.csv").write_text("a,b\n" + "".join(f"{text},{text}\n" for text in long))
+    with pytest.raises(InvalidValueError, match="--embed reads a text, and 2 columns are text"):
+        read_items(Path("t.csv"), ReadingOptions(classes=("a", "b"), embed="three-words"))
+
+
+# Parts
+
+
+def test_principal_components_of_few_items() -> None:
+    made = principal("v", "vectors", np.array([[1.0, 2.0, 3.0], [1.0, 4.0, 3.0]], dtype=np.float32), 50)
+    assert np.abs(made.X) == pytest.approx(np.ones((2, 1)))
+    assert made.X.sum() == pytest.approx(0.0, abs=1e-6)
+    assert made.notes == ("vectors, 1 component (100 % of the variance)",)
+    none = principal("v", "vectors", np.zeros((3, 2), dtype=np.float32), 50)
+    assert (none.X.shape, none.names, none.notes) == ((3, 0), (), ("vectors left out: the same for every item",))
+
+
+def test_numbers_as_texts() -> None:
+    texts = as_texts(["7", "", " 8", "7"])
+    assert (texts.levels, texts.codes.tolist()) == (("7", "8"), [0, -1, 1, 0])

@@ -1,0 +1,150 @@
+"""A project served by a process of its own, and pages of a real browser that note whatever goes wrong in them."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from suffice.session.events import Event, EventKind
+from suffice.session.making import open_project
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+_RUN = "from suffice.cli import main; main()"
+#: Said by a page whenever the policy stops something.
+_TELL = "document.addEventListener('securitypolicyviolation', (e) => console.error('policy: ' + e.violatedDirective))"
+
+
+@contextmanager
+def chromium() -> "Iterator[Browser]":
+    """The browser; the test is skipped by name where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--headless", "--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+class Server:
+    """``suffice serve`` in a process of its own, which can be killed and started again at the same address."""
+
+    def __init__(self, data: Path, *options: str) -> None:
+        self.project = data.with_suffix(".suffice")
+        self.url = ""
+        self._command = [sys.executable, "-c", _RUN, "serve", str(data), *options, "--json", "--port"]
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        port = urlsplit(self.url).port or 0
+        command = [*self._command, str(port)]
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        assert self._process.stdout is not None
+        self.url = json.loads(self._process.stdout.readline())["url"]
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def events(self, *kinds: EventKind) -> list[Event]:
+        """What stands in the journal, of these kinds."""
+        with open_project(self.project) as project:
+            return [event for event in project.events() if event.kind in kinds]
+
+    def labels(self) -> list[tuple[int | None, Any]]:
+        """All labels of the journal in order, undone ones too: item and label."""
+        return [(event.item, event.data["label"]) for event in self.events(EventKind.labelled)]
+
+
+@contextmanager
+def served(data: Path, *options: str) -> Iterator[Server]:
+    """A server of a file, stopped at the end."""
+    server = Server(data, *options)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def write_rows(path: Path, names: Sequence[str], rows: Sequence[Sequence[object]]) -> Path:
+    """Write a CSV file."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([names, *rows])
+    return path
+
+
+class Watched:
+    """A page of one person, and everything that it asked for or complained of."""
+
+    def __init__(self, browser: "Browser", server: Server, person: str, **options: Any) -> None:
+        self.server = server
+        self.complaints: list[str] = []
+        self.addresses: list[str] = []
+        self._context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        self._context.add_init_script(_TELL)
+        self.page: Page = self._context.new_page()
+        self.page.on("console", lambda said: self._note(said.type, said.text))
+        self.page.on("pageerror", lambda error: self._note("error", str(error)))
+        self.page.on("request", lambda request: self.addresses.append(request.url))
+        self.page.goto(server.url)
+        self.page.fill("#your-name", person)
+        self.page.keyboard.press("Enter")
+        self.item()
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in {"error", "warning"}:
+            self.complaints.append(text)
+
+    def item(self) -> int:
+        """The item on the screen, once it may be answered."""
+        article = self.page.wait_for_selector("article[data-ready=true]")
+        assert article is not None
+        return int(article.get_attribute("data-item") or -1)
+
+    def press(self, key: str) -> int:
+        """Answer the item on the screen by a key, wait for the next one, and say which was answered."""
+        item = self.item()
+        self.page.keyboard.press(key)
+        self.page.wait_for_selector(f"article[data-ready=true]:not([data-item='{item}'])")
+        return item
+
+    def said(self, text: str) -> None:
+        """Wait until the page says something in passing."""
+        self.page.wait_for_selector(f"#toast.shown:has-text({json.dumps(text)})")
+
+    def go(self, view: str) -> None:
+        """Change the view."""
+        self.page.click(f".tabs a[data-view={view}]")
+        self.page.wait_for_selector(f"#view-{view}:visible")
+
+    def settle(self) -> None:
+        """Wait until the server has acknowledged everything."""
+        self.page.wait_for_function("Object.keys(sessionStorage).every((key) => !key.startsWith('suffice.outbox'))")
+
+    def close(self, *, unreachable: bool = False) -> None:
+        """Close the page; it must have asked its own server only, and have nothing to complain of."""
+        self._context.close()
+        foreign = {url for url in self.addresses if not url.startswith((self.server.url, "blob:", "data:"))}
+        assert not foreign
+        # A browser itself notes each request that finds no server.
+        left = [text for text in self.complaints if not (unreachable and "net::ERR_" in text)]
+        assert not left

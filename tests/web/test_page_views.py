@@ -1,0 +1,260 @@
+"""The page in a real browser, with a real server: numbers, many classes, the word that it is enough, the other views."""
+
+import csv
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+sys.path.append(str(Path(__file__).parent))
+from browsing import Server, Watched, chromium, served, write_rows
+
+from suffice.session.events import EventKind
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+LONG = "a_name_without_any_place_to_break_it_that_goes_on_and_on_and_on_for_longer_than_a_telephone_is_wide"
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def sizes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Rows that are easily told apart, and a rule that is soon content; two people label each."""
+    rows = [(f"row {k}", (k * 37) % 100 - 50, LONG if k % 5 else "") for k in range(150)]
+    data = write_rows(tmp_path_factory.mktemp("sizes") / "sizes.csv", ("id", "size", LONG), rows)
+    options = ("--id", "id", "--classes", "small,large", "--target", "kind", "--threshold", "0.9", "--overlap", "1")
+    with served(data, *options, "--ignore", LONG) as server:
+        yield server
+
+
+def size_of(item: int) -> int:
+    return (item * 37) % 100 - 50
+
+
+def post(server: Server, path: str, **body: Any) -> dict[str, Any]:
+    """Do as a script does."""
+    answer = httpx.post(f"{server.url}api/{path}", json=body, timeout=30.0)
+    answer.raise_for_status()
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_stop_is_advised_and_what_was_typed_is_exported(browser: "Browser", sizes: Server) -> None:
+    watched = Watched(browser, sizes, "Ann", accept_downloads=True)
+    page, typed = watched.page, {}
+    while not page.query_selector(".banner"):
+        assert len(typed) < 60, "the rule is not content yet"
+        kind = "small" if size_of(watched.item()) < 0 else "large"
+        typed[watched.press("1" if kind == "small" else "2")] = kind
+        watched.settle()
+        page.wait_for_function(f"document.querySelector('#counter').textContent.startsWith('{len(typed)} of')")
+        page.wait_for_function("document.querySelector('.learning')?.textContent === ''")
+    assert page.inner_text(".banner h2") == "You can stop now"
+    assert "at most the threshold 0.9" in page.inner_text(".banner")
+    assert "What is guaranteed" in page.inner_text(".banner")
+    assert page.title().startswith("You can stop now")
+    assert len(sizes.events(EventKind.advised)) >= 1
+
+    page.click("text=Keep labelling")
+    page.reload()
+    page.wait_for_selector("button.chip:has-text('You can stop now')")
+    assert page.query_selector(".banner") is None
+    page.click("button.chip")
+    page.click(".banner >> text=Export")
+
+    with page.expect_download() as download:
+        page.click("a[aria-label='Labels as CSV']")
+    assert download.value.suggested_filename == "labels.csv"
+    rows = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"))))
+    assert {row["id"]: row["kind"] for row in rows} == {f"row {item}": kind for item, kind in typed.items()}
+    assert {row["labelled_by"] for row in rows} == {"Ann"}
+    with page.expect_download() as download:
+        page.click("a[aria-label='Predictions as JSON lines']")
+    assert len(download.value.path().read_text().splitlines()) == 150 - len(typed)
+    with page.expect_popup() as popup:
+        page.click("text=See the report >> visible=true")
+    assert "sizes.csv" in popup.value.inner_text("body")
+    watched.close()
+
+
+def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) -> None:
+    done = [item for item, _ in sizes.labels()]
+    for item in [item for item in range(150) if item not in done][: 55 - len(done)]:
+        post(sizes, "labels", person="script", item=item, label="small", request=f"fill {item}")
+    post(sizes, "labels", person="Bob", item=done[0], label=_other(sizes, done[0]), request="another opinion")
+    watched = Watched(browser, sizes, "Cem")
+    page = watched.page
+    watched.go("labels")
+    page.wait_for_selector(".pager:has-text('1 to 50 of')")
+    page.click("text=Older")
+    page.wait_for_selector(".pager:has-text('51 to')")
+
+    page.click("text=Disagreed")
+    row = f"tr[data-item='{done[0]}']"
+    page.wait_for_selector(f"{row} .chip:has-text('disagree')")
+    assert page.locator("table.labels tbody tr").count() == 1
+    assert f"Bob: {_other(sizes, done[0])}" in page.inner_text(row)
+
+    page.click(f"{row} >> text=Correct")
+    page.keyboard.press("Escape")
+    page.click(f"{row} >> text=Correct")
+    page.select_option(f"{row} select", _other(sizes, done[0]))
+    page.click(f"{row} >> text=Save")
+    watched.said("Corrected to")
+    assert [event.item for event in sizes.events(EventKind.corrected)] == [done[0]]
+    page.click(".segments >> text=Corrected")
+    page.wait_for_selector(f"{row} .chip:has-text('corrected')")
+    assert page.url.endswith("#labels/corrected")
+
+    page.click(".segments >> text=All")
+    page.keyboard.press("/")
+    page.keyboard.type(f"row {done[1]}")
+    page.wait_for_function("document.querySelectorAll('table.labels tbody tr').length < 20")
+    page.click(f"tr[data-item='{done[1]}'] .id button")
+    assert str(size_of(done[1])) in page.inner_text("dialog .cells")
+    page.keyboard.press("Escape")
+    page.go_back()
+    page.wait_for_selector("#view-label:visible")
+    watched.close()
+
+
+def _other(server: Server, item: int) -> str:
+    return "large" if dict(server.labels())[item] == "small" else "small"
+
+
+def test_progress_is_drawn_and_can_be_read_without_eyes_or_mouse(browser: "Browser", sizes: Server) -> None:
+    watched = Watched(browser, sizes, "Dot")
+    page = watched.page
+    watched.go("progress")
+    chart = page.wait_for_selector(".chart svg[aria-label^='Error ratio against the threshold. After']")
+    assert chart is not None
+    last = page.inner_text(".readout >> nth=0")
+    chart.focus()
+    page.keyboard.press("Home")
+    assert page.inner_text(".readout >> nth=0") != last
+    assert "(threshold 0.9)" in page.inner_text(".readout >> nth=0")
+    page.click(".numbers summary >> nth=0")
+    told = httpx.get(f"{sizes.url}api/status").json()
+    page.wait_for_function(f"document.querySelectorAll('.plain-table tbody tr').length === {len(told['curve'])}")
+    assert page.locator(".chart").count() == 2
+    for name in ("small", "large"):
+        assert name in page.inner_text(".bars")
+    assert "Two people labelled the same" in page.inner_text("#view-progress")
+    watched.close()
+
+
+def test_numbers_are_typed_and_words_refused(browser: "Browser", tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "people.csv", ("id", "age"), [(f"p{k}", k) for k in range(30)])
+    with served(data, "--id", "id", "--regression", "--target", "weight") as server:
+        watched = Watched(browser, server, "Fay")
+        page = watched.page
+        item = watched.item()
+        for typed, told in [("abc", "not a number"), ("3,5", "3.5 with a point"), ("NaN", "not a number"),
+                            ("1e999", "too large"), ("-inf", "not a number"), ("", "Type a number")]:  # fmt: skip
+            page.fill("#number", typed)
+            page.keyboard.press("Enter")
+            page.wait_for_selector(f"#number-problem:has-text('{told}')")
+            assert watched.item() == item
+        assert not server.labels()
+        page.fill("#number", "")
+        # The box has the focus for each item, so nothing but the number needs to be typed; s is a letter there.
+        for value in ("3.5", "-2", "1e3"):
+            watched.item()
+            page.keyboard.type(f"s{value}")
+            assert page.input_value("#number") == f"s{value}"
+            page.fill("#number", "")
+            page.keyboard.type(value)
+            watched.press("Enter")
+            watched.settle()
+        assert [label for _, label in server.labels()] == [3.5, -2.0, 1000.0]
+        watched.item()
+        page.keyboard.press("Escape")
+        skipped = watched.press("s")
+        watched.said("Skipped.")
+        assert [event.item for event in server.events(EventKind.skipped)] == [skipped]
+        watched.close()
+
+
+def test_one_of_many_classes_is_found_by_typing(browser: "Browser", tmp_path: Path) -> None:
+    names = ["apple", "banana", "cherry", "date", "elder", "fig", "grape", "hazel", "iris", "juniper", "kiwi", "pear"]
+    data = write_rows(tmp_path / "fruit.csv", ("id", "weight"), [(f"f{k}", k) for k in range(30)])
+    with served(data, "--id", "id", "--classes", ",".join(names)) as server:
+        watched = Watched(browser, server, "Gus")
+        typed = [(watched.press("9"), "iris")]
+        watched.item()
+        watched.page.keyboard.press("/")
+        watched.page.keyboard.type("ap")
+        # Those that begin with it stand before those that only hold it.
+        assert watched.page.locator(".classes.lots .answer span").all_inner_texts() == ["apple", "grape"]
+        typed.append((watched.press("Enter"), "apple"))
+        watched.item()
+        watched.page.keyboard.type("kiwi")
+        typed.append((watched.press("Enter"), "kiwi"))
+        watched.page.keyboard.press("Escape")
+        watched.settle()
+        assert server.labels() == typed
+        watched.close()
+
+
+def test_images_are_shown(browser: "Browser", tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for k in range(12):
+        image.new("RGB", (20, 20), (k * 20, 0, 255 - k * 20)).save(folder / f"{k}.png")
+    with served(folder, "--classes", "red,blue") as server:
+        watched = Watched(browser, server, "Hal")
+        watched.page.wait_for_function("document.querySelector('img.picture').naturalWidth === 20")
+        watched.press("1")
+        watched.page.wait_for_function("document.querySelector('img.picture').naturalWidth === 20")
+        watched.settle()
+        watched.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_sticks_out_of_a_telephone(browser: "Browser", sizes: Server, scheme: str) -> None:
+    size = {"width": 390, "height": 844}
+    watched = Watched(browser, sizes, "Ida", viewport=size, color_scheme=scheme, has_touch=True, is_mobile=True)
+    for view in ("label", "progress", "labels", "export"):
+        watched.go(view)
+        watched.page.wait_for_timeout(200)
+        assert watched.page.evaluate("document.documentElement.scrollWidth") <= 390
+        nameless = watched.page.evaluate(
+            "[...document.querySelectorAll('button, a, input, select')].filter((each) => "
+            "!(each.textContent.trim() || each.ariaLabel || each.labels?.length)).map((each) => each.outerHTML)"
+        )
+        assert not nameless
+    paper = "getComputedStyle(document.body).backgroundColor"
+    before = watched.page.evaluate(paper)
+    watched.page.click("#theme")
+    after = watched.page.evaluate(paper)
+    assert after != before
+    watched.page.reload()
+    watched.page.wait_for_selector("#view-export:visible")
+    assert watched.page.evaluate(paper) == after
+    watched.close()
+
+
+def test_the_last_items_are_with_somebody_else(browser: "Browser", tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "few.csv", ("id", "size"), [(f"row {k}", k) for k in range(4)])
+    with served(data, "--id", "id", "--classes", "small,large", "--initial", "2") as server:
+        asked = post(server, "next", person="script", n=2)["items"]
+        with closing(Watched(browser, server, "Jon")) as watched:
+            watched.press("1")
+            watched.item()
+            watched.page.keyboard.press("2")
+            watched.page.wait_for_selector("article:has-text('Others are busy with the rest')")
+            for each in asked:
+                post(server, "labels", person="script", item=each["item"], label="small", request=f"r{each['item']}")
+            watched.page.wait_for_selector("article:has-text('Nothing is left to label')")

@@ -1,0 +1,81 @@
+"""The OpenAPI is true, and nothing that is sent breaks the server: schemathesis tries."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import schemathesis
+from fastapi import FastAPI
+from hypothesis import settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from suffice.session.companion import Companion
+from suffice.session.project import Project
+from suffice.web.access import Access
+from suffice.web.app import create_app
+
+sys.path.append(str(Path(__file__).parent))
+from web_projects import make_project, running_app, script_of
+
+# The host that schemathesis names.
+ACCESS = Access(host="testserver", csrf="csrf-of-the-page")
+# The OpenAPI is the same for all projects, and none is needed to write it.
+NO_PROJECT = create_app(cast(Project, None), cast(Companion, None), ACCESS)
+SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", NO_PROJECT)
+# A label may be well formed and still be none of the project's classes.
+LABELS = {"/api/labels", "/api/corrections"}
+
+
+@pytest.fixture(scope="module", params=["classification", "regression"])
+def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
+    changes: dict[str, Any] = {}
+    if request.param == "regression":
+        changes = {"task": "regression", "classes": (), "model": "gp"}
+    with ExitStack() as stack:
+        yield stack.enter_context(running_app(make_project(tmp_path_factory.mktemp("s") / "p", **changes), ACCESS))
+
+
+@SCHEMA.parametrize()
+@settings(max_examples=20)
+def test_every_request_has_the_answer_that_the_openapi_names(case: schemathesis.Case[Any], app: FastAPI) -> None:
+    case.call_and_validate(app=app, excluded_checks=[positive_data_acceptance] if case.path in LABELS else [])
+
+
+def test_requests_in_any_order_have_it_too(app: FastAPI) -> None:
+    schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
+    schema.as_state_machine().run(settings=settings(max_examples=10, stateful_step_count=8))
+    assert script_of(app, Host="testserver").get("/api/status").status_code == 200
+
+
+def test_everything_is_in_the_openapi() -> None:
+    described = NO_PROJECT.openapi()
+    operations = {
+        (method, path): operation
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+    }
+    assert set(operations) == {
+        ("get", "/api/project"),
+        ("post", "/api/next"),
+        ("post", "/api/labels"),
+        ("get", "/api/labels"),
+        ("post", "/api/skips"),
+        ("post", "/api/corrections"),
+        ("post", "/api/undo"),
+        ("get", "/api/status"),
+        ("get", "/api/items/{item}"),
+        ("get", "/api/items/{item}/image"),
+        ("get", "/api/export/labels"),
+        ("get", "/api/export/predictions"),
+        ("get", "/api/report"),
+        ("get", "/health"),
+    }
+    for (method, path), operation in operations.items():
+        assert operation["description"], path
+        if path != "/health":
+            assert {"200", "401", "403", "413", "422", "503"} <= set(operation["responses"]), path
+        if method == "post":
+            assert {"415", "507"} <= set(operation["responses"]), path

@@ -1,0 +1,204 @@
+"""The server as a process: ports, tokens, signals, and two of them on one project."""
+
+import errno
+import http.client
+import importlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+import suffice.web
+from suffice.cli.app import app
+from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.session.making import open_project
+from suffice.web.serving import listening, url_of
+
+TOKEN = "correct-horse-battery"
+OWN = {"Authorization": f"Bearer {TOKEN}"}
+COMMAND = [sys.executable, "-c", "from suffice.cli import main; main()", "serve"]
+
+
+class Server(NamedTuple):
+    """A server in a process of its own, and its address."""
+
+    process: "subprocess.Popen[str]"
+    url: str
+
+    def ended(self, number: signal.Signals) -> tuple[int, str]:
+        """Send a signal; return the exit code and all that was said after the first line."""
+        self.process.send_signal(number)
+        said = self.process.communicate(timeout=60)[0]
+        return self.process.returncode, said
+
+
+@contextmanager
+def served(*options: str, **variables: str) -> Iterator[Server]:
+    """``suffice serve`` on any free port, once it is ready."""
+    process = subprocess.Popen(
+        [*COMMAND, *options, "--port", "0", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("{"), line + process.stdout.read()
+        yield Server(process, json.loads(line)["url"])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def mails(tmp_path: Path) -> Path:
+    path = tmp_path / "mails.csv"
+    path.write_text("size,words\n" + "".join(f"{k / 7:.3f},{k * k % 11}\n" for k in range(40)))
+    return path
+
+
+def posted(url: str, path: str, **body: Any) -> dict[str, Any]:
+    answer = httpx.post(f"{url}api/{path}", json=body, headers=OWN, timeout=60)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def test_labels_outlive_the_server_and_two_can_share_a_project(mails: Path) -> None:
+    with served(str(mails), "--classes", "spam,ham") as server:
+        first = posted(server.url, "next", person="Ann")["items"][0]["item"]
+        posted(server.url, "labels", person="Ann", item=first, label="spam", request="a")
+        with served(str(mails.with_suffix(".suffice")), SUFFICE_TOKEN=TOKEN) as other:
+            assert "token" not in other.url
+            assert httpx.get(f"{other.url}api/status").status_code == 401
+            assert httpx.get(f"{other.url}api/status", headers=OWN, timeout=60).json()["n_labelled"] == 1
+            second = posted(other.url, "next", person="Bob")["items"][0]["item"]
+            assert second != first
+            posted(other.url, "labels", person="Bob", item=second, label="ham", request="b")
+            assert other.ended(signal.SIGINT)[0] == 0
+        assert httpx.get(f"{server.url}api/status", timeout=60).json()["n_labelled"] == 2
+        assert server.ended(signal.SIGTERM) == (0, "")
+    with open_project(mails.with_suffix(".suffice")) as project:
+        assert [call.label for call in project.state().calls()] == ["spam", "ham"]
+
+
+def test_a_token_is_in_the_address_once_and_in_no_log(mails: Path) -> None:
+    with served(str(mails), "--classes", "spam,ham", "--host", "0.0.0.0", "--token") as server:
+        address, _, token = server.url.partition("?token=")
+        assert len(token) >= 32
+        assert httpx.get(f"{address}api/project").status_code == 401
+        with httpx.Client(follow_redirects=True) as browser:
+            page = browser.get(server.url)
+            assert (page.status_code, str(page.url)) == (200, address)
+            assert browser.get(f"{address}api/project").status_code == 200
+        code, said = server.ended(signal.SIGINT)
+        assert (code, token in said) == (0, False)
+
+
+def test_what_comes_over_the_wire_as_it_is(mails: Path) -> None:
+    """A browser or a client of Python would tidy these up first."""
+    with served(str(mails), "--classes", "spam,ham") as server:
+        place = urlsplit(server.url)
+        assert place.hostname is not None
+        assert place.port is not None
+        for path in (
+            "/static/../../app.py",
+            "/static/%2e%2e/%2e%2e/errors.py",
+            "/../etc/passwd",
+            "/static//etc/passwd",
+        ):
+            connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            assert (answer.status, list(json.loads(answer.read()))) == (404, ["detail"])
+            connection.close()
+        connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
+        headers = {"Content-Type": "application/json"}
+        connection.request(
+            "POST", "/api/next", body=(b" " * 1000 for _ in range(70)), headers=headers, encode_chunked=True
+        )
+        answer = connection.getresponse()
+        assert (answer.status, "65536" in json.loads(answer.read())["detail"]) == (413, True)
+        connection.close()
+        assert httpx.get(f"{server.url}health", headers={"Host": "evil.example"}).status_code == 403
+
+
+def refused(*options: str) -> Exception:
+    """Why ``suffice serve`` does not begin."""
+    error = CliRunner().invoke(app, ["serve", *options]).exception
+    assert isinstance(error, SufficeError)
+    return error
+
+
+def test_nothing_is_made_where_nobody_may_come_in(mails: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = (str(mails), "--classes", "spam,ham")
+    open_to_all = refused(*new, "--host", "0.0.0.0")
+    assert isinstance(open_to_all, InvalidValueError)
+    assert "refuses without a token: give --token too" in str(open_to_all)
+    with listening("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port} on 127.0.0.1 is in use" in str(refused(*new, "--port", str(port)))
+    monkeypatch.setenv("SUFFICE_TOKEN", "short")
+    assert "must be 16 to 200 letters" in str(refused(*new, "--port", "0"))
+    assert os.listdir(mails.parent) == ["mails.csv"]
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("fastapi", "uvicorn"):
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, package, None)
+            with pytest.raises(MissingExtraError, match=rf"The page needs {package}.*pip install 'suffice\[web\]'"):
+                importlib.reload(suffice.web)
+
+
+def test_a_port_in_use_and_the_way_out() -> None:
+    with listening("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        words = rf"port {port} on 127\.0\.0\.1 is in use; stop what runs there or give --port {port + 1} \(or --port 0 "
+        with pytest.raises(SufficeError, match=words), listening("127.0.0.1", port):
+            pass
+    with listening("127.0.0.1", port) as again:
+        assert again.getsockname()[1] == port
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_that_is_none(port: int) -> None:
+    with pytest.raises(InvalidValueError, match="--port must be a whole number from 0 to 65535"), listening("", port):
+        pass
+
+
+@pytest.mark.parametrize("host", ["no such host", "192.0.2.1", "x" * 300, "a..b"])
+def test_a_host_that_is_not_this_machine(host: str) -> None:
+    with pytest.raises(SufficeError, match=r"127\.0\.0\.1"), listening(host, 0):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(errno.EACCES, "ports below 1024 need an administrator; give --port 8000"), (errno.EIO, "cannot be listened on")],
+)
+def test_a_port_that_is_not_to_be_had(monkeypatch: pytest.MonkeyPatch, code: int, words: str) -> None:
+    def denied(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(socket.socket, "bind", denied)
+    with pytest.raises(SufficeError, match=words), listening("127.0.0.1", 80):
+        pass
+
+
+def test_the_address_of_a_server_that_listens_everywhere() -> None:
+    assert url_of("0.0.0.0", 8000) == url_of("", 8000) == "http://127.0.0.1:8000/"
+    assert url_of("::", 8000) == "http://[::1]:8000/"
+    assert url_of("localhost", 80) == "http://localhost:80/"
