@@ -9,10 +9,14 @@ REDUX := batchbald_redux==2.0.5 toma==1.1.0 tqdm psutil
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test setup docs benchmarks reproduction comparison clean
+.PHONY: demo page test setup docs benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
+
+# Label handwritten digits yourself, in the browser.
+page: $(VENV)/.demo-ready
+	$(BIN)/suffice demo --page
 
 test: $(VENV)/.dev-ready
 	$(BIN)/ruff check .
@@ -38,6 +42,8 @@ benchmarks: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/batchbald.py --write
 	$(BIN)/python benchmarks/mnist.py --write
 	$(BIN)/python benchmarks/replay.py --write
+	$(BIN)/python benchmarks/labelling_keys.py --write
+	$(BIN)/python benchmarks/labelling_load.py --write
 
 # The page "Does the paper hold up?": half an hour; the data sets must be there (suffice data fetch).
 reproduction: $(VENV)/.dev-ready
@@ -57,7 +63,7 @@ $(BIN)/python:
 
 $(VENV)/.demo-ready: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV): once, about a minute, from the package index ..."
-	@$(PIP) install --quiet -c constraints.txt -e '.[plot]'
+	@$(PIP) install --quiet -c constraints.txt -e '.[plot,web]'
 	@touch $@
 
 $(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python

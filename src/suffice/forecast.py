@@ -130,7 +130,7 @@ def value_after(n_labelled: ArrayLike, values: ArrayLike, labels: int) -> float 
         >>> import numpy as np
         >>> n = np.arange(20, 101)
         >>> round(value_after(n, 20 / n, 100), 3)
-        0.1
+        0.099
     """
     counts, curve = _checked(n_labelled, values)
     more = whole(labels, "labels", least=0)

@@ -7,6 +7,7 @@ import sys
 import time
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +19,12 @@ from suffice.cli.choices import BoundName
 from suffice.cli.project_options import ProjectModel, ProjectOptions, login_name, opened_project, place_of
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.session.events import EventKind
+from suffice.session.settings import Settings
 
 RUN = CliRunner()
 
 
-def table(name: str = "t.csv", rows: int = 30, **columns: list[str]) -> None:
+def table(name: str = "t.csv", /, rows: int = 30, **columns: Any) -> None:
     rng = np.random.default_rng(0)
     cells = {"a": rng.normal(size=rows).tolist(), "b": rng.normal(size=rows).tolist()} | columns
     with Path(name).open("w", newline="", encoding="utf-8") as stream:
@@ -31,15 +33,15 @@ def table(name: str = "t.csv", rows: int = 30, **columns: list[str]) -> None:
         writer.writerows(zip(*cells.values(), strict=True))
 
 
-def opened(data: str = "t.csv", **options: object) -> tuple[object, str]:
+def opened(data: str = "t.csv", /, **options: Any) -> tuple[Settings, str]:
     """Open a project, close it, and return its settings and what was said."""
     said = Console(file=StringIO(), width=1000)
-    with opened_project(ProjectOptions(data, **options), said) as project:  # type: ignore[arg-type]
+    with opened_project(ProjectOptions(data, **options), said) as project:
         assert isinstance(said.file, StringIO)
         return project.settings, said.file.getvalue()
 
 
-def refused(data: str = "t.csv", **options: object) -> str:
+def refused(data: str = "t.csv", /, **options: Any) -> str:
     """The sentence that refuses; nothing is left behind."""
     before = sorted(Path().rglob("*"))
     with pytest.raises(SufficeError) as caught:
@@ -54,7 +56,7 @@ def test_a_project_is_made_with_what_was_asked_for_and_gone_on_with() -> None:
         classes='no,"yes, indeed"', threshold=0.2, bound=BoundName.tight, seed=7, initial=5, overlap=0.25, person="ann"
     )
     assert said == "Project t.suffice: made, 30 items; labels are 2 classes.\n"
-    assert (settings.task, settings.classes, settings.model) == ("classification", ("no", "yes, indeed"), "logistic")  # type: ignore[attr-defined]
+    assert (settings.task, settings.classes, settings.model) == ("classification", ("no", "yes, indeed"), "logistic")
     again, said = opened(person="bob")
     assert said == "Project t.suffice: resumed, 0 of 30 labelled.\n"
     assert again == settings
@@ -70,7 +72,7 @@ def test_numbers_get_a_gaussian_process_and_labels_that_are_there_are_kept() -> 
     table(price=[f"{k / 7:.2f}" if k < 12 else "" for k in range(30)])
     settings, said = opened(target="price")
     assert "30 items, 12 of them labelled already; labels are numbers" in said
-    assert (settings.task, settings.model, settings.target) == ("regression", "gp", "price")  # type: ignore[attr-defined]
+    assert (settings.task, settings.model, settings.target) == ("regression", "gp", "price")
     with opened_project(ProjectOptions("t.csv", person="ann"), Console(file=StringIO())) as project:
         kinds = [event.kind for event in project.events()]
     assert kinds == [EventKind.made, *[EventKind.labelled] * 12, EventKind.resumed]
@@ -108,15 +110,15 @@ def test_what_contradicts_a_project_is_refused(options: dict[str, object], sente
     assert "another project with --project" in found
 
 
-def sql_like() -> dict[str, list[str]]:
+def sql_like() -> dict[str, Any]:
     return {"'; DROP TABLE items; --": ["1"] * 15 + ["2"] * 15, "emoji 🐌": [f"{k % 3}" for k in range(30)]}
 
 
 def test_columns_like_sql_and_emoji_are_names_like_any_other() -> None:
     table(**sql_like())
     settings, _ = opened(classes="🐌,🦊", target="select * from")
-    assert set(sql_like()) <= set(settings.columns)  # type: ignore[attr-defined]
-    assert settings.classes == ("🐌", "🦊")  # type: ignore[attr-defined]
+    assert set(sql_like()) <= set(settings.columns)
+    assert settings.classes == ("🐌", "🦊")
 
 
 def test_ten_megabytes_in_a_cell_is_answered_or_taken() -> None:

@@ -7,7 +7,7 @@ from suffice.session.events import Label
 from suffice.session.state import Call, Labelled, Lease, Opinion, Person, Skipped
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """This cannot be done now."""
 
 
@@ -63,27 +63,27 @@ class NaiveProject:
         """Label; whether there is something new to write."""
         mine = [act for act in self.of(item) if act.kind == "label" and act.person == person]
         if mine and mine[0].label != label:
-            raise Refused
+            raise RefusedError
         return not mine and self._act(Act("label", person, item, label, now))
 
     def skip(self, person: str, item: int, now: float) -> bool:
         """Skip; whether there is something new to write."""
         if self.status(item) == "labelled":
-            raise Refused
+            raise RefusedError
         mine = [act for act in self.of(item) if act.kind == "skip" and act.person == person]
         return not mine and self._act(Act("skip", person, item, None, now))
 
     def correct(self, person: str, item: int, label: Label, now: float) -> bool:
         """Correct; always something new."""
         if self.status(item) != "labelled":
-            raise Refused
+            raise RefusedError
         return self._act(Act("correction", person, item, label, now))
 
     def undo(self, person: str, now: float) -> int:
         """Undo; the item that it was about."""
         mine = [act for act in self.acts if act.person == person]
         if not mine:
-            raise Refused
+            raise RefusedError
         act = mine[-1]
         before = self.status(act.item)
         self.acts = [each for each in self.acts if each is not act]

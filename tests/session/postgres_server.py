@@ -18,6 +18,7 @@ _SETTINGS = """
 listen_addresses = '127.0.0.1'
 port = {port}
 unix_socket_directories = '{folder}'
+recovery_init_sync_method = syncfs
 shared_buffers = 16MB
 max_connections = 60
 fsync = on
@@ -61,16 +62,17 @@ class Server:
         """Stop it; the mode "immediate" is a power cut."""
         self._do("pg_ctl", "-w", "-t", "60", "-m", mode, "stop")
 
-    def url(self, name: str) -> str:
-        """The URL of a database, with its password."""
-        return f"postgresql://tester:{PASSWORD}@127.0.0.1:{self.port}/{name}"
+    def url(self, database: str = "postgres", schema: str = "public") -> str:
+        """The URL of a schema in a database, with its password."""
+        address = f"postgresql://tester:{PASSWORD}@127.0.0.1:{self.port}/{database}"
+        return address if schema == "public" else f"{address}?options=-csearch_path%3D{schema}"
 
-    def new_database(self, options: str = "") -> str:
-        """Make an empty database and return its URL."""
+    def new_place(self) -> str:
+        """Make an empty schema and return its URL."""
         self._made += 1
         name = f"pets{self._made}"
-        self.execute(f"CREATE DATABASE {name} {options}")
-        return self.url(name)
+        self.execute(f"CREATE SCHEMA {name}")
+        return self.url(schema=name)
 
     def execute(self, statement: str, database: str = "postgres") -> None:
         """Run a statement outside a transaction."""

@@ -27,4 +27,4 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "pets.suffice")
     server: Server = request.getfixturevalue("postgres")
-    return server.new_database()
+    return server.new_place()

@@ -2,9 +2,11 @@
 
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,18 +19,13 @@ from suffice.session import layouts
 from suffice.session.making import create_project, open_project
 
 
-def start(*arguments: str, user: str | None = None) -> "subprocess.Popen[str]":
+def start(*arguments: str) -> "subprocess.Popen[str]":
     """Start a process that does something; it says "ready" and waits for a line before it begins."""
-    # Nobody's home is not there, so what Python keeps there is not to be looked for.
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     process = subprocess.Popen(
         [sys.executable, "-W", "error", __file__, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        user=user,
-        extra_groups=[] if user else None,
-        env=environment,
         cwd="/",
     )
     assert process.stdout is not None
@@ -75,6 +72,20 @@ def create(place: str, n: str) -> str:
 
 
 def look(place: str) -> dict[str, Any]:
+    """Open a project as somebody who may not write to it, look at it, and try to write to it."""
+    with tempfile.TemporaryDirectory() as folder:
+        # Whatever is imported on the way may lie where nobody else can read.
+        create_project(Path(folder) / "x", about(), some_items(3)).close()
+        look_at(f"{folder}/x")
+    if os.geteuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        os.setgroups([])
+        os.setgid(nobody.pw_gid)
+        os.setuid(nobody.pw_uid)
+    return look_at(place)
+
+
+def look_at(place: str) -> dict[str, Any]:
     """Open a project, look at it, and try to write to it."""
     try:
         with open_project(place) as project:
@@ -100,7 +111,7 @@ def open_and_count(place: str) -> int:
 def die_while_migrating(place: str, moment: str) -> str:
     """Be killed at a moment of bringing a project up to date."""
 
-    def die(*_: Any) -> None:
+    def die() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     step = layouts._STEPS[1]
@@ -114,7 +125,7 @@ def die_while_migrating(place: str, moment: str) -> str:
 
     layouts._STEPS[1] = killed
     if moment == "copying":
-        layouts._copy = die
+        layouts._copy = lambda *_: die()
     open_project(place).close()
     return "alive"
 
@@ -137,8 +148,6 @@ def limit_files(place: str, size: str) -> dict[str, Any]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         again = project.label(done, "cat", person="ann", request=f"r{done}")
         return {"done": done, "refused": refused, "repeated": again.repeated, "n": project.state().n_labelled}
-
-
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {

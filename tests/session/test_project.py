@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,13 @@ pytest_plugins = ["project_places"]
 @pytest.fixture
 def project(place: str) -> Iterator[Project]:
     with make(place) as project:
+        yield project
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Iterator[Project]:
+    """In a file: for what is decided before the place is looked at."""
+    with make(tmp_path / "plain.suffice") as project:
         yield project
 
 
@@ -86,7 +93,7 @@ def test_a_project_without_items_is_refused(place: str) -> None:
 
 def test_there_is_one_project_in_a_place(place: str) -> None:
     make(place, 5, labels={0: "cat"}).close()
-    with pytest.raises(ConflictError, match="there is a project in .* already"):
+    with pytest.raises(ConflictError, match=r"there is a project in .* already"):
         make(place, 9)
     with open_project(place) as project:
         assert (project.size, project.state().n_labelled) == (5, 1)
@@ -166,13 +173,14 @@ def test_a_name_that_was_used_for_something_else_is_refused(project: Project) ->
     before = project.events()
     with pytest.raises(ConflictError, match="the request 'r' was used before, for something else"):
         project.label(3, "dog", person="ann", request="r")
-    for send in (
+    others: list[Callable[[], Any]] = [
         lambda: project.label(4, "cat", person="ann", request="r"),
         lambda: project.label(3, "cat", person="bob", request="r"),
         lambda: project.skip(3, person="ann", request="r"),
         lambda: project.correct(3, "cat", person="ann", request="r"),
         lambda: project.undo(person="ann", request="r"),
-    ):
+    ]
+    for send in others:
         with pytest.raises(ConflictError, match="was used before"):
             send()
     assert project.events() == before
@@ -252,75 +260,84 @@ def test_what_cannot_be_done_is_refused_with_a_sentence(project: Project) -> Non
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 65, "a\nb", "a\x00b", "\ud800", None, 7])
-def test_a_name_that_is_none(project: Project, name: Any) -> None:
+def test_a_name_that_is_none(plain: Project, name: Any) -> None:
     for send in (
-        lambda: project.next(name),
-        lambda: project.label(0, "cat", person=name),
-        lambda: project.undo(person=name),
-        lambda: project.resume(name),
+        lambda: plain.next(name),
+        lambda: plain.label(0, "cat", person=name),
+        lambda: plain.undo(person=name),
+        lambda: plain.resume(name),
     ):
         with pytest.raises(InvalidValueError, match="the name of a person must be 1 to 64 characters"):
             send()
-    assert kinds(project) == [EventKind.made]
+    assert kinds(plain) == [EventKind.made]
 
 
 @pytest.mark.parametrize("request_name", ["", "x" * 101, "a\tb", "\udfff", 7])
-def test_a_request_that_is_none(project: Project, request_name: Any) -> None:
+def test_a_request_that_is_none(plain: Project, request_name: Any) -> None:
     with pytest.raises(InvalidValueError, match="request must be 1 to 100 characters"):
-        project.label(0, "cat", person="ann", request=request_name)
+        plain.label(0, "cat", person="ann", request=request_name)
     with pytest.raises(InvalidValueError, match="request must be 1 to 100 characters"):
-        project.undo(person="ann", request=request_name)
-    assert kinds(project) == [EventKind.made]
+        plain.undo(person="ann", request=request_name)
+    assert kinds(plain) == [EventKind.made]
 
 
-@pytest.mark.parametrize("label", ["horse", "", "CAT", 1, None, float("nan"), True, "x" * 1000, "'; DROP TABLE events; --"])
-def test_a_class_that_is_none(project: Project, label: Any) -> None:
+@pytest.mark.parametrize(
+    "label", ["horse", "", "CAT", 1, None, float("nan"), True, "x" * 1000, "'; DROP TABLE events; --"]
+)
+def test_a_class_that_is_none(plain: Project, label: Any) -> None:
     with pytest.raises(InvalidValueError, match="is none of the classes; they are cat, dog, eel"):
-        project.label(0, label, person="ann")
-    assert kinds(project) == [EventKind.made]
+        plain.label(0, label, person="ann")
+    assert kinds(plain) == [EventKind.made]
 
 
 @pytest.mark.parametrize("position", [-1, 20, True, 1.0, "1", None, 2**70])
-def test_an_item_that_is_none(project: Project, position: Any) -> None:
+def test_an_item_that_is_none(plain: Project, position: Any) -> None:
     for send in (
-        lambda: project.label(position, "cat", person="ann"),
-        lambda: project.skip(position, person="ann"),
-        lambda: project.item(position),
+        lambda: plain.label(position, "cat", person="ann"),
+        lambda: plain.skip(position, person="ann"),
+        lambda: plain.item(position),
     ):
         with pytest.raises(InvalidValueError, match=r"there is no item .*; the project has items 0 to 19"):
             send()
 
 
 @pytest.mark.parametrize("name", ["Zoë 🐌", "' OR 1=1 --", "%s", "{}", "x" * 64, "ann@example.org"])
-def test_a_name_is_kept_as_it_is(project: Project, name: str) -> None:
-    project.label(0, "cat", person=f"  {name} ", request=name)
-    with open_project_of(project) as other:
+def test_a_name_is_kept_as_it_is(plain: Project, name: str) -> None:
+    plain.label(0, "cat", person=f"  {name} ", request=name)
+    with open_project_of(plain) as other:
         assert other.state().labelled()[0].person == name
         assert other.label(0, "cat", person=name, request=name).repeated
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, True])
-def test_how_many_items_is_a_whole_number(project: Project, n: Any) -> None:
+def test_how_many_items_is_a_whole_number(plain: Project, n: Any) -> None:
     with pytest.raises(SufficeError, match="n must be"):
-        project.next("ann", n)
+        plain.next("ann", n)
 
 
-@pytest.mark.parametrize(("given", "kept"), [("3.5", 3.5), (2, 2.0), (" -1e-300 ", -1e-300), (0.1 + 0.2, 0.1 + 0.2)])
-def test_numbers_come_back_to_the_last_bit(place: str, given: Any, kept: float) -> None:
+def test_numbers_come_back_to_the_last_bit(place: str) -> None:
+    numbers = {
+        "3.5": 3.5,
+        2: 2.0,
+        " -1e-300 ": -1e-300,
+        0.1 + 0.2: 0.1 + 0.2,
+        "1.7976931348623157e308": 2.0**1023 * (2 - 2**-52),
+    }
     with make(place, task="regression") as project:
-        project.label(0, given, person="ann", request="r")
-        assert project.label(0, kept, person="ann", request="r").repeated
+        for item, (given, kept) in enumerate(numbers.items()):
+            project.label(item, given, person="ann", request=f"r{item}")  # type: ignore[arg-type]
+            assert project.label(item, kept, person="ann", request=f"r{item}").repeated
     with open_project(place) as project:
-        found = project.state().label_of(0)
-        assert isinstance(found, float)
-        assert found == kept
+        found = [project.state().label_of(item) for item in range(len(numbers))]
+        assert all(isinstance(each, float) for each in found)
+        assert found == list(numbers.values())
 
 
-@pytest.mark.parametrize("label", ["3,5", "nan", "inf", float("inf"), "1_000", "", None, True, "cat", 10**400, [1.0]])
-def test_a_number_that_is_none(tmp_path: Path, label: Any) -> None:
+def test_a_number_that_is_none(tmp_path: Path) -> None:
     with make(tmp_path / "n.suffice", task="regression") as project:
-        with pytest.raises(InvalidValueError, match="is not a number; a label is a finite number such as 3.5"):
-            project.label(0, label, person="ann")
+        for label in ("3,5", "nan", "inf", float("inf"), "1_000", "", None, True, "cat", 10**400, [1.0]):
+            with pytest.raises(InvalidValueError, match=r"is not a number; a label is a finite number such as 3\.5"):
+                project.label(0, label, person="ann")  # type: ignore[arg-type]
         assert kinds(project) == [EventKind.made]
 
 
@@ -328,7 +345,7 @@ def test_a_number_that_is_none(tmp_path: Path, label: Any) -> None:
 
 
 def verdict(n_labelled: int, stop: bool) -> Verdict:
-    return Verdict(stop, 0.5, 1.0, True, "the reason", n_labelled)
+    return Verdict(stop, 0.5, 1.0, True, "the reason", "Rule", n_labelled)
 
 
 def test_advice_is_written_once_and_withdrawn_once(project: Project) -> None:
@@ -387,7 +404,8 @@ def test_asking_again_gives_the_same_and_writes_nothing_until_half_the_time_is_o
         assert [each.position for each in project.next("ann", 1)] == [mine[0].position]
 
 
-def test_the_queue_of_the_model_comes_first_without_what_others_have(project: Project) -> None:
+def test_the_queue_of_the_model_comes_first_without_what_others_have(tmp_path: Path) -> None:
+    project = make(tmp_path / "queue.suffice", initial=1)
     project.label(7, "cat", person="bob")
     project.skip(8, person="bob")
     assert [each.position for each in project.next("bob", 1, queue=[9])] == [9]
@@ -395,6 +413,7 @@ def test_the_queue_of_the_model_comes_first_without_what_others_have(project: Pr
     assert [each.position for each in asked[:2]] == [11, 10]
     assert asked[0].why == "the model is least sure of it"
     assert asked[2].why == "drawn at random"
+    project.close()
 
 
 def test_everything_is_asked_for_once(project: Project) -> None:
@@ -407,8 +426,8 @@ def test_everything_is_asked_for_once(project: Project) -> None:
 
 
 def test_a_share_of_the_items_is_asked_of_two(place: str) -> None:
-    with make(place, 200, overlap=0.3) as project:
-        for _ in range(200):
+    with make(place, 80, overlap=0.3) as project:
+        for _ in range(80):
             project.label(project.next("ann")[0].position, "cat", person="ann")
         assert project.next("ann") == []
         second = []
@@ -417,13 +436,13 @@ def test_a_share_of_the_items_is_asked_of_two(place: str) -> None:
             second.append(asked[0].position)
             project.label(second[-1], "dog", person="bob")
         assert len(set(second)) == len(second)
-        assert 35 <= len(second) <= 85
+        assert 12 <= len(second) <= 36
         # Two are enough, and the first label counts.
         assert project.next("carol") == []
         state = project.state()
-        assert state.n_labelled == 200
-        assert state.counts() == {"cat": 200}
-        assert all(len(state.opinions(item)) == 1 + (item in second) for item in range(200))
+        assert state.n_labelled == 80
+        assert state.counts() == {"cat": 80}
+        assert all(len(state.opinions(item)) == 1 + (item in second) for item in range(80))
 
 
 # --- several at once ---
@@ -434,9 +453,7 @@ def check_journal(place: str, acknowledged: list[tuple[int, str, int]]) -> None:
     with open_project(place) as project:
         events = project.events()
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
-        written = [
-            (event.item, event.data["label"], event.seq) for event in events if event.kind is EventKind.labelled
-        ]
+        written = [(event.item, event.data["label"], event.seq) for event in events if event.kind is EventKind.labelled]
         assert sorted(written) == sorted(acknowledged)
         state = project.state()
         assert picture(replayed(events, project.size), project.size, 0.0) == picture(state, project.size, 0.0)
@@ -452,7 +469,7 @@ def test_two_processes_at_full_speed_lose_nothing_and_double_nothing(place: str)
     assert [len(each) for each in done] == [300, 300]
     # Lent to one at a time: nobody has labelled what the other had.
     assert len({item for each in done for item, _, _ in each}) == 600
-    check_journal(place, done[0] + done[1])  # type: ignore[arg-type]
+    check_journal(place, done[0] + done[1])
 
 
 def test_two_projects_in_four_threads_lose_nothing_and_double_nothing(place: str) -> None:
@@ -514,11 +531,11 @@ def test_a_clash_gives_two_opinions_and_the_first_counts(place: str) -> None:
 
 
 def test_two_processes_that_make_the_same_project_get_one(place: str) -> None:
-    workers = [start("create", place, "4000") for _ in range(3)]
+    workers = [start("create", place, "4000") for _ in range(2)]
     for worker in workers:
         begin(worker)
     said = sorted(finish(worker) for worker in workers)
-    assert said == ["ConflictError", "ConflictError", "made"]
+    assert said == ["ConflictError", "made"]
     with open_project(place) as project:
         assert project.size == 4000
         assert kinds(project) == [EventKind.made]

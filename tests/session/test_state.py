@@ -18,7 +18,7 @@ from suffice.session.state import Advice, State
 
 sys.path.append(str(Path(__file__).parent))
 from making_projects import CLASSES, make, picture, replayed
-from naive_project import NaiveProject, Refused
+from naive_project import NaiveProject, RefusedError
 
 pytest_plugins = ["project_places"]
 
@@ -84,7 +84,7 @@ def take(project: Project, naive: NaiveProject, step: tuple[str, str, int, str, 
             position = item
             arguments = (person, item) if kind == "skip" else (person, item, label)
             new = getattr(naive, kind)(*arguments, clock.now)
-    except Refused:
+    except RefusedError:
         with pytest.raises(ConflictError):
             do(project, kind, person, item, label)
         return
@@ -116,7 +116,7 @@ def hurry(connection: Any, *_: Any) -> None:
 
 
 def test_any_course_of_events_is_what_the_rules_say_and_what_a_replay_gives(used: Project, clock: Clock) -> None:
-    @settings(max_examples=100 if used._database.file else 40)
+    @settings(max_examples=60 if used._database.file else 25)
     @given(st.lists(STEPS, min_size=10, max_size=40))
     def check(steps: list[tuple[str, str, int, str, float]]) -> None:
         project, naive = emptied(used), NaiveProject(SIZE, LEASE)

@@ -98,6 +98,7 @@ def test_skip_undo_and_keys_that_must_do_nothing(browser: "Browser", messages: S
     # A class that is not there, a key with a modifier, and a key that is held down.
     for key in ("9", "Control+1", "Alt+2"):
         keyboard.press(key)
+    assert watched.item() == skipped
     keyboard.down("1")
     watched.page.wait_for_selector(f"article[data-ready=true]:not([data-item='{skipped}'])")
     after = watched.item()

@@ -1,4 +1,4 @@
-"""The page in a real browser, with a real server: numbers, many classes, the word that it is enough, the other views."""
+"""The page in a real browser, with a real server: numbers, many classes, the advice to stop, and the other views."""
 
 import csv
 import io
@@ -52,14 +52,15 @@ def post(server: Server, path: str, **body: Any) -> dict[str, Any]:
 
 def test_stop_is_advised_and_what_was_typed_is_exported(browser: "Browser", sizes: Server) -> None:
     watched = Watched(browser, sizes, "Ann", accept_downloads=True)
-    page, typed = watched.page, {}
+    page = watched.page
+    typed: dict[int, str] = {}
     while not page.query_selector(".banner"):
         assert len(typed) < 60, "the rule is not content yet"
         kind = "small" if size_of(watched.item()) < 0 else "large"
         typed[watched.press("1" if kind == "small" else "2")] = kind
         watched.settle()
-        page.wait_for_function(f"document.querySelector('#counter').textContent.startsWith('{len(typed)} of')")
-        page.wait_for_function("document.querySelector('.learning')?.textContent === ''")
+        watched.until(f"document.querySelector('#counter').textContent.startsWith('{len(typed)} of')")
+        watched.until("document.querySelector('.learning')?.textContent === ''")
     assert page.inner_text(".banner h2") == "You can stop now"
     assert "at most the threshold 0.9" in page.inner_text(".banner")
     assert "What is guaranteed" in page.inner_text(".banner")
@@ -90,9 +91,10 @@ def test_stop_is_advised_and_what_was_typed_is_exported(browser: "Browser", size
 
 def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) -> None:
     done = [item for item, _ in sizes.labels()]
+    other = "large" if sizes.labels()[0][1] == "small" else "small"
     for item in [item for item in range(150) if item not in done][: 55 - len(done)]:
         post(sizes, "labels", person="script", item=item, label="small", request=f"fill {item}")
-    post(sizes, "labels", person="Bob", item=done[0], label=_other(sizes, done[0]), request="another opinion")
+    post(sizes, "labels", person="Bob", item=done[0], label=other, request="another opinion")
     watched = Watched(browser, sizes, "Cem")
     page = watched.page
     watched.go("labels")
@@ -104,12 +106,12 @@ def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) ->
     row = f"tr[data-item='{done[0]}']"
     page.wait_for_selector(f"{row} .chip:has-text('disagree')")
     assert page.locator("table.labels tbody tr").count() == 1
-    assert f"Bob: {_other(sizes, done[0])}" in page.inner_text(row)
+    assert f"Bob: {other}" in page.inner_text(row)
 
     page.click(f"{row} >> text=Correct")
     page.keyboard.press("Escape")
     page.click(f"{row} >> text=Correct")
-    page.select_option(f"{row} select", _other(sizes, done[0]))
+    page.select_option(f"{row} select", other)
     page.click(f"{row} >> text=Save")
     watched.said("Corrected to")
     assert [event.item for event in sizes.events(EventKind.corrected)] == [done[0]]
@@ -120,17 +122,13 @@ def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) ->
     page.click(".segments >> text=All")
     page.keyboard.press("/")
     page.keyboard.type(f"row {done[1]}")
-    page.wait_for_function("document.querySelectorAll('table.labels tbody tr').length < 20")
+    watched.until("document.querySelectorAll('table.labels tbody tr').length < 20")
     page.click(f"tr[data-item='{done[1]}'] .id button")
     assert str(size_of(done[1])) in page.inner_text("dialog .cells")
     page.keyboard.press("Escape")
     page.go_back()
     page.wait_for_selector("#view-label:visible")
     watched.close()
-
-
-def _other(server: Server, item: int) -> str:
-    return "large" if dict(server.labels())[item] == "small" else "small"
 
 
 def test_progress_is_drawn_and_can_be_read_without_eyes_or_mouse(browser: "Browser", sizes: Server) -> None:
@@ -146,7 +144,7 @@ def test_progress_is_drawn_and_can_be_read_without_eyes_or_mouse(browser: "Brows
     assert "(threshold 0.9)" in page.inner_text(".readout >> nth=0")
     page.click(".numbers summary >> nth=0")
     told = httpx.get(f"{sizes.url}api/status").json()
-    page.wait_for_function(f"document.querySelectorAll('.plain-table tbody tr').length === {len(told['curve'])}")
+    watched.until(f"document.querySelectorAll('.plain-table tbody tr').length === {len(told['curve'])}")
     assert page.locator(".chart").count() == 2
     for name in ("small", "large"):
         assert name in page.inner_text(".bars")
@@ -215,9 +213,9 @@ def test_images_are_shown(browser: "Browser", tmp_path: Path) -> None:
         image.new("RGB", (20, 20), (k * 20, 0, 255 - k * 20)).save(folder / f"{k}.png")
     with served(folder, "--classes", "red,blue") as server:
         watched = Watched(browser, server, "Hal")
-        watched.page.wait_for_function("document.querySelector('img.picture').naturalWidth === 20")
+        watched.until("document.querySelector('img.picture').naturalWidth === 20")
         watched.press("1")
-        watched.page.wait_for_function("document.querySelector('img.picture').naturalWidth === 20")
+        watched.until("document.querySelector('img.picture').naturalWidth === 20")
         watched.settle()
         watched.close()
 

@@ -72,12 +72,21 @@ def demo_command(
     figure: Annotated[
         Path | None, typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-demo.png")
     ] = None,
+    page: Annotated[
+        bool,
+        typer.Option("--page", help="Label handwritten digits yourself, in the browser, in a project suffice-digits."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")] = False,
 ) -> None:
     """Watch a simulated person label scikit-learn's diabetes, breast-cancer or digits data until it is enough.
 
     Example: suffice demo --task classification --threshold 0.05
+
+    To label yourself: suffice demo --page
     """
+    if page:
+        _serve_digits(as_json=as_json)
+        return
     rule, path = _rule(model, threshold, bound), figure or _DEFAULT_FIGURE
     _require_network(task, model)
     failure = problem(lambda: require_writable_figure(path), raised=figure is not None)
@@ -101,6 +110,18 @@ def demo_command(
     # Asked for by name, a figure that could not be written is a failure; but only now, with the result shown.
     if failure and figure is not None:
         raise SufficeError(failure)
+
+
+def _serve_digits(*, as_json: bool) -> None:
+    """Serve the page with images that anybody can label."""
+    from suffice.cli.project_options import ProjectOptions
+    from suffice.cli.serve import serve_project
+    from suffice.experiments.digit_images import DIGITS, write_digits
+
+    folder = Path("suffice-digits")
+    write_digits(folder)
+    options = ProjectOptions(str(folder), classes=",".join(DIGITS), target="digit")
+    serve_project(options, ("127.0.0.1", 0), token=False, open_page=not as_json, as_json=as_json)
 
 
 def _rule(model: DemoModel, threshold: float | None, bound: BoundName) -> ErrorStability:

@@ -38,16 +38,11 @@ def label_command(
     console.soft_wrap = not console.is_terminal
     by_keys = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty() and not as_json
     with opened_project(options, console) as project:
-        from suffice.cli.labeller.desk import Desk
-        from suffice.session.companion import Companion
+        from suffice.cli.labeller.desk import seated
 
-        with Companion(project) as companion:
-            desk = Desk(project, companion, options.who)
-            try:
-                _label(desk, console, by_keys=by_keys)
-                _summarise(desk, options, console, as_json=as_json)
-            finally:
-                desk.close()
+        with seated(project, options.who) as desk:
+            _label(desk, console, by_keys=by_keys)
+            _summarise(desk, options, console, as_json=as_json)
 
 
 def _label(desk: "Desk", console: Console, *, by_keys: bool) -> None:

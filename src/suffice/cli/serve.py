@@ -48,10 +48,29 @@ def serve_command(
 
     With others: suffice serve mails.csv --host 0.0.0.0 --token
     """
+    serve_project(options, (host, port), token=token, open_page=open_page, as_json=as_json)
+
+
+def serve_project(
+    options: ProjectOptions, where: tuple[str, int], *, token: bool, open_page: bool, as_json: bool
+) -> None:
+    """Serve the page of the project that the options name until somebody stops it.
+
+    Args:
+        options: The project.
+        where: Host and port.
+        token: Whether to make a token.
+        open_page: Whether to open a browser.
+        as_json: Whether to print nothing but the address, as JSON.
+
+    Raises:
+        SufficeError: It cannot be served.
+    """
     from suffice.web.access import granted_access, made_token
     from suffice.web.serving import listening
 
     # Who may come in is decided before anything is opened.
+    host, port = where
     own = os.environ.get(TOKEN_VARIABLE) or None
     made = made_token() if token and own is None else None
     access = granted_access(host, own or made)

@@ -173,7 +173,9 @@ def text_features(name: str, texts: Texts) -> Features:
     share = 100.0 * svd.explained_variance_ratio_.sum()
     note = f"column {name!r}: text, TF-IDF and SVD, {Z.shape[1]} components ({share:.0f} % of the variance){empty}"
     names = tuple(f"{name}[{k}]" for k in range(Z.shape[1]))
-    return Features(Z * (np.sqrt(len(Z)) / np.linalg.norm(Z)), names, (note,))
+    # With all texts of length 1 a prior precision of 1 held a logistic regression back: after 300 labels of SMS spam it
+    # expected 26 % errors where it made 1.5 %; with the largest component as a standardised number, 3.5 %.
+    return Features(Z / Z.std(axis=0).max(), names, (note,))
 
 
 def _word_weights(texts: Sequence[str]) -> Any:

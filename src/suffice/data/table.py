@@ -47,8 +47,8 @@ def read_table(path: Path, target: str, *, task: Kind | None = None, ignore: Seq
       count as missing.
     - ``true``/``false`` and ``yes``/``no``: 1 and 0.
     - Texts of three words or more on average, most of them different or more than 50: TF-IDF and its largest singular
-      components ``z``, at most 50, all times one factor ``c`` with ``mean_i |c z_i|^2 = 1``. Their sizes among each
-      other stay as they are, and a text weighs as much as one standardised number.
+      components ``z``, at most 50, all times one factor so that the largest deviation among them is 1. Their sizes
+      among each other stay as they are, and the largest weighs as much as one standardised number.
     - Other words: a 0/1 column for each of the 30 most frequent, one for ``other``, one for ``missing``.
     - Left out: columns with one value, and identifiers (a different word in nearly every row, whole numbers as ``id``).
 

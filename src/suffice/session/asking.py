@@ -92,5 +92,7 @@ def _candidates(state: State, settings: Settings, wanted: Wanted) -> Iterator[tu
         for item in state.single_opinions(wanted.person):
             if wants_second(settings, item):
                 yield item, SECOND_OPINION
-    yield from ((int(item), BY_MODEL) for item in wanted.queue if state.is_open(int(item)))
+    # Before the model has begun, its choice is as good as any.
+    why = BY_MODEL if state.n_labelled >= settings.initial else AT_RANDOM
+    yield from ((int(item), why) for item in wanted.queue if state.is_open(int(item)))
     yield from ((int(item), AT_RANDOM) for item in state.open_among(wanted.order))

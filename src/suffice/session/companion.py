@@ -82,11 +82,6 @@ class Companion:
 
     Attributes:
         insight: What the model makes of the labels learned so far. It is replaced whole; reading it never waits.
-
-    Examples:
-        >>> with Companion(project) as companion:  # doctest: +SKIP
-        ...     companion.wait(calls=30, timeout=5.0)
-        ...     asked = project.next("ann", queue=companion.insight.queue)
     """
 
     def __init__(self, project: Followed) -> None:

@@ -25,6 +25,8 @@ _TAIL: Final = 0.05
 _DRAWS: Final = 200
 # Draws of numbers are cheaper: their distribution is that of a weighted sum of squares.
 _SQUARES: Final = 2000
+# However few labels speak for the noise, it is not wholly unknown.
+_LEAST_FREEDOM: Final = 3.0
 # Numbers held at a time while many draws of many classes are looked at.
 _HELD: Final = 2_000_000
 _FEWEST: Final = 3
@@ -49,13 +51,21 @@ def expected_error(model: Any, X: Floats) -> SelfError:
     r"""The error that a fitted model expects of itself on some items.
 
     For classes, with :math:`\hat y` the class predicted and weights ``w`` drawn from the posterior, it is the share
-    that is wrong, and for numbers the root of the mean squared error, noise included:
+    that is wrong; for numbers, with ``f`` drawn from the posterior of mean :math:`\mu`, the root of the mean squared
+    error, noise included:
 
     .. math:: e(w) = \frac1m \sum_i \{1 - p_w(\hat y_i | x_i)\}, \qquad
-              e(f) = \sqrt{\frac1m \sum_i (f_i - \mu_i)^2 + \sigma^2}.
+              e(f, s) = s \sqrt{\frac1m \sum_i (f_i - \mu_i)^2 + \sigma^2}, \quad
+              s^2 = \frac{\nu}{\chi^2_\nu}, \quad \nu = n_0 (1 - \bar h).
 
-    The interval is from the 5 % to the 95 % point of these. The value is the mean of ``e(w)``, and for numbers the root
-    of the mean of :math:`e(f)^2`. Random numbers are always the same.
+    The value is the mean over the draws, and the interval goes from their 5 % to their 95 % point. The factor ``s`` is
+    there because the noise is itself learned, from :math:`n_0` labels of which a share :math:`\bar h` (the mean
+    leverage) went into the function: it makes Student's t of the normal distribution. ``\nu`` counts as 3 at least, and
+    where hyper-parameters are given ``s`` is 1. Without it the interval would be much too narrow. Random numbers are
+    always the same.
+
+    Laplace's approximation takes weights as smaller than they are, so for classes the value is too large rather than
+    too small while labels are few.
 
     Args:
         model: A fitted model of :mod:`suffice.models`.
@@ -69,15 +79,29 @@ def expected_error(model: Any, X: Floats) -> SelfError:
         (0.14, True)
     """
     features = model.features(X)
-    if hasattr(model, "classes_"):
-        errors = _wrong(model.state_, features)
-        return SelfError(float(errors.mean()), *_interval(errors))
-    state = model.state_
+    errors = _wrong(model.state_, features) if hasattr(model, "classes_") else _deviations(model, features)
+    return SelfError(float(errors.mean()), *_interval(errors))
+
+
+def _deviations(model: Any, features: Floats) -> Floats:
+    """Root of the mean squared error under each of many draws of the function and of the scale."""
+    state, rng = model.state_, np.random.default_rng(0)
     covariance = state.covariance(features, state.whiten(features))
-    squares, noise, scale = np.clip(np.linalg.eigvalsh(covariance), 0.0, None), state.noise, model.prior_.scaling.scale
-    z = np.random.default_rng(0).standard_normal((_SQUARES, len(features)))
-    errors = scale * np.sqrt(z**2 @ squares / len(features) + noise)
-    return SelfError(float(scale * np.sqrt(squares.sum() / len(features) + noise)), *_interval(errors))
+    # A sum of squares of correlated numbers is one of independent numbers, weighted by the eigenvalues.
+    weights = np.clip(np.linalg.eigvalsh(covariance), 0.0, None) / len(features)
+    squares = rng.standard_normal((_SQUARES, len(features))) ** 2 @ weights + state.noise
+    if model.learns:
+        freedom = _freedom(model)
+        squares *= freedom / rng.chisquare(freedom, _SQUARES)
+    return np.asarray(model.prior_.scaling.scale * np.sqrt(squares))
+
+
+def _freedom(model: Any) -> float:
+    """Labels that speak for the noise: those that hyper-parameters were learned from, less what was fitted to them."""
+    state = model.state_
+    labelled = state.features[np.unique(np.linspace(0, state.n - 1, ITEMS["regression"]).astype(int))]
+    fitted = float(state.variance(labelled, state.whiten(labelled)).mean() / state.noise)
+    return max(_LEAST_FREEDOM, float(model.learned_at_ * (1.0 - fitted)))
 
 
 def _wrong(posterior: Any, features: Floats) -> Floats:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from io import BytesIO
+from string import ascii_letters, digits
 from typing import Any, Final, Literal, NamedTuple, get_args
 from unicodedata import category, normalize
 
@@ -27,9 +28,9 @@ MEDIA_TYPES: Final = {
     "jsonl": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
 }
-_NUMBER: Final = re.compile(r" *[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)? *", re.ASCII)
-#: Of a text that begins so nothing has to be looked at any closer.
-_PLAIN: Final = re.compile(r"[A-Za-z0-9<>(\[{\"!?#$%&*/.,:;]")
+_NUMBER: Final = re.compile(r" *[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? *", re.ASCII)
+#: A text that begins so needs no closer look: most do.
+_PLAIN: Final = frozenset(["", *ascii_letters, *digits, *'<>()[]{}"!?#$%&*/.,:;'])
 
 
 class Column(NamedTuple):
@@ -107,7 +108,7 @@ def exact(cell: str) -> str:
 
 
 def _is_risky(text: str) -> bool:
-    if not text or _PLAIN.match(text):
+    if text[:1] in _PLAIN:
         return False
     bare = text.lstrip("'")
     for letter in bare:

@@ -59,8 +59,10 @@ def _keep_aside(database: Database, connection: Connection, layout: int) -> None
         connection.execute(sa.text(f"CREATE TABLE IF NOT EXISTS events_layout_{layout} AS TABLE events"))
         return
     kept = database.file.with_name(f"{database.file.stem}-layout-{layout}{database.file.suffix}")
-    part = kept.with_name(f".{kept.name}.{os.getpid()}")
+    # Nobody else is at it within this transaction; a killed process may have left half of one.
+    part = kept.with_name(f".{kept.name}.part")
     try:
+        part.unlink(missing_ok=True)
         # Read beside the transaction that holds everybody else off, so it is what was there before.
         _copy(database.file, part)
         part.replace(kept)

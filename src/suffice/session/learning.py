@@ -2,13 +2,13 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.criteria import Verdict
+from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.models.threads import one_thread
@@ -24,7 +24,6 @@ from suffice.special import Floats
 _ROWS: Final = 4096
 # Pools up to this size are kept in double precision, which takes twice the memory.
 _SMALL_POOL: Final = 20_000
-_RATIO_RULE: Final = "ErrorStability"
 
 
 class Predictions(NamedTuple):
@@ -173,23 +172,24 @@ class Follower:
             self.follow(self._calls)
         if self._judge is None or self._witness is None:
             return Insight(problem=self._problem)
-        verdict, errors = self._judge.verdict, self._witness.errors()
-        curve = tuple(
-            Point(each.n_labelled, each.value, each.threshold)
-            for each in self._judge.verdicts
-            if each.value is not None
-        )
-        found = Insight(
+        verdict, errors, curve = self._judge.verdict, self._witness.errors(), _curve(self._judge.verdicts)
+        # Only now, for what keeps the picker from choosing is said too.
+        asked = self._ask(queue)
+        return Insight(
             calls=len(self._calls),
             n_labelled=self._witness.n,
             verdict=verdict,
-            curve=curve,
+            curve=tuple(point for point, _ in curve),
             forecast=verdict.forecast,
             errors=errors,
-            purchase=purchase(errors, _ratios(self._judge.verdicts), labels=min(LABELS, self._judge.left)),
-            queue=self._ask(queue),
+            purchase=purchase(
+                errors,
+                [point for point, judged in curve if judged] if _watches_ratio(self._settings.criterion()) else (),
+                labels=min(LABELS, self._judge.left),
+            ),
+            queue=asked,
+            problem=self._no_queue,
         )
-        return replace(found, problem=self._problem or self._no_queue)
 
     def predictor(self) -> Predictor:
         """The model as it stands, to predict with; it stays as it is while more is learned.
@@ -268,13 +268,27 @@ class Follower:
             return ()
 
 
-def _ratios(verdicts: Sequence[Verdict]) -> list[Point]:
-    """The error ratios among what a rule compared, as far as they are judged."""
+def _curve(verdicts: Sequence[Verdict]) -> list[tuple[Point, bool]]:
+    """The numbers that a rule compared, and whether it was ready to judge by them."""
+    compared = [each for each in map(_compared, verdicts) if each is not None]
     return [
-        Point(each.n_labelled, each.value, each.threshold)
-        for each in verdicts
-        if each.rule == _RATIO_RULE and each.ready and each.value is not None
+        (Point(each.n_labelled, each.value, each.threshold), each.ready) for each in compared if each.value is not None
     ]
+
+
+def _compared(verdict: Verdict) -> Verdict | None:
+    """The verdict with a number: this one, or else one of its parts, that of the paper's rule if it is among them."""
+    if verdict.value is not None:
+        return verdict
+    parts = [found for found in map(_compared, verdict.parts) if found is not None]
+    return next((part for part in parts if part.rule == ErrorStability.__name__), parts[0] if parts else None)
+
+
+def _watches_ratio(rule: Criterion) -> bool:
+    """Whether the number that a rule compares is the error ratio."""
+    if isinstance(rule, ErrorStability):
+        return rule.relative
+    return any(map(_watches_ratio, getattr(rule, "rules", ())))
 
 
 def reason(error: Exception) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.session.contents import count_items, write_contents
-from suffice.session.database import FILE, TABLES, Database, StorageFullError
+from suffice.session.database import FILE, TABLES, Database, StorageError, StorageFullError
 from suffice.session.events import Draft, EventKind
 from suffice.session.items import Items
 from suffice.session.journal import write_events
@@ -18,6 +18,9 @@ from suffice.session.layouts import require_layout
 from suffice.session.places import log_of, sync_folder
 from suffice.session.project import ConflictError, Project
 from suffice.session.settings import Settings
+
+# The smallest page of SQLite.
+_PAGE = 512
 
 
 def is_url(place: str | Path) -> bool:
@@ -84,6 +87,7 @@ def open_project(place: str | Path) -> Project:
         file = project_file(place)
         if not file.is_file():
             raise SufficeError(f"there is no project in {place}; suffice label DATA.csv makes one")
+        _require_whole(file)
         database = Database(file)
     try:
         require_layout(database)
@@ -109,6 +113,12 @@ def has_project(place: str | Path) -> bool:
             return database.tables(connection) >= TABLES
     finally:
         database.close()
+
+
+def _require_whole(file: Path) -> None:
+    # SQLite writes whole pages, and does not notice that a part of the last one is missing.
+    if file.stat().st_size % _PAGE and not log_of(file).exists():
+        raise StorageError(f"{file} is damaged: its end is missing; take it from a backup, or copy it again")
 
 
 def _make_folder(folder: Path) -> bool:

@@ -80,11 +80,11 @@ def sqlite_engine(file: Path, *, new: bool, read_only: bool) -> Engine:
         # Transactions begin where this module says, not where Python guesses.
         connection.isolation_level = None
         record.info["file"] = identity(file)
-        if not read_only:
-            # Readers go on while somebody writes; and what is committed is on the disk, also after a power cut.
-            mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
-            # Without a log (some network folders) the name of a removed file must be on the disk as well.
-            connection.execute(f"PRAGMA synchronous={'FULL' if mode == 'wal' else 'EXTRA'}")
+        # With a log, readers go on while somebody writes. A file keeps that; one that is no project is left as it is.
+        mode = connection.execute(f"PRAGMA journal_mode{'=WAL' if new else ''}").fetchone()[0]
+        # What is committed is on the disk, also after a power cut; without a log (in some network folders) the name of
+        # a removed file must be as well.
+        connection.execute(f"PRAGMA synchronous={'FULL' if mode == 'wal' else 'EXTRA'}")
 
     @sa.event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:

@@ -3,13 +3,12 @@
 import math
 from typing import Final
 
-from suffice.criteria import Verdict
+from suffice.criteria import ErrorStability, Verdict
 from suffice.session.insight import Insight, Purchase
 from suffice.session.settings import Settings
 
 #: What a learner calls itself where it is not the rule that speaks.
 _LEARNER: Final = "ActiveLearner"
-_RATIO_RULE: Final = "ErrorStability"
 # A fall of the error by less than this share is next to nothing.
 _NOTHING: Final = 0.02
 
@@ -40,11 +39,6 @@ def sentences(insight: Insight, settings: Settings, n_labelled: int, *, size: in
     return said + ([insight.problem] if insight.problem else [])
 
 
-def words(insight: Insight, settings: Settings) -> list[str]:
-    """What :func:`sentences` says where the model has learned all labels there are."""
-    return sentences(insight, settings, insight.n_labelled)
-
-
 def _verdict(insight: Insight, settings: Settings, n_labelled: int, size: int | None) -> str:
     verdict = insight.verdict
     if verdict is not None and verdict.stop:
@@ -57,7 +51,7 @@ def _verdict(insight: Insight, settings: Settings, n_labelled: int, size: int | 
         return "Too early to say: the model is learning the first labels."
     if not verdict.ready:
         return f"Too early to say: {verdict.reason}."
-    if verdict.rule == _RATIO_RULE:
+    if verdict.rule == ErrorStability.__name__:
         return f"Keep going: the last label still changed what the model says ({verdict.reason})."
     return f"Keep going: {verdict.reason}."
 
@@ -65,7 +59,7 @@ def _verdict(insight: Insight, settings: Settings, n_labelled: int, size: int | 
 def _stop(verdict: Verdict) -> str:
     if verdict.rule == _LEARNER:
         return "There is nothing left to do: every item is labelled or skipped."
-    if verdict.rule == _RATIO_RULE:
+    if verdict.rule == ErrorStability.__name__:
         return f"You can stop now: the last label changed hardly anything ({verdict.reason})."
     return f"You can stop now: {verdict.reason}."
 

@@ -1,6 +1,8 @@
 """One person at a project: asked for an item, answers, is asked for the next; for keys and for lines alike."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
@@ -16,8 +18,10 @@ if TYPE_CHECKING:
     from suffice.session.companion import Companion
     from suffice.session.project import Project
 
-# Seconds that a key waits for the model to learn from it, so that the next item is chosen with it; then it goes on.
+# Seconds that a key waits for the model to learn from it, so that the next item is chosen with it; then it goes on,
+# and sooner where the disk has taken its time already.
 _LEARN: Final = 0.05
+_ALL: Final = 0.1
 _PICTURE: Final = 0.03
 # Where nothing is left, somebody else may give an item back.
 _ASK_AGAIN: Final = 2.0
@@ -68,31 +72,34 @@ class Desk:
 
     def label(self, label: Label) -> None:
         """Give the item a label, and go on to the next."""
-        item = self._item()
+        begun, item = time.monotonic(), self._item()
         self.project.label(item.position, label, person=self.person, request=self._request)
         self.labels += 1
-        self._done()
+        self._done(begun)
         self.ask()
 
     def skip(self) -> None:
         """Skip the item, and go on to the next."""
+        begun = time.monotonic()
         self.project.skip(self._item().position, person=self.person, request=self._request)
-        self._done()
+        self._done(begun)
         self.ask()
 
     def correct(self, position: int, label: Label) -> None:
         """Change the label of another item; the one to label stays."""
+        begun = time.monotonic()
         self.project.correct(position, label, person=self.person, request=self._request)
-        self._done()
+        self._done(begun)
 
     def undo(self) -> str:
         """Take back what was done last, show its item again where it has to be labelled again, and say what it was."""
+        begun = time.monotonic()
         with self.project.lock:
             act = self.project.state().newest_act(self.person)
         receipt = self.project.undo(person=self.person, request=self._request)
         kind = EventKind.labelled if act is None else act.kind
         position = receipt.position
-        self._done()
+        self._done(begun)
         if position is None:
             return "undone"
         if kind is EventKind.corrected:
@@ -137,16 +144,36 @@ class Desk:
             raise SufficeError("there is no item to label now")
         return self.item
 
-    def _done(self) -> None:
+    def _done(self, begun: float) -> None:
         # A new name for what comes next; while something could not be written its name stays, so that it is not
         # written twice if it was written after all.
         self._request = uuid4().hex
         self.companion.wake()
-        self.caught_up(_LEARN)
+        self.caught_up(max(0.0, min(_LEARN, begun + _ALL - time.monotonic())))
 
     def _show(self, position: int, why: str) -> Item:
         self.item, self.why = self.project.item(position), why
         return self.item
+
+
+@contextmanager
+def seated(project: "Project", person: str) -> Iterator[Desk]:
+    """Sit down at a project: what learns in the background begins, and ends when this is left.
+
+    Args:
+        project: The project.
+        person: Who labels.
+    """
+    from suffice.session.companion import Companion
+
+    # Read before the first key, which would have to wait for it otherwise.
+    _ = project.X
+    with Companion(project) as companion:
+        desk = Desk(project, companion, person)
+        try:
+            yield desk
+        finally:
+            desk.close()
 
 
 def summary(item: Item, main: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.layout import Layout
 from rich.panel import Panel
@@ -90,13 +91,14 @@ def _header(view: View, paper: Paper) -> Text:
     counts = view.counts
     skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
     done = f"{counts.labelled:,} of {counts.size:,}"
-    words = f"{view.person} · {done} labelled{skipped}" if paper.width >= 60 else done
-    right = Text(paper.cut(words, paper.width - 2))
-    # Where there is little room, this may be all that is said of it.
-    name = _STOP if can_stop(view.insight) and paper.width < _WIDE else view.settings.name
-    left = Text(paper.cut(name, max(0, paper.width - right.cell_len - 4)))
-    gap = " " * max(1, paper.width - left.cell_len - right.cell_len - 2)
-    line = Text(style="reverse", no_wrap=True).append(" ").append(left.plain, "bold").append(gap)
+    name = view.settings.name
+    right = paper.cut(f"{view.person} · {done} labelled{skipped}" if paper.width >= 60 else done, paper.width - 2)
+    if can_stop(view.insight) and paper.width < _WIDE:
+        # Where there is little room, this may be all that is said of it.
+        name, right = _STOP, right if len(_STOP) + len(right) + 4 <= paper.width else ""
+    left = paper.cut(name, max(0, paper.width - cell_len(right) - 4))
+    gap = " " * max(1, paper.width - cell_len(left) - cell_len(right) - 2)
+    line = Text(style="reverse", no_wrap=True).append(" ").append(left, "bold").append(gap)
     return line.append(right).append(" ")
 
 

@@ -8,6 +8,8 @@ from typing import Final
 
 #: Numbers that steps between ticks are made of.
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
+#: Below this there are no powers of ten left to step by.
+_TINY: Final = 1e-300
 #: Width of a letter, of the height of the writing: enough for digits and small letters.
 _LETTER: Final = 0.56
 _WRITING: Final = 13.0
@@ -167,7 +169,7 @@ def ticks(low: float, high: float, most: int) -> tuple[float, ...]:
         >>> ticks(0.0, 0.33, 5)
         (0.0, 0.1, 0.2, 0.3, 0.4)
     """
-    rough = (high - low) / (most - 1)
+    rough = max((high - low) / (most - 1), _TINY)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * each for each in _STEPS if power * each >= rough * (1.0 - 1e-9))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

@@ -16,12 +16,14 @@ _RATIO: Final = (
 )
 #: On a log scale, what falls far below the threshold would flatten the rest.
 _FAR_BELOW: Final = 20.0
+#: A fall of the error by less than this share is next to nothing.
+_NOTHING: Final = 0.02
 _NOT: Final = (
     "That every prediction is right. Some are not; the expected error above says how many, or by how much.",
     "That the labels are right. The model learns the mistakes of people too, where they are alike.",
-    "That it does as well on other items. All of this is about items like those that were labelled.",
-    "That no number of labels would make it better. It says that one more label changes little, not that a thousand "
-    "more would, or that another model would not do better.",
+    "That it does as well on other items. All of this is about items like those of these data.",
+    "That no number of labels would make it better. One more label changes little; a thousand more may change much, "
+    "and so may another model.",
 )
 
 
@@ -38,8 +40,8 @@ def stopping(told: Contents) -> str:
         paragraphs.append(sentence(f"at the pace so far it will take {ahead(status['forecast'])}"))
     if status["behind"]:
         paragraphs.append(
-            f"The model has not yet learned the last {count(status['behind'], 'label or skip')}; all of this is about "
-            f"the {status['learned']:,} labels before."
+            f"The model has not yet learned the newest {status['behind']:,} of the labels and skips; all of this is "
+            f"about the {status['learned']:,} labels before."
         )
     parts = [f"<p>{escape(paragraph)}</p>" for paragraph in paragraphs]
     return "\n".join([*parts, _figure(curve_chart(told), _reading(told)) if status["curve"] else ""])
@@ -113,7 +115,8 @@ def quality(told: Contents) -> str:
     if status["purchase"] is not None:
         bought = status["purchase"]
         then, ends = with_interval(bought["then"], bought["low"], bought["high"], share=share)
-        change = f"bring that to about {then} ({ends})" if then != value else "change next to nothing in that"
+        little = bought["now"] - bought["then"] < _NOTHING * bought["now"]
+        change = "change next to nothing in that" if little else f"bring that to about {then} ({ends})"
         words = f"{count(bought['labels'], 'more label')} would {change}, if it goes on as it did."
         parts.append(f"<p>{escape(words)}</p>")
     return "\n".join(parts)

@@ -39,7 +39,7 @@ def _when(told: Contents) -> str:
         span = f"on {first}" if first == last else f"from {first} to {last}"
         lines.append(f"{count(len(told.given), 'label')} {'was' if len(told.given) == 1 else 'were'} given {span}.")
     if with_data:
-        lines.append(f"{count(with_data, 'label')} came with the data ({told.settings.source}).")
+        lines.append(f"{count(with_data, 'label')} came with the data ({cut(told.settings.source)}).")
     return " ".join(lines)
 
 
@@ -124,7 +124,7 @@ def _people(told: Contents) -> Table:
     people = [each for each in told.status["people"] if each["labels"]]
     rows = tuple(
         (
-            f"came with the data ({each['name']})" if each["name"] == told.settings.source else each["name"],
+            f"came with the data ({cut(each['name'])})" if each["name"] == told.settings.source else each["name"],
             str(each["labels"]),
             day(each["last"]),
         )

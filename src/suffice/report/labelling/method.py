@@ -5,12 +5,13 @@ import re
 from typing import Any, Final
 
 import suffice
+from suffice.errors import InvalidValueError
 from suffice.report.labelling.contents import Contents
 from suffice.report.labelling.saying import count, cut, day, number, percent
 from suffice.report.page import pairs_html
 from suffice.report.table import Table
 from suffice.session.items import Item
-from suffice.session.models import model_words
+from suffice.session.models import KNOWN
 
 _SHOWN: Final = {"table": "rows of a table", "text": "texts", "image": "images"}
 #: Classes that are named, and characters of what is said of the data.
@@ -22,10 +23,10 @@ def method(told: Contents) -> str:
     """Everything that somebody needs to do it again."""
     settings, size = told.settings, told.status["size"]
     pairs = [
-        ("Data", f"{settings.source or 'not named'}: {count(size, 'item')}, {_SHOWN[settings.shown]}"),
+        ("Data", f"{cut(settings.source) or 'not named'}: {count(size, 'item')}, {_SHOWN[settings.shown]}"),
         ("Label", _label(told)),
         *(("What was done to the data", cut(note, _LONGEST_NOTE)) for note in settings.notes),
-        ("Model", model_words(settings.model)),
+        ("Model", KNOWN[settings.model].words if settings.model in KNOWN else settings.model),
         ("Stopping rule", _rule(told)),
         ("Start", f"{count(settings.initial, 'label')} of items drawn at random, then the model chose"),
     ]
@@ -40,18 +41,22 @@ def method(told: Contents) -> str:
 
 
 def _label(told: Contents) -> str:
-    settings = told.settings
+    settings, target = told.settings, cut(told.settings.target, 80)
     if not settings.classes:
-        return f"{settings.target}, a number"
+        return f"{target}, a number"
     names = [cut(name, 60) for name in settings.classes[:_MOST_CLASSES]]
     rest = len(settings.classes) - len(names)
     more = f" and {rest:,} more" if rest else ""
-    return f"{settings.target}, one of {len(settings.classes):,} classes: {', '.join(names)}{more}"
+    return f"{target}, one of {len(settings.classes):,} classes: {', '.join(names)}{more}"
 
 
 def _rule(told: Contents) -> str:
     """The rule, what it does, and how it is set."""
-    rule = told.settings.criterion()
+    try:
+        rule = told.settings.criterion()
+    except InvalidValueError:
+        # Somebody's own rule, which is not there where the report is made.
+        return told.rule
     meaning = " ".join((inspect.getdoc(type(rule)) or "").split("\n\n")[0].split())
     set_to = ", ".join(f"{name} {_value(value)}" for name, value in rule.state_dict()["params"].items())
     plain = re.sub(r":\w+:|``?", "", meaning)
@@ -75,7 +80,7 @@ def examples(told: Contents) -> str:
     )
     what = "The first item" if len(rows) == 1 else f"The first {len(rows)} items"
     note = "Long texts are cut; the whole is in the exported file of labels."
-    return Table("examples", what, ("id", "item", told.settings.target, "labelled by"), rows, note).html()
+    return Table("examples", what, ("id", "item", cut(told.settings.target, 80), "labelled by"), rows, note).html()
 
 
 def _summary(item: Item, told: Contents) -> str:

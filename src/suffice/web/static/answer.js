@@ -1,6 +1,6 @@
 // How a label is given: a button for each class, with a filter where there are many, or a box for a number.
 
-import { h, put } from "./dom.js";
+import { button, h, put, touched } from "./dom.js";
 
 const KEYS = 9;
 
@@ -16,16 +16,16 @@ export function makeAnswer(project, give) {
 }
 
 function classButton(name, give) {
-  return h("button", { type: "button", class: "answer", on: { click: () => give(name) } }, h("kbd"), h("span", { dir: "auto" }, name));
+  return button(() => give(name), { class: "answer" }, h("kbd"), h("span", { dir: "auto" }, name));
 }
 
 function number(buttons) {
-  buttons.forEach((button, at) => {
-    const key = button.querySelector("kbd");
+  buttons.forEach((each, at) => {
+    const key = each.querySelector("kbd");
     key.textContent = at < KEYS ? String(at + 1) : "";
     key.hidden = at >= KEYS;
-    if (at < KEYS) button.setAttribute("aria-keyshortcuts", String(at + 1));
-    else button.removeAttribute("aria-keyshortcuts");
+    if (at < KEYS) each.setAttribute("aria-keyshortcuts", String(at + 1));
+    else each.removeAttribute("aria-keyshortcuts");
   });
 }
 
@@ -33,11 +33,12 @@ function fewClasses(project, give) {
   const buttons = project.classes.map((name) => classButton(name, give));
   number(buttons);
   const brief = project.classes.every((name) => name.length <= 7);
-  const element = h("div", { class: `classes n${buttons.length}${brief ? " brief" : ""}`, role: "group", "aria-label": project.target }, buttons);
+  const kind = `classes n${buttons.length}${brief ? " brief" : ""}`;
+  const element = h("div", { class: kind, role: "group", "aria-label": project.target }, buttons);
   const key = (name) => {
-    const button = /^[1-9]$/.test(name) ? buttons[Number(name) - 1] : undefined;
-    button?.click();
-    return button !== undefined;
+    const chosen = /^[1-9]$/.test(name) ? buttons[Number(name) - 1] : undefined;
+    chosen?.click();
+    return chosen !== undefined;
   };
   return { element, key, focus() {}, clear() {} };
 }
@@ -47,7 +48,8 @@ function manyClasses(project, give) {
   const list = h("div", { class: "classes lots", role: "group", "aria-label": project.target });
   const none = h("p", { class: "problem", role: "status" });
   const filter = h("input", {
-    type: "search", "aria-label": "Find a class", placeholder: "Find a class  (/)", autocomplete: "off", spellcheck: "false",
+    type: "search", "aria-label": "Find a class", placeholder: touched() ? "Find a class" : "Find a class  (/)",
+    autocomplete: "off", spellcheck: "false",
   });
   let visible = [];
   const narrow = () => {
@@ -58,7 +60,7 @@ function manyClasses(project, give) {
     const shown = visible.map((name) => buttons.get(name));
     put(list, shown);
     number(shown);
-    for (const button of buttons.values()) button.classList.remove("first");
+    for (const each of buttons.values()) each.classList.remove("first");
     if (sought && shown.length) shown[0].classList.add("first");
     none.textContent = visible.length ? "" : "No class is called that.";
   };
@@ -93,7 +95,9 @@ export function readNumber(typed) {
   const text = typed.trim();
   if (!text) return { problem: "Type a number first." };
   if (/^[+-]?\d+,\d+$/.test(text)) return { problem: `Write ${text.replace(",", ".")} with a point, not a comma.` };
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return { problem: `“${text.slice(0, 40)}” is not a number. Write it like 3.5, -2 or 1e3.` };
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) {
+    return { problem: `“${text.slice(0, 40)}” is not a number. Write it like 3.5, -2 or 1e3.` };
+  }
   const value = Number(text);
   return Number.isFinite(value) ? { value } : { problem: `${text.slice(0, 40)} is too large.` };
 }
@@ -101,7 +105,8 @@ export function readNumber(typed) {
 function numberBox(project, give) {
   const problem = h("p", { id: "number-problem", class: "problem", role: "alert" });
   const input = h("input", {
-    id: "number", type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-describedby": "number-problem",
+    id: "number", type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false",
+    "aria-describedby": "number-problem",
   });
   const clear = () => {
     input.value = "";
@@ -127,10 +132,11 @@ function numberBox(project, give) {
     if (event.key === "Escape") input.blur();
   });
   // Number pads of telephones have no minus.
-  const minus = h("button", { type: "button", class: "minus", "aria-label": "Change the sign", on: { click: () => {
+  const negate = () => {
     input.value = input.value.startsWith("-") ? input.value.slice(1) : `-${input.value}`;
     input.focus();
-  } } }, "±");
+  };
+  const minus = button(negate, { class: "minus", "aria-label": "Change the sign" }, "±");
   const element = h("form", { class: "number", novalidate: true, on: { submit: accept } },
     h("label", { for: "number" }, project.target), minus, input,
     h("button", { type: "submit", class: "primary answer" }, "Record ", h("kbd", {}, "Enter")), problem,

@@ -1,7 +1,7 @@
 // A curve over the number of labels, drawn as SVG: axes, a threshold, an interval, a forecast, and a way to read it by
 // pointer, by keys, or as a table.
 
-import { count, h, many, put, roughly, svg } from "./dom.js";
+import { count, h, many, put, roughly, short, svg } from "./dom.js";
 import { scaleFor, ticksOf } from "./scales.js";
 
 const EDGE = { left: 54, right: 14, top: 20, bottom: 42 };
@@ -10,7 +10,8 @@ const EDGE = { left: 54, right: 14, top: 20, bottom: 42 };
  * A chart to be filled by update(data), with data:
  *   points: [[n, value, low or null, high or null, threshold or null], ...];
  *   log, zero: of the vertical axis; y: its name; format: of its numbers; sentence: what one sees, in words;
- *   forecast: {labels, low, high, most} or null, with most the number of items that there are; columns: names for the table.
+ *   forecast: {labels, low, high, most} or null, with most the number of items that there are;
+ *   columns: names for the table; read: words for a point.
  * @param {string} title - What it shows.
  */
 export function makeChart(title) {
@@ -33,6 +34,7 @@ export function makeChart(title) {
   new ResizeObserver(draw).observe(canvas);
   return {
     element,
+    title,
     update(now) {
       const text = JSON.stringify(now);
       if (text === told) return;
@@ -54,8 +56,11 @@ function drawing(data, width, readout, title) {
   const x = scaleFor([points[0][0], last, ...ends.map((end) => Math.min(end, far))], [EDGE.left, width - EDGE.right]);
   const heights = points.flatMap((each) => each.slice(1)).filter((value) => value !== null && value !== undefined);
   const y = scaleFor(heights, [height - EDGE.bottom, EDGE.top], { log: data.log, zero: data.zero, air: 0.06 });
-  const reader = svg("g", { class: "reader", visibility: "hidden" }, svg("line", { y1: EDGE.top, y2: height - EDGE.bottom }), svg("circle", { r: 4.5 }));
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", tabindex: 0, "aria-label": `${title}. ${data.sentence} The arrow keys read the points.` },
+  const reader = svg("g", { class: "reader", visibility: "hidden" },
+    svg("line", { y1: EDGE.top, y2: height - EDGE.bottom }), svg("circle", { r: 4.5 }));
+  const seen = `${title}. ${data.sentence} The arrow keys read the points.`;
+  const frame = { viewBox: `0 0 ${width} ${height}`, width, height };
+  const picture = svg("svg", { ...frame, role: "img", tabindex: 0, "aria-label": seen },
     axes(x, y, width, height, data), forecast && outlook(x, y, forecast, last, far, height),
     interval(points, x, y), limits(points, x, y, width),
     svg("path", { class: "line", d: path(points.map(([n, value]) => [x(n), y(value)])) }),
@@ -89,17 +94,19 @@ function axes(x, y, width, height, data) {
 function interval(points, x, y) {
   const both = points.filter((each) => each[2] !== null && each[3] !== null);
   if (both.length < 2) return null;
-  const edge = [...both.map((each) => [x(each[0]), y(each[3])]), ...both.toReversed().map((each) => [x(each[0]), y(each[2])])];
-  return svg("path", { class: "band", d: `${path(edge)}Z` });
+  const upper = both.map((each) => [x(each[0]), y(each[3])]);
+  const lower = both.map((each) => [x(each[0]), y(each[2])]).reverse();
+  return svg("path", { class: "band", d: `${path([...upper, ...lower])}Z` });
 }
 
 function limits(points, x, y, width) {
   const known = points.filter((each) => typeof each[4] === "number");
   if (!known.length) return null;
   const value = known.at(-1)[4];
-  const places = known.every((each) => each[4] === value) ? [[EDGE.left, y(value)], [width - EDGE.right, y(value)]] : known.map((each) => [x(each[0]), y(each[4])]);
+  const across = [[EDGE.left, y(value)], [width - EDGE.right, y(value)]];
+  const places = known.every((each) => each[4] === value) ? across : known.map((each) => [x(each[0]), y(each[4])]);
   return svg("g", {}, svg("path", { class: "limit", d: path(places) }),
-    svg("text", { class: "limit-name", x: EDGE.left + 6, y: places[0][1] - 6 }, `threshold ${Number(value.toPrecision(3))}`));
+    svg("text", { class: "limit-name", x: EDGE.left + 6, y: places[0][1] - 6 }, `threshold ${short(value)}`));
 }
 
 function outlook(x, y, forecast, last, far, height) {
@@ -107,12 +114,13 @@ function outlook(x, y, forecast, last, far, height) {
   const floor = height - EDGE.bottom;
   const middle = Math.min(last + forecast.labels, forecast.most);
   const at = x(Math.min(middle, far));
-  const beyond = last + forecast.high > far;
+  const most = last + forecast.high < forecast.most ? roughly(last + forecast.high) : `all ${count(forecast.most)}`;
+  const upTo = last + forecast.high > far ? `, up to ${most} →` : "";
   return svg("g", { class: "forecast" },
     svg("rect", { class: "wash", x: from, y: EDGE.top, width: Math.max(2, to - from), height: floor - EDGE.top }),
     svg("rect", { class: "strip", x: from, y: floor - 3, width: Math.max(2, to - from), height: 6, rx: 3 }),
     middle <= far && svg("line", { x1: at, x2: at, y1: EDGE.top, y2: floor }),
-    svg("text", { x: x(x.domain[1]), y: 11, "text-anchor": "end" }, `stop near ${roughly(middle)}${beyond ? `, up to ${last + forecast.high < forecast.most ? roughly(last + forecast.high) : `all ${count(forecast.most)}`} →` : ""}`));
+    svg("text", { x: x(x.domain[1]), y: 11, "text-anchor": "end" }, `stop near ${roughly(middle)}${upTo}`));
 }
 
 function follow(picture, reader, { data, x, y, width, readout }) {
@@ -157,11 +165,14 @@ function asTable(data) {
   const used = [1, 2, 3, 4].filter((at) => data.points.some((each) => typeof each[at] === "number"));
   return h("table", { class: "plain-table" },
     h("caption", { class: "visually-hidden" }, data.sentence),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Labels"), used.map((at) => h("th", { scope: "col" }, data.columns[at - 1])))),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Labels"),
+      used.map((at) => h("th", { scope: "col" }, data.columns[at - 1])))),
     h("tbody", {}, data.points.map((each) => h("tr", {}, h("th", { scope: "row" }, count(each[0])),
       used.map((at) => h("td", {}, typeof each[at] === "number" ? data.format(each[at]) : "–"))))));
 }
 
 /** The words of a forecast. */
-export const forecastWords = (forecast) =>
-  forecast.low === forecast.high ? many(forecast.labels, "more label", "more labels") : `about ${many(forecast.labels, "more label", "more labels")} (${count(forecast.low)} to ${count(forecast.high)})`;
+export function forecastWords({ labels, low, high }) {
+  const more = many(labels, "more label", "more labels");
+  return low === high ? more : `about ${more} (${count(low)} to ${count(high)})`;
+}

@@ -1,6 +1,6 @@
 // Windows over the page: a heading, something in it, and a way out.
 
-import { h } from "./dom.js";
+import { button, h } from "./dom.js";
 
 /**
  * Open a window; it is taken away when it is closed.
@@ -13,7 +13,7 @@ export function openDialog(title, content, { closable = true, wide = false } = {
   const dialog = h("dialog", { "aria-labelledby": "dialog-title", class: wide ? "wide" : null },
     h("div", { class: "dialog-head" },
       h("h2", { id: "dialog-title" }, title),
-      closable && h("button", { type: "button", class: "quiet icon", "aria-label": "Close", on: { click: () => dialog.close() } }, "×")),
+      closable && button(() => dialog.close(), { class: "quiet icon", "aria-label": "Close" }, "×")),
     content);
   dialog.addEventListener("cancel", (event) => {
     if (!closable) event.preventDefault();

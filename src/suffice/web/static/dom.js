@@ -22,9 +22,17 @@ function fill(element, properties, children) {
   return element;
 }
 
+/** A button that does something; properties as for h. */
+export function button(run, properties, ...children) {
+  return h("button", { type: "button", ...properties, on: { click: run } }, ...children);
+}
+
+/** A paragraph in quiet letters. */
+export const quiet = (...children) => h("p", { class: "muted" }, ...children);
+
 // Lists may hold lists, and nothing where there is nothing to show.
 function present(children) {
-  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
+  return children.flat(Infinity).filter((child) => ![null, undefined, false, ""].includes(child));
 }
 
 /** Replace what an element holds. */
@@ -32,6 +40,18 @@ export function put(element, ...children) {
   element.replaceChildren(...present(children));
   return element;
 }
+
+/** Replace what an element holds where it differs, so that nothing flickers, is said twice, or loses its place. */
+export function swap(element, ...children) {
+  const fresh = h("div", {}, ...children);
+  if (fresh.textContent === element.textContent && fresh.childElementCount === element.childElementCount) return;
+  const unfolded = element.querySelector("details")?.open ?? false;
+  put(element, ...fresh.childNodes);
+  if (unfolded) element.querySelector("details")?.setAttribute("open", "");
+}
+
+/** Whether the screen is touched, so that there is likely no keyboard to speak of. */
+export const touched = () => matchMedia("(pointer: coarse)").matches;
 
 const whole = new Intl.NumberFormat("en-GB");
 

@@ -1,7 +1,7 @@
 // Giving an item of the table another label, in its place.
 
 import { readNumber } from "./answer.js";
-import { h, labelText } from "./dom.js";
+import { button, h, labelText } from "./dom.js";
 import { submit } from "./outbox.js";
 import { person } from "./person.js";
 import { refreshSoon } from "./store.js";
@@ -18,13 +18,15 @@ export function makeEditor(entry, project, { cancel, saved }) {
   const name = `${project.target} of ${entry.id}`;
   const field = project.task === "regression"
     ? h("input", { type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": name })
-    : h("select", { "aria-label": name }, entry.skipped && h("option", { value: "" }, "choose…"), project.classes.map((each) => h("option", { value: each }, each)));
+    : h("select", { "aria-label": name }, entry.skipped && h("option", { value: "" }, "choose…"),
+      project.classes.map((each) => h("option", { value: each }, each)));
   if (!entry.skipped) field.value = labelText(entry.label);
   const save = h("button", { type: "submit", class: "small primary" }, "Save");
 
   const accept = async (event) => {
     event.preventDefault();
-    const read = project.task === "regression" ? readNumber(field.value) : field.value ? { value: field.value } : { problem: "Choose a class." };
+    const chosen = field.value ? { value: field.value } : { problem: "Choose a class." };
+    const read = project.task === "regression" ? readNumber(field.value) : chosen;
     if (read.problem) {
       problem.textContent = read.problem;
       field.focus();
@@ -45,7 +47,7 @@ export function makeEditor(entry, project, { cancel, saved }) {
     }
   };
   const form = h("form", { class: "editor", novalidate: true, on: { submit: accept } }, field, save,
-    h("button", { type: "button", class: "small quiet", on: { click: cancel } }, "Cancel"), problem);
+    button(cancel, { class: "small quiet" }, "Cancel"), problem);
   form.addEventListener("keydown", (event) => {
     if (event.key === "Escape") cancel();
   });

@@ -1,7 +1,7 @@
 // The view from which labels, predictions and the report are taken away.
 
 import { getFile } from "./api.js";
-import { h, many, put } from "./dom.js";
+import { button, h, many, put, quiet } from "./dom.js";
 import { store, watch } from "./store.js";
 import { toast } from "./toast.js";
 
@@ -10,19 +10,22 @@ const FORMATS = [["csv", "CSV"], ["jsonl", "JSON lines"], ["parquet", "Parquet"]
 /** Make the view. */
 export function makeExportView(root, project) {
   const problem = h("p", { class: "problem", role: "alert" });
-  const summary = h("p", { class: "muted" });
+  const summary = quiet();
   put(root, h("h2", { class: "visually-hidden" }, "Export"), problem, h("div", { class: "board three" },
-    part("Labels", ["What was labelled, by whom and when.", summary], "labels", problem),
-    part("Predictions", ["What the model says of the items without a label, and how sure it is."], "predictions", problem),
+    part("Labels", [h("p", {}, "What was labelled, by whom and when."), summary], "labels", problem),
+    part("Predictions", [h("p", {}, "What the model says of the items without a label, and how sure it is.")],
+      "predictions", problem),
     report(), script(project)));
   watch(({ status }) => {
-    if (status) summary.textContent = `${many(status.n_labelled, "label")} so far${status.n_skipped ? `, ${status.n_skipped} skipped` : ""}.`;
+    if (!status) return;
+    const skipped = status.n_skipped ? `, ${many(status.n_skipped, "item")} skipped` : "";
+    summary.textContent = `${many(status.n_labelled, "label")} so far${skipped}.`;
   });
   return { show: () => (problem.textContent = "") };
 }
 
 function part(title, words, what, problem) {
-  return h("section", { class: "card" }, h("h3", {}, title), words.map((each) => (typeof each === "string" ? h("p", {}, each) : each)),
+  return h("section", { class: "card" }, h("h3", {}, title), words,
     h("div", { class: "row" }, FORMATS.map(([format, name]) => {
       const path = `api/export/${what}?format=${format}`;
       return h("a", { class: "button", href: path, "aria-label": `${title} as ${name}`, on: { click: (event) => {
@@ -51,32 +54,35 @@ async function save(path, link, problem) {
 
 function report() {
   return h("section", { class: "card" }, h("h3", {}, "Report"),
-    h("p", {}, "One page to send on: what was labelled, why it can stop or cannot yet, and what is guaranteed, in plain words."),
-    h("div", { class: "row" }, h("a", { class: "button primary", href: "api/report", target: "_blank", rel: "noopener" }, "See the report"),
+    h("p", {}, "One page to send on, in plain words: what was labelled, why it is enough or not, what is guaranteed."),
+    h("div", { class: "row" },
+      h("a", { class: "button primary", href: "api/report", target: "_blank", rel: "noopener" }, "See the report"),
       h("a", { class: "button", href: "api/report", download: `${store.project.name} report.html` }, "Save it")));
 }
 
 function script(project) {
   const base = new URL(".", location.href).href;
   const label = project.task === "regression" ? "3.5" : JSON.stringify(project.classes[0] ?? "yes");
+  const sent = `{"person": "script", "item": 0, "label": ${label}, "request": "any name, used once"}`;
   const quoted = (body) => `'${body.replaceAll("'", "'\\''")}'`;
   const post = `curl -H "Content-Type: application/json" ${base}`;
   const lines = [
     "# the next item",
     `${post}api/next -d ${quoted('{"person": "script", "n": 1}')}`,
     "# its label",
-    `${post}api/labels -d ${quoted(`{"person": "script", "item": 0, "label": ${label}, "request": "any name, used once"}`)}`,
+    `${post}api/labels -d ${quoted(sent)}`,
     "# where it stands, and all labels",
     `curl ${base}api/status`,
     `curl -o labels.csv "${base}api/export/labels?format=csv"`,
   ];
   const text = lines.join("\n");
-  const copy = h("button", { type: "button", class: "small", on: { click: () => {
-    navigator.clipboard?.writeText(text).then(() => toast("Copied."), () => toast("This browser does not let a page copy."));
-  } } }, "Copy");
+  const copy = button(() => {
+    navigator.clipboard.writeText(text).then(() => toast("Copied."), () => toast("The browser does not allow it."));
+  }, { class: "small" }, "Copy");
   return h("section", { class: "card wide" }, h("h3", {}, "From a script"),
     h("p", {}, "This page uses nothing but the API, so a script can do the same."),
     h("pre", { tabindex: 0, "aria-label": "Commands" }, h("code", {}, text)),
-    h("div", { class: "row" }, navigator.clipboard && copy, h("a", { href: "api/openapi.json" }, "All of the API (OpenAPI)")),
-    h("p", { class: "muted" }, "Where the server wants a token, add -H \"Authorization: Bearer TOKEN\" to each."));
+    h("div", { class: "row" }, navigator.clipboard && copy,
+      h("a", { href: "api/openapi.json" }, "All of the API (OpenAPI)")),
+    quiet("Where the server wants a token, add -H \"Authorization: Bearer TOKEN\" to each."));
 }

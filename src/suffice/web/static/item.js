@@ -1,6 +1,6 @@
 // One item, shown well: a row, a text, or an image.
 
-import { h } from "./dom.js";
+import { h, put, quiet } from "./dom.js";
 
 const MANY = 4;
 const SMALL = 160;
@@ -19,12 +19,12 @@ export function showItem(item, project) {
 
 function text(cell) {
   const body = h("div", { class: "reading", dir: "auto" }, cell.value);
-  if (!cell.value.trim()) return h("p", { class: "muted" }, "This text is empty.");
+  if (!cell.value.trim()) return quiet("This text is empty.");
   return h("div", {}, body, cell.cut && shortened());
 }
 
 function shortened() {
-  return h("p", { class: "muted" }, "The text goes on: only its first 20,000 characters are shown.");
+  return quiet("The text goes on: only its first 20,000 characters are shown.");
 }
 
 function picture(item) {
@@ -36,7 +36,8 @@ function picture(item) {
     if (Math.max(image.naturalWidth, image.naturalHeight) <= SMALL) image.classList.add("small");
   });
   image.addEventListener("error", () => {
-    frame.replaceChildren(h("p", { class: "problem" }, "This image cannot be shown. Skip it, or look whether its file is still there."));
+    const told = "This image cannot be shown. Skip it, or look whether its file is still there.";
+    put(frame, h("p", { class: "problem" }, told));
   });
   return frame;
 }
@@ -51,7 +52,8 @@ function others(item, project) {
 function cells(list) {
   const long = list.some((cell) => cell.value.length > 60);
   const rows = list.map((cell) =>
-    h("div", {}, h("dt", {}, cell.name), h("dd", { dir: "auto", class: cell.value === "" ? "muted" : null },
-      cell.value === "" ? "(empty)" : cell.value, cell.cut && shortened())));
+    h("div", {}, h("dt", {}, cell.name),
+      h("dd", { dir: "auto", class: cell.value === "" ? "muted" : null },
+        cell.value === "" ? "(empty)" : cell.value, cell.cut && shortened())));
   return h("dl", { class: `cells${!long && list.length > 6 ? " columns" : ""}` }, rows);
 }

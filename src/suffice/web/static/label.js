@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { makeAnswer } from "./answer.js";
-import { h, labelText, many, put } from "./dom.js";
+import { button, h, labelText, put, swap } from "./dom.js";
 import { showItem } from "./item.js";
 import { pending, recover, submit } from "./outbox.js";
 import { person } from "./person.js";
@@ -10,11 +10,14 @@ import { onKeys } from "./shortcuts.js";
 import { kept, refreshSoon, store, tab, watch } from "./store.js";
 import { hush, toast } from "./toast.js";
 import { makeBanner, makeVerdictCard } from "./verdict.js";
+import { noItem } from "./waiting.js";
 
 // One on the screen and one ready: more would be chosen before the model has learned from those before them.
 const AHEAD = 2;
 // Nobody has read an item in less time: what comes sooner was meant for the one before.
 const GLANCE = 200;
+// More items the API does not give at once.
+const MOST = 20;
 
 /** Make the view. */
 export function makeLabelView(root, project) {
@@ -32,13 +35,14 @@ export function makeLabelView(root, project) {
   const aside = new Set();
 
   const answer = makeAnswer(project, (label) => act("api/labels", { label }, `Recorded: ${labelText(label)}.`));
-  const skipButton = h("button", { type: "button", "aria-keyshortcuts": "s", on: { click: skip } }, "Skip ", h("kbd", {}, "s"));
-  const undoButton = h("button", { type: "button", "aria-keyshortcuts": "u", on: { click: undo } }, "Undo ", h("kbd", {}, "u"));
+  const skipButton = button(skip, { "aria-keyshortcuts": "s" }, "Skip ", h("kbd", {}, "s"));
+  const undoButton = button(undo, { "aria-keyshortcuts": "u" }, "Undo ", h("kbd", {}, "u"));
   const problem = h("p", { class: "problem", role: "alert" });
   const article = h("article", { class: "card item", "aria-label": "Item", "aria-live": "polite" });
-  const answers = h("div", { class: "answers" }, answer.element, problem, h("div", { class: "row small" }, skipButton, undoButton, h("p", { class: "said", role: "status" })));
+  const answers = h("div", { class: "answers" }, answer.element, problem,
+    h("div", { class: "row small" }, skipButton, undoButton, h("p", { class: "said", role: "status" })));
   const why = h("p", {});
-  const whyCard = h("section", { class: "card why", "aria-label": "Why this item?" }, h("h2", {}, "Why this item?"), why);
+  const whyCard = h("section", { class: "card why" }, h("h2", {}, "Why this item?"), why);
   const card = makeVerdictCard(project);
   const banner = makeBanner();
   put(root, banner.element, h("div", { class: "desk" },
@@ -58,19 +62,21 @@ export function makeLabelView(root, project) {
       toast(said, { name: "Undo (u)", run: undo });
       refreshSoon();
       refill();
-    }, (error) => refused(item, error));
+    }, (error) => refused(item, error, path));
   }
 
   function skip() {
     act("api/skips", {}, "Skipped.");
   }
 
-  function refused(item, error) {
+  function refused(item, error, path) {
     answered.delete(item.item);
     // In the state that the project is in it cannot be done, now or later; anything else may be put right.
     if (error.status === 409) aside.add(item.item);
     else queue.unshift(item);
-    problem.textContent = `Not recorded (${item.id}): ${error.message}`;
+    // Whoever skips what somebody else has labelled has said all there is to say.
+    if (error.status === 409 && path === "api/skips") toast("Set aside: somebody else has labelled it.");
+    else problem.textContent = `Not recorded (${item.id}): ${error.message}`;
     draw();
     refill();
   }
@@ -104,8 +110,10 @@ export function makeLabelView(root, project) {
     for (const item of through) answered.delete(item);
     through.clear();
     const asker = person();
+    // Those that are not to be shown stand on the list too, and the one taken back comes in addition.
+    const n = Math.min(MOST, AHEAD + (first >= 0 ? 1 : 0) + answered.size + aside.size);
     try {
-      const found = await post("api/next", { person: asker, n: Math.min(20, AHEAD + (first >= 0 ? 1 : 0) + answered.size + aside.size) });
+      const found = await post("api/next", { person: asker, n });
       if (asker === person()) take(found, asker);
     } catch (error) {
       if (error.status >= 400 && error.status < 500 && error.status !== 401) problem.textContent = error.message;
@@ -120,7 +128,8 @@ export function makeLabelView(root, project) {
 
   function take(found, asker) {
     left = found.left;
-    const items = found.items.filter(({ item }) => !answered.has(item) && !aside.has(item)).map((each) => ({ ...each, person: asker }));
+    const open = found.items.filter(({ item }) => !answered.has(item) && !aside.has(item));
+    const items = open.map((each) => ({ ...each, person: asker }));
     // What is on the screen stays there, unless it has gone to somebody else meanwhile.
     const wanted = items.find(({ item }) => item === first) ?? items.find(({ item }) => item === queue[0]?.item);
     if (queue.length && !wanted && drawn === queue[0]) toast("That item is done, or has gone to somebody else.");
@@ -133,10 +142,14 @@ export function makeLabelView(root, project) {
   function draw() {
     const item = queue[0] ?? null;
     const fresh = item === null || drawn?.item !== item.item;
-    answers.hidden = item === null && !undoing;
-    answers.classList.toggle("locked", undoing);
+    // While the next item is awaited, the box that somebody types in keeps the focus.
+    const { reached, trouble } = store;
+    const ended = left !== null && reached && !pending().length && !undoing && !refilling;
+    answers.hidden = item === null && ended;
+    answers.classList.toggle("locked", undoing || item === null);
     whyCard.hidden = item === null;
-    if (item === null) put(article, ...empty());
+    const awaited = { reached, trouble, pending: pending().length, left: ended ? left : null };
+    if (item === null) swap(article, noItem(awaited));
     if (!fresh) return;
     drawn = item;
     article.dataset.item = item === null ? "" : item.item;
@@ -151,22 +164,6 @@ export function makeLabelView(root, project) {
     why.textContent = `${item.why.charAt(0).toUpperCase()}${item.why.slice(1)}.`;
     if (article.getBoundingClientRect().top < 0) article.scrollIntoView({ block: "start" });
     if (!root.hidden) answer.focus();
-  }
-
-  function empty() {
-    if (!store.reached || pending().length) {
-      const kind = store.reached ? ["One moment", "The last answer is on its way."] : ["The server cannot be reached", "This page tries again by itself. Look whether suffice serve is still running."];
-      const held = pending().length && !store.reached ? `${many(pending().length, "answer")} of yours ${pending().length === 1 ? "waits" : "wait"} in this tab and will be sent: keep it open.` : "";
-      return [h("div", { class: "empty" }, h("h2", {}, kind[0]), h("p", {}, kind[1]), held && h("p", {}, held))];
-    }
-    if (store.trouble) return [h("div", { class: "empty" }, h("h2", {}, "The server does not let you in"), h("p", {}, store.trouble))];
-    if (left === null || refilling) return [h("p", { class: "empty muted" }, "The next item is coming.")];
-    if (left > 0) {
-      return [h("div", { class: "empty" }, h("h2", {}, "Others are busy with the rest"),
-        h("p", {}, `${left === 1 ? "The last item is" : `The last ${left} items are`} with other people. What they leave comes to you: this page looks again by itself.`))];
-    }
-    return [h("div", { class: "empty" }, h("h2", {}, "Nothing is left to label"), h("p", {}, "Every item has a label or was skipped."),
-      h("p", { class: "row centre" }, h("a", { class: "button primary", href: "#export" }, "Export"), h("a", { class: "button", href: "#progress" }, "See the progress")))];
   }
 
   onKeys("label", (name) => {

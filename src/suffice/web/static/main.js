@@ -87,7 +87,8 @@ async function open() {
     try {
       return await openProject();
     } catch (error) {
-      at("starting").textContent = `${error.message} ${error.passing ? "Trying again." : "Reload this page when that is put right."}`;
+      const next = error.passing ? "Trying again." : "Reload this page when that is put right.";
+      at("starting").textContent = `${error.message} ${next}`;
       if (!error.passing) return null;
       await new Promise((resume) => setTimeout(resume, wait));
     }

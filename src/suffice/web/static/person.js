@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { kept } from "./store.js";
 
 const LONGEST = 64;
+const WHY = "Each label is kept with the name of the person who gave it. Two people at once need two names.";
 
 /** The name, or nothing. */
 export const person = () => kept.get("person") ?? passing;
@@ -42,8 +43,9 @@ export function askPerson() {
     const form = h("form", { novalidate: true, on: { submit: accept } },
       h("label", { for: "your-name" }, "Your name"),
       input, problem,
-      h("p", { id: "name-why", class: "muted" }, "Each label is kept with the name of the person who gave it. Two people at once need two names."),
-      h("div", { class: "row end" }, h("button", { type: "submit", class: "primary" }, had ? "Change" : "Start labelling")));
+      h("p", { id: "name-why", class: "muted" }, WHY),
+      h("div", { class: "row end" },
+        h("button", { type: "submit", class: "primary" }, had ? "Change" : "Start labelling")));
     const dialog = openDialog(had ? "Who labels now?" : "Who are you?", [form], { closable: Boolean(had) });
     dialog.addEventListener("close", () => resolve(chosen));
     input.focus();

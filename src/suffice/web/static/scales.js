@@ -4,8 +4,8 @@
  * A scale over some values.
  * @param {number[]} values - What it must hold.
  * @param {[number, number]} range - Places of the smallest and the largest.
- * @param {{log?: boolean, zero?: boolean, air?: number}} options - log: where all values are positive; zero: start there;
- *   air: share of the range that is left free beyond the values.
+ * @param {{log?: boolean, zero?: boolean, air?: number}} options - log: where all values are positive; zero: start
+ *   there; air: share of the range that is left free beyond the values.
  * @returns A function from value to place, with its domain and whether it is logarithmic.
  */
 export function scaleFor(values, range, { log = false, zero = false, air = 0 } = {}) {
@@ -34,7 +34,9 @@ function evenTicks(low, high, about, whole) {
   let step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough);
   if (whole) step = Math.max(1, Math.round(step));
   const ticks = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) ticks.push(Number((at * step).toPrecision(12)));
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) {
+    ticks.push(Number((at * step).toPrecision(12)));
+  }
   return ticks;
 }
 

@@ -1,7 +1,7 @@
 // Keys. They do nothing while somebody types, while a window is open, or together with Alt, Ctrl or Meta.
 
 import { dialogOpen, openDialog } from "./dialog.js";
-import { h } from "./dom.js";
+import { h, quiet } from "./dom.js";
 
 const handlers = new Map();
 let current = "";
@@ -23,7 +23,8 @@ function typing(element) {
 }
 
 function nameOf(event) {
-  if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "z") return "undo";
+  const control = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
+  if (control && event.key.toLowerCase() === "z") return "undo";
   if (event.ctrlKey || event.altKey || event.metaKey) return "";
   if (/^[1-9]$/.test(event.key)) return event.key;
   // Where digits need Shift, as on French keyboards, the bare key counts as well.
@@ -59,6 +60,6 @@ export function showShortcuts() {
   const rows = KEYS.map(([key, what]) => h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)));
   openDialog("Keyboard shortcuts", [
     h("dl", { class: "keys" }, rows),
-    h("p", { class: "muted" }, "Keys do nothing while you type in a box. Tab and Enter reach everything else."),
+    quiet("Keys do nothing while you type in a box. Tab and Enter reach everything else."),
   ]);
 }

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { openDialog } from "./dialog.js";
-import { ago, count, h, labelText, many, moment, put } from "./dom.js";
+import { ago, button, count, h, labelText, many, moment, put, touched } from "./dom.js";
 import { makeEditor } from "./editor.js";
 import { showItem } from "./item.js";
 import { onKeys } from "./shortcuts.js";
@@ -18,16 +18,21 @@ export function makeTableView(root, project) {
   let newest = 0;
   let seen = "";
 
-  const search = h("input", { type: "search", id: "search", maxlength: 200, placeholder: "Search  (/)", "aria-label": "Search the labels", autocomplete: "off" });
-  const filter = h("div", { class: "segments", role: "group", "aria-label": "Which labels" }, FILTERS.map(([value, name]) =>
-    h("button", { type: "button", "data-only": value, on: { click: () => choose(value) } }, name)));
+  const search = h("input", {
+    type: "search", id: "search", maxlength: 200, placeholder: touched() ? "Search" : "Search  (/)",
+    "aria-label": "Search the labels", autocomplete: "off",
+  });
+  const filter = h("div", { class: "segments", role: "group", "aria-label": "Which labels" },
+    FILTERS.map(([value, name]) => button(() => choose(value), { "data-only": value }, name)));
   const found = h("p", { class: "muted", role: "status" });
   const problem = h("p", { class: "problem", role: "alert" });
   const body = h("tbody", {});
-  const table = h("table", { class: "labels" }, h("caption", { class: "visually-hidden" }, "Labels, the newest first"),
-    h("thead", {}, h("tr", {}, ["Item", "What it is", project.target, "By", ""].map((name) => h("th", { scope: "col" }, name || h("span", { class: "visually-hidden" }, "Actions"))))), body);
-  const before = h("button", { type: "button", on: { click: () => turn(-PAGE) } }, "Newer");
-  const after = h("button", { type: "button", on: { click: () => turn(PAGE) } }, "Older");
+  const heads = ["Item", "What it is", project.target, "By", h("span", { class: "visually-hidden" }, "Actions")];
+  const table = h("table", { class: "labels" },
+    h("caption", { class: "visually-hidden" }, "Labels, the newest first"),
+    h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col" }, name)))), body);
+  const before = button(() => turn(-PAGE), {}, "Newer");
+  const after = button(() => turn(PAGE), {}, "Older");
   const where = h("span", { class: "muted" });
   const pager = h("nav", { class: "row pager", "aria-label": "Pages" }, before, where, after);
   put(root, h("h2", { class: "visually-hidden" }, "Labels"),
@@ -69,37 +74,47 @@ export function makeTableView(root, project) {
   function show({ total, rows }) {
     problem.textContent = "";
     editing = false;
-    for (const button of filter.children) button.setAttribute("aria-pressed", String(button.dataset.only === asked.only));
+    for (const each of filter.children) each.setAttribute("aria-pressed", String(each.dataset.only === asked.only));
     put(body, rows.map(row));
     table.hidden = !rows.length;
-    found.textContent = total ? many(total, "item") : asked.search || asked.only !== "all" ? "Nothing fits." : "Nothing is labelled yet.";
+    const none = asked.search || asked.only !== "all" ? "Nothing fits." : "Nothing is labelled yet.";
+    found.textContent = total ? many(total, "item") : none;
     pager.hidden = total <= PAGE;
     before.disabled = asked.offset === 0;
     after.disabled = asked.offset + PAGE >= total;
-    where.textContent = `${count(asked.offset + 1)} to ${count(Math.min(total, asked.offset + PAGE))} of ${count(total)}`;
+    const last = Math.min(total, asked.offset + PAGE);
+    where.textContent = `${count(asked.offset + 1)} to ${count(last)} of ${count(total)}`;
   }
 
   function row(entry) {
-    const cell = h("td", { class: "given", "data-name": project.target });
+    const cell = h("td", { class: "given" });
     const actions = h("td", { class: "actions" });
-    const line = h("tr", { "data-item": entry.item },
-      h("td", { class: "id", "data-name": "Item" }, h("button", { type: "button", class: "link", on: { click: () => look(entry) } }, entry.id)),
-      h("td", { class: "summary", dir: "auto" }, entry.summary), cell,
-      h("td", { class: "by", "data-name": "By" }, h("span", { dir: "auto" }, entry.person), " ", h("span", { class: "muted", title: moment(entry.at) }, ago(entry.at))), actions);
     const rest = () => {
       editing = false;
-      put(cell, entry.skipped ? h("span", { class: "muted" }, "skipped") : h("strong", { dir: "auto" }, labelText(entry.label)), chips(entry));
-      put(actions, h("button", { type: "button", class: "small", on: { click: edit } }, entry.skipped ? "Label" : "Correct"));
+      put(cell, given(entry), chips(entry));
+      put(actions, button(edit, { class: "small" }, entry.skipped ? "Label" : "Correct"));
     };
     const edit = () => {
       if (editing) return;
       editing = true;
       put(actions);
-      put(cell, makeEditor(entry, project, { cancel: () => { rest(); actions.firstChild.focus(); }, saved: () => load() }));
+      put(cell, makeEditor(entry, project, { cancel, saved }));
       cell.querySelector("select, input").focus();
     };
+    const cancel = () => {
+      rest();
+      actions.firstChild.focus();
+    };
+    const saved = async () => {
+      await load();
+      body.querySelector(`tr[data-item="${entry.item}"] .actions button`)?.focus();
+    };
     rest();
-    return line;
+    return h("tr", { "data-item": entry.item },
+      h("td", { class: "id" }, button(() => look(entry), { class: "link" }, entry.id)),
+      h("td", { class: "summary", dir: "auto" }, entry.summary), cell,
+      h("td", { class: "by" }, h("span", { dir: "auto" }, entry.person), " ",
+        h("span", { class: "muted", title: moment(entry.at) }, ago(entry.at))), actions);
   }
 
   async function look(entry) {
@@ -125,18 +140,27 @@ export function makeTableView(root, project) {
   };
 }
 
+function given(entry) {
+  if (entry.skipped) return h("span", { class: "muted" }, "skipped");
+  return h("strong", { dir: "auto" }, labelText(entry.label));
+}
+
 const disagree = (entry) => new Set(entry.opinions.map((each) => each.label)).size > 1;
 
 function chips(entry) {
+  const opinions = entry.opinions.map((each) => `${each.person}: ${labelText(each.label)}`).join(", ");
   return [
     entry.corrected && h("span", { class: "chip" }, "corrected"),
     disagree(entry) && h("span", { class: "chip warn" }, "disagree"),
-    disagree(entry) && h("span", { class: "opinions muted" }, entry.opinions.map((each) => `${each.person}: ${labelText(each.label)}`).join(", ")),
+    disagree(entry) && h("span", { class: "opinions muted" }, opinions),
   ];
 }
 
 function said(entry) {
   if (!entry.opinions.length) return null;
-  return h("div", {}, h("h3", {}, "What people said"), h("dl", { class: "people" }, entry.opinions.map((each) =>
-    h("div", {}, h("dt", { dir: "auto" }, each.person), h("dd", {}, h("strong", { dir: "auto" }, labelText(each.label)), " ", h("span", { class: "muted" }, ago(each.at)))))));
+  const rows = entry.opinions.map((each) =>
+    h("div", {}, h("dt", { dir: "auto" }, each.person),
+      h("dd", {}, h("strong", { dir: "auto" }, labelText(each.label)), " ",
+        h("span", { class: "muted" }, ago(each.at)))));
+  return h("div", {}, h("h3", {}, "What people said"), h("dl", { class: "people" }, rows));
 }

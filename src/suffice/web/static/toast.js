@@ -1,6 +1,6 @@
 // A short word at the bottom of the page that goes away by itself.
 
-import { h, put } from "./dom.js";
+import { button, h, put } from "./dom.js";
 
 const STAYS = 5000;
 let timer = 0;
@@ -15,7 +15,11 @@ export function toast(text, action = null) {
   clearTimeout(timer);
   // On a narrow screen it stands beside Undo, and needs no button of its own.
   for (const beside of document.querySelectorAll(".said")) beside.textContent = text;
-  put(box, h("span", {}, text), action && h("button", { type: "button", class: "link", on: { click: () => { hush(); action.run(); } } }, action.name));
+  const act = () => {
+    hush();
+    action.run();
+  };
+  put(box, h("span", {}, text), action && button(act, { class: "link" }, action.name));
   box.classList.add("shown");
   box.onpointerenter = () => clearTimeout(timer);
   box.onpointerleave = () => (timer = setTimeout(hush, STAYS / 2));

@@ -1,7 +1,7 @@
 // What the rule says, in a card beside the item, and the banner when it is enough.
 
 import { capital } from "./api.js";
-import { h, many, put, short, svg, unbroken } from "./dom.js";
+import { button, h, many, put, quiet, short, svg, unbroken } from "./dom.js";
 import { scaleFor } from "./scales.js";
 import { kept, tab } from "./store.js";
 
@@ -39,13 +39,15 @@ export function makeVerdictCard(project) {
   return {
     element,
     update(status) {
-      const told = JSON.stringify([status.words, status.problem, status.behind, status.curve.at(-1), status.advice, status.verdict]);
+      const { words, problem, behind, curve, advice, verdict } = status;
+      const told = JSON.stringify([words, problem, behind, curve.at(-1), advice, verdict]);
       if (told === drawn) return;
       drawn = told;
       const { word, tone } = standing(status);
       const [first, ...rest] = sentences(status);
       put(body,
-        h("div", { class: "row state-row" }, h("p", { class: `state ${tone}` }, word), h("p", { class: "muted learning" }, learning(status))),
+        h("div", { class: "row state-row" }, h("p", { class: `state ${tone}` }, word),
+          h("p", { class: "muted learning" }, learning(status))),
         first && h("p", {}, first),
         status.problem && h("p", { class: "problem" }, capital(status.problem)),
         sparkline(status, project),
@@ -61,17 +63,19 @@ function sparkline(status, project) {
   const [width, height] = [300, 64];
   const threshold = points.at(-1)[2];
   const x = scaleFor(points.map((each) => each[0]), [4, width - 8]);
-  const y = scaleFor([...points.map((each) => each[1]), ...(threshold === null ? [] : [threshold])], [height - 6, 8], { log: true });
+  const heights = [...points.map((each) => each[1]), ...(threshold === null ? [] : [threshold])];
+  const y = scaleFor(heights, [height - 6, 8], { log: true });
   const line = points.map(([n, value], at) => `${at ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join("");
   const [n, value] = points.at(-1);
-  const said = `The ${quantity(project)} after ${many(n, "label")}: ${short(value)}${threshold === null ? "" : `, threshold ${short(threshold)}`}`;
+  const limit = threshold === null ? "" : `threshold ${short(threshold)}`;
+  const said = `The ${quantity(project)} after ${many(n, "label")}: ${short(value)}; ${limit}`;
   return h("figure", { class: "spark" },
     svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": said },
       threshold !== null && svg("line", { class: "limit", x1: 0, x2: width, y1: y(threshold), y2: y(threshold) }),
       svg("path", { class: "line", d: line }),
       svg("circle", { class: "dot", cx: x(n), cy: y(value), r: 3.5 })),
     h("figcaption", {}, h("span", {}, capital(quantity(project)).slice(0, -1), " ", h("b", {}, short(value))),
-      threshold !== null && h("span", {}, h("i", { class: "dash" }), `threshold ${short(threshold)}`)));
+      limit && h("span", {}, h("i", { class: "dash" }), limit)));
 }
 
 /** The banner that it is enough; update(status) shows it, folds it to a chip, or takes it away. */
@@ -103,18 +107,20 @@ function banner(advice, certificate, fold) {
     h("div", { class: "row" },
       h("a", { class: "button primary", href: "api/report", target: "_blank", rel: "noopener" }, "See the report"),
       h("a", { class: "button", href: "#export" }, "Export"),
-      h("button", { type: "button", class: "quiet", on: { click: fold } }, "Keep labelling")));
+      button(fold, { class: "quiet" }, "Keep labelling")));
 }
 
 function guaranteed({ statement, assumption }) {
-  return h("p", {}, h("strong", {}, "What is guaranteed: "), capital(statement), " ", h("span", { class: "muted" }, capital(`This holds if ${assumption}`)));
+  return h("p", {}, h("strong", {}, "What is guaranteed: "), capital(statement), " ",
+    h("span", { class: "muted" }, capital(`This holds if ${assumption}`)));
 }
 
 /** What is guaranteed and when, to be unfolded. */
 export function guarantee({ statement, assumption }) {
-  return h("details", {}, h("summary", {}, "What is guaranteed"), h("p", {}, capital(statement)), h("p", { class: "muted" }, capital(`This holds if ${assumption}`)));
+  return h("details", {}, h("summary", {}, "What is guaranteed"),
+    h("p", {}, capital(statement)), quiet(capital(`This holds if ${assumption}`)));
 }
 
 function chip(unfold) {
-  return h("button", { type: "button", class: "chip good", on: { click: unfold } }, "You can stop now");
+  return button(unfold, { class: "chip good" }, "You can stop now");
 }

@@ -1,0 +1,251 @@
+"""`suffice status`, `suffice export` and `suffice report`: what they say, what they write, and what they refuse."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+from suffice.cli.project_reading import Reading
+from suffice.errors import MissingExtraError, SufficeError
+from suffice.session.companion import Companion
+from suffice.session.insight import Insight
+from suffice.session.making import open_project
+from suffice.session.summary import status
+
+sys.path.append(str(Path(__file__).parents[1] / "session"))
+sys.path.append(str(Path(__file__).parents[1] / "report"))
+from labelled_projects import busy_project, label_some, learned
+from making_projects import make
+from reading import Reader
+
+RUN = CliRunner()
+
+
+def said(*arguments: str) -> str:
+    """What a command prints; it must be done."""
+    result = RUN.invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def told(*arguments: str) -> dict[str, Any]:
+    """What a command prints as JSON, and nothing else."""
+    answer: dict[str, Any] = json.loads(said(*arguments, "--json"))
+    return answer
+
+
+@pytest.fixture
+def pets(tmp_path: Path) -> Path:
+    """A project beside its data."""
+    busy_project(tmp_path / "pets.suffice").close()
+    (tmp_path / "pets.csv").write_text("text,number\n", encoding="utf-8")
+    return tmp_path / "pets.suffice"
+
+
+def test_status_is_what_the_api_says(pets: Path) -> None:
+    with open_project(pets) as project:
+        assert told("status", str(pets)) == json.loads(json.dumps(status(project, learned(project)[1])))
+
+
+def test_status_tells_a_person_all_of_it(pets: Path) -> None:
+    text = said("status", str(pets))
+    with open_project(pets) as project:
+        words = status(project, learned(project)[1])["words"]
+        with project.lock:
+            counts = project.state().counts()
+    lines = text.splitlines()
+    assert lines[0] == "pets: 40 of 120 items labelled, 2 skipped, 78 left."
+    assert lines[1 : 1 + len(words)] == words
+    assert f"Classes: cat {counts['cat']}, dog {counts['dog']}, eel {counts['eel']}" in lines
+    assert "People: ann 38, bob 5, pets.csv (with the data) 2, Zoë <b> 0" in lines
+    assert any(line.startswith("Agreement: two people said the same of 4 of 5 items (kappa ") for line in lines)
+    assert any(line.startswith("Last activity: ") and line.endswith(" UTC (skipped).") for line in lines)
+    assert f"Go on with: suffice label {pets}" in lines
+    assert f"Take the results: suffice export {pets}" in lines
+
+
+def test_status_of_numbers_and_of_an_empty_project(tmp_path: Path) -> None:
+    busy_project(tmp_path / "n.suffice", task="regression").close()
+    text = said("status", str(tmp_path / "n.suffice"))
+    assert "Agreement: on 5 items two people are " in text
+    assert "Classes" not in text
+    make(tmp_path / "empty.suffice").close()
+    lines = said("status", str(tmp_path / "empty.suffice")).splitlines()
+    assert lines[0] == "pets: 0 of 20 items labelled, 20 left."
+    assert lines[1] == "Too early to say: 10 more labels are needed before the model starts."
+    assert lines[2] == "Classes: cat 0, dog 0, eel 0"
+    assert lines[3].endswith("(project made).")
+
+
+def test_a_project_is_found_by_its_folder_its_file_and_its_data(pets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [told("status", str(place)) for place in (pets, pets / "project.sqlite", pets.with_suffix(".csv"))]
+    assert found[0] == found[1] == found[2]
+    monkeypatch.chdir(pets)
+    assert told("status", ".") == found[0]
+
+
+def test_status_is_asked_while_people_label(pets: Path) -> None:
+    with open_project(pets) as project, Companion(project) as companion:
+        asked = project.next("ann")[0].position
+        assert told("status", str(pets))["n_labelled"] == 40
+        project.label(asked, "cat", person="ann")
+        companion.wake()
+        assert told("status", str(pets))["n_labelled"] == 41
+        assert project.next("bob")
+
+
+def test_nothing_is_written_by_asking(pets: Path) -> None:
+    with open_project(pets) as project:
+        before = project.events()
+        said("status", str(pets))
+        said("export", str(pets))
+        said("report", str(pets))
+        assert project.events() == before
+
+
+@pytest.mark.parametrize("command", ["status", "export", "report"])
+def test_where_there_is_no_project_it_says_so(tmp_path: Path, command: str) -> None:
+    (tmp_path / "empty.suffice").mkdir()
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "mails.csv").write_text("a\n1\n", encoding="utf-8")
+    for name in ("nothing", "empty.suffice", "photos", "mails.csv", "no/such/folder.suffice"):
+        with pytest.raises(SufficeError, match=r"there is no project in .*; suffice label DATA"):
+            RUN.invoke(app, [command, str(tmp_path / name)], catch_exceptions=False)
+    assert list((tmp_path / "empty.suffice").iterdir()) == []
+
+
+def test_what_is_no_project_is_not_taken_for_one(tmp_path: Path) -> None:
+    file = tmp_path / "project.sqlite"
+    file.write_bytes(b"this is not a database, though long enough to look like one" * 99)
+    with pytest.raises(SufficeError, match="project"):
+        RUN.invoke(app, ["status", str(file)], catch_exceptions=False)
+    with pytest.raises(SufficeError) as caught:
+        RUN.invoke(app, ["status", "mysql://ann:sesame@host/pets"], catch_exceptions=False)
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_terminal_is_given_no_orders_by_a_name(tmp_path: Path) -> None:
+    make(tmp_path / "p.suffice", name="evil\x1b[2J\nname").close()
+    assert "evil␛[2J name: 0 of 20" in said("status", str(tmp_path / "p.suffice"))
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
+def test_export_writes_labels_predictions_and_the_report(pets: Path, format: str) -> None:
+    found = told("export", str(pets), "--format", format)
+    folder = pets / "export"
+    assert {each.name for each in folder.iterdir()} == {f"labels.{format}", f"predictions.{format}", "report.html"}
+    assert found == {
+        "folder": str(folder),
+        "format": format,
+        "left_out": "",
+        "labels": {"path": str(folder / f"labels.{format}"), "rows": 40},
+        "predictions": {"path": str(folder / f"predictions.{format}"), "rows": 80},
+        "report": {"path": str(folder / "report.html")},
+    }
+    assert "Labelling report: pets" in Reader((folder / "report.html").read_text(encoding="utf-8")).text
+    # What it wrote before it replaces, and says so to a person.
+    lines = said("export", str(pets), "--format", format).splitlines()
+    assert lines == [
+        f"Labels: {folder / f'labels.{format}'} (40 rows)",
+        f"Predictions: {folder / f'predictions.{format}'} (80 rows)",
+        f"Report: {folder / 'report.html'}",
+    ]
+
+
+def test_export_keeps_what_is_in_a_folder_of_somebodys_own(pets: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "results"
+    said("export", str(pets), "--out", str(folder))
+    (folder / "labels.csv").write_text("mine", encoding="utf-8")
+    (folder / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(SufficeError, match=r"there is labels\.csv, predictions\.csv, report\.html already.*--force"):
+        RUN.invoke(app, ["export", str(pets), "--out", str(folder)], catch_exceptions=False)
+    assert (folder / "labels.csv").read_text(encoding="utf-8") == "mine"
+    said("export", str(pets), "--out", str(folder), "--force")
+    rows = list(csv.DictReader(io.StringIO((folder / "labels.csv").read_text(encoding="utf-8"))))
+    assert len(rows) == 40
+    assert (folder / "notes.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_before_the_model_has_begun_there_are_no_predictions(tmp_path: Path) -> None:
+    place = tmp_path / "p.suffice"
+    with make(place) as project:
+        label_some(project, range(3))
+    found = told("export", str(place))
+    assert found["predictions"] is None
+    assert found["left_out"] == (
+        "No predictions: the model has no prediction yet: it begins with 10 labels, and there are 3."
+    )
+    assert {each.name for each in (place / "export").iterdir()} == {"labels.csv", "report.html"}
+    (place / "export" / "predictions.csv").write_text("old", encoding="utf-8")
+    assert "The file predictions.csv there is of an earlier export." in said("export", str(place))
+
+
+def test_labels_come_out_where_there_can_be_no_model(tmp_path: Path) -> None:
+    place = tmp_path / "p.suffice"
+    with make(place, model="oracle") as project:
+        label_some(project, range(12))
+    found = told("export", str(place))
+    assert found["labels"]["rows"] == 12
+    assert "model must be one of" in found["left_out"]
+    assert "There is no model: model must be one of" in said("status", str(place))
+    assert "There is no model" in Reader((place / "export" / "report.html").read_text(encoding="utf-8")).text
+
+
+def test_labels_come_out_where_the_rule_is_not_there(tmp_path: Path) -> None:
+    place = tmp_path / "p.suffice"
+    with make(place, rule={"rule": "mine.OwnRule", "params": {}, "state": {}}) as project:
+        label_some(project, range(12))
+    assert told("export", str(place))["labels"]["rows"] == 12
+    page = Reader((place / "export" / "report.html").read_text(encoding="utf-8"))
+    assert "the rule OwnRule has given no certificate" in page.text
+    assert "no stopping rule is named 'mine.OwnRule'" in page.text
+
+
+def test_export_says_what_is_in_its_way(pets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(SufficeError, match="file is a file, not a folder; name another one with --out"):
+        RUN.invoke(app, ["export", str(pets), "--out", str(tmp_path / "file")], catch_exceptions=False)
+    with pytest.raises(SufficeError, match="cannot be made: Not a directory; name another one with --out"):
+        RUN.invoke(app, ["export", str(pets), "--out", str(tmp_path / "file" / "deep")], catch_exceptions=False)
+    (pets / "export" / "labels.csv").mkdir(parents=True)
+    with pytest.raises(SufficeError, match=r"labels\.csv cannot be saved to .*: it is a folder"):
+        RUN.invoke(app, ["export", str(pets)], catch_exceptions=False)
+    assert RUN.invoke(app, ["export", str(pets), "--format", "xlsx"]).exit_code == 2
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"suffice\[parquet\]"):
+        RUN.invoke(app, ["export", str(pets), "--format", "parquet", "--out", "new"], catch_exceptions=False)
+    assert list(Path("new").iterdir()) == []
+
+
+def test_the_report_is_written_where_it_is_asked_for(pets: Path, tmp_path: Path) -> None:
+    assert said("report", str(pets)) == f"Report: {pets / 'export' / 'report.html'}\n"
+    page = (pets / "export" / "report.html").read_text(encoding="utf-8")
+    own = tmp_path / "for the boss.html"
+    own.write_text("old", encoding="utf-8")
+    assert told("report", str(pets), "--out", str(own)) == {"report": str(own)}
+    assert own.read_text(encoding="utf-8") == page
+    assert "What is guaranteed" in Reader(page).text
+    with pytest.raises(SufficeError, match=r"the report cannot be saved to .*does not exist"):
+        RUN.invoke(app, ["report", str(pets), "--out", str(tmp_path / "no" / "r.html")], catch_exceptions=False)
+
+
+def test_files_of_a_project_in_a_database_go_to_the_folder_where_one_is(pets: Path) -> None:
+    with open_project(pets) as project:
+        found = Reading(project, "postgresql://ann:sesame@host/pets", Insight(), None)
+        assert found.folder == Path("pets-export")
+
+
+def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
+    code = "import sys; from suffice.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "status", str(tmp_path / "nothing")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("suffice: there is no project in")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,619 @@
+"""Places that fail: full, read-only, damaged, locked, moved, gone for a while. A sentence each, and nothing lost."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.session import making, places
+from suffice.session.database import FILE, TABLES, Database, StorageError, StorageFullError
+from suffice.session.events import EventKind
+from suffice.session.making import create_project, has_project, open_project
+from suffice.session.places import sa
+from suffice.session.project import ConflictError, Project
+
+sys.path.append(str(Path(__file__).parent))
+from making_projects import about, make, picture, some_items
+from project_workers import begin, finish, start
+
+pytest_plugins = ["project_places"]
+
+
+@pytest.fixture
+def reached_by_all() -> Iterator[Path]:
+    """A folder that everybody can look into."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture
+def folder(reached_by_all: Path) -> Path:
+    """A place for a project."""
+    return reached_by_all / "pets.suffice"
+
+
+def labels(project: Project) -> list[int | None]:
+    return [event.item for event in project.events() if event.kind is EventKind.labelled]
+
+
+# --- what is acknowledged is on the disk ---
+
+
+def test_every_connection_waits_for_the_disk(tmp_path: Path) -> None:
+    with make(tmp_path / "pets.suffice") as project, ExitStack() as stack:
+        database = project._database
+        connections = [stack.enter_context(database.reading()) for _ in range(4)]
+        connections.append(stack.enter_context(database.exclusive()))
+        for connection in connections:
+            assert connection.execute(sa.text("PRAGMA journal_mode")).scalar() == "wal"
+            assert connection.execute(sa.text("PRAGMA synchronous")).scalar() == 2
+
+
+def test_without_a_log_the_name_of_a_removed_file_is_waited_for_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NoLog(sqlite3.Connection):
+        """As in a network folder."""
+
+        def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
+            return super().execute(statement.replace("journal_mode=WAL", "journal_mode"), *arguments)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **b: connect(*a, **b, factory=NoLog))
+    with make(tmp_path / "pets.suffice") as project:
+        project.label(0, "cat", person="ann")
+        with project._database.reading() as connection:
+            assert connection.execute(sa.text("PRAGMA journal_mode")).scalar() == "delete"
+            assert connection.execute(sa.text("PRAGMA synchronous")).scalar() == 3
+
+
+def test_a_server_that_is_set_to_be_hasty_waits_all_the_same(postgres: Any) -> None:
+    hasty = "%20-csynchronous_commit%3Doff%20-cdefault_transaction_isolation%3Dserializable"
+    with make(postgres.new_place() + hasty) as project, project._database.exclusive() as connection:
+        assert connection.execute(sa.text("SHOW synchronous_commit")).scalar() == "on"
+        assert connection.execute(sa.text("SHOW transaction_isolation")).scalar() == "read committed"
+
+
+# --- full ---
+
+
+def check_full_and_room_again(project: Project, limit: Any, lift: Any) -> None:
+    """Label until the disk is full, make room, go on: nothing is lost, and what was refused is not there."""
+    project.label(0, "cat", person="ann", request="r0")
+    limit()
+    done = 1
+    with pytest.raises(StorageFullError, match=r"the disk of .* is full: this was not written, all before it was"):
+        while done < project.size:
+            project.label(done, "cat", person="ann", request=f"r{done}" + "x" * 80)
+            done += 1
+    assert project.state().n_labelled == done
+    with pytest.raises(StorageFullError):
+        for _ in range(500):
+            project.next("bob", 20)
+            project.undo(person="ann")
+            project.label(done - 1, "dog", person="ann")
+    before = project.events()
+    lift()
+    assert project.events()[: len(before)] == before
+    state = project.state()
+    assert [state.label_of(item) is not None for item in range(done - 1)] == [True] * (done - 1)
+    assert not project.label(done, "cat", person="ann", request=f"r{done}" + "x" * 80).repeated
+    events = project.events()
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    again = Project(project._database, project.size)
+    assert picture(again.state(), project.size, 0.0) == picture(project.state(), project.size, 0.0)
+
+
+def test_a_full_database(tmp_path: Path) -> None:
+    with make(tmp_path / "pets.suffice", 400) as project:
+        pages = 0
+        wanted = 2**30
+
+        def set_limit(connection: Any, *_: Any) -> None:
+            connection.execute(f"PRAGMA max_page_count={wanted}")
+
+        sa.event.listen(project._database._engine, "checkout", set_limit)
+        with project._database.reading() as connection:
+            pages = int(connection.execute(sa.text("PRAGMA page_count")).scalar() or 0)
+
+        def limit() -> None:
+            nonlocal wanted
+            wanted = pages + 4
+
+        def lift() -> None:
+            nonlocal wanted
+            wanted = 2**30
+
+        check_full_and_room_again(project, limit, lift)
+
+
+@pytest.fixture
+def small_disk(reached_by_all: Path) -> Iterator[Path]:
+    """A disk of two megabytes, where this may be made."""
+    folder = reached_by_all / "disk"
+    folder.mkdir()
+    if os.geteuid() or os.system(f"mount -t tmpfs -o size=2m tmpfs '{folder}' 2> /dev/null"):
+        pytest.skip("a small disk cannot be mounted here: not root, or mount is refused")
+    yield folder
+    os.system(f"umount -l '{folder}'")
+
+
+def test_a_full_disk(small_disk: Path) -> None:
+    filling = small_disk / "filling"
+
+    def limit() -> None:
+        with pytest.raises(OSError, match="No space"), filling.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+
+    with make(small_disk / "pets.suffice", 400) as project:
+        check_full_and_room_again(project, limit, filling.unlink)
+
+
+def test_a_disk_that_is_too_small_for_a_project(small_disk: Path) -> None:
+    with pytest.raises(StorageFullError, match="is full"):
+        make(small_disk / "pets.suffice", 50_000)
+    assert list(small_disk.iterdir()) == []
+    make(small_disk / "pets.suffice", 50).close()
+    assert has_project(small_disk / "pets.suffice")
+
+
+def test_a_full_disk_of_a_server(small_disk: Path, postgres: Any) -> None:
+    shutil.chown(small_disk, "postgres")
+    place = postgres.new_place()
+    name = place.rpartition("%3D")[2]
+    postgres.execute(f"CREATE TABLESPACE small_{name} LOCATION '{small_disk}'")
+    filling = small_disk / "filling"
+
+    def limit() -> None:
+        with pytest.raises(OSError, match="No space"), filling.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+
+    try:
+        with make(place, 400) as project:
+            postgres.execute(f"ALTER TABLE {name}.events SET TABLESPACE small_{name}")
+            check_full_and_room_again(project, limit, filling.unlink)
+    finally:
+        postgres.execute(f"DROP SCHEMA {name} CASCADE")
+        postgres.execute(f"DROP TABLESPACE small_{name}")
+
+
+def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
+    place = tmp_path / "pets.suffice"
+    make(place, 400).close()
+    worker = start("limit", str(place), "200000")
+    begin(worker)
+    found = finish(worker)
+    assert found["refused"].startswith("StorageFullError: the disk of ")
+    assert found["done"] > 5
+    assert (found["repeated"], found["n"]) == (False, found["done"] + 1)
+    with open_project(place) as project:
+        assert labels(project) == list(range(found["n"]))
+
+
+# --- read-only ---
+
+
+def look(place: Path) -> dict[str, Any]:
+    """What somebody finds who may not write there."""
+    worker = start("look", str(place))
+    begin(worker)
+    found = finish(worker)
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture
+def closed(folder: Path) -> Iterator[Path]:
+    """A project with a label in a folder that nobody may write to."""
+    with make(folder, labels={3: "dog"}) as project:
+        project.label(0, "cat", person="ann")
+    freeze(folder)
+    yield folder
+    folder.chmod(0o755)
+
+
+def freeze(folder: Path) -> None:
+    for each in folder.iterdir():
+        each.chmod(0o444)
+    folder.chmod(0o555)
+
+
+def test_a_project_in_a_read_only_folder_can_be_looked_at(closed: Path) -> None:
+    found = look(closed)
+    assert found["n_labelled"] == 2
+    assert found["cells"] == [["text", "pet 0 🐌"], ["number", "0.0"]]
+    assert found["written"].startswith("StorageError: ")
+    assert found["written"].endswith("is read-only: nothing can be written; make it writable, or copy it")
+    assert [each.name for each in closed.iterdir()] == [FILE]
+
+
+def test_what_a_killed_process_wrote_is_seen_in_a_read_only_folder(folder: Path) -> None:
+    left = folder.with_name("left")
+    with make(folder) as project:
+        project.label(0, "cat", person="ann")
+        # As they lie after kill -9: the label is in the log only.
+        shutil.copytree(folder, left)
+    assert sorted(each.name for each in left.iterdir()) == [FILE, f"{FILE}-shm", f"{FILE}-wal"]
+    freeze(left)
+    assert look(left)["n_labelled"] == 1
+    left.chmod(0o755)
+    (left / f"{FILE}-shm").unlink()
+    left.chmod(0o555)
+    # Rather a sentence than a project without its last labels.
+    assert "cannot be opened" in look(left)["opened"]
+    left.chmod(0o755)
+
+
+def test_a_project_that_somebody_else_is_writing_can_be_looked_at(folder: Path) -> None:
+    with make(folder) as project:
+        for each in folder.iterdir():
+            each.chmod(0o644)
+        folder.chmod(0o755)
+        project.label(0, "cat", person="ann")
+        if os.geteuid():
+            pytest.skip("only root can be somebody else")
+        found = look(folder)
+        assert found["n_labelled"] == 1
+        assert "is read-only" in found["written"]
+        assert project.label(2, "cat", person="ann").seq == 3
+
+
+def test_a_read_only_file_in_a_folder_that_can_be_written(closed: Path) -> None:
+    closed.chmod(0o777)
+    found = look(closed)
+    assert found["n_labelled"] == 2
+    assert "is read-only" in found["written"]
+    assert [each.name for each in closed.iterdir()] == [FILE]
+
+
+def test_an_older_project_in_a_read_only_folder(folder: Path) -> None:
+    make(folder).close()
+    with closing(sqlite3.connect(folder / FILE)) as connection:
+        connection.execute("UPDATE about SET value = '1'")
+        connection.commit()
+    freeze(folder)
+    assert (
+        "by an older version of suffice and must be brought up to date, but it is read-only" in look(folder)["opened"]
+    )
+    folder.chmod(0o755)
+
+
+def test_a_project_that_may_not_be_read(closed: Path) -> None:
+    (closed / FILE).chmod(0o000)
+    assert "cannot be opened: is it there, and may you read it?" in look(closed)["opened"]
+
+
+def test_a_server_that_only_reads(postgres: Any) -> None:
+    place = postgres.new_place()
+    with make(place) as project:
+        project.label(0, "cat", person="ann")
+    with open_project(place + "%20-cdefault_transaction_read_only%3Don") as project:
+        assert project.state().n_labelled == 1
+        with pytest.raises(StorageError, match="is read-only: nothing can be written"):
+            project.label(1, "cat", person="ann")
+
+
+# --- damaged, locked, moved ---
+
+
+@pytest.mark.parametrize("content", [b"not a database, but long enough to be looked at\n" * 100, b"PK\x03\x04"])
+def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "pets.sqlite"
+    file.write_bytes(content)
+    for use in (open_project, has_project, make):
+        with pytest.raises(StorageError, match=r"pets\.sqlite is not a project: it is no SQLite file"):
+            use(file)
+    assert file.read_bytes() == content
+
+
+def test_a_file_that_is_not_a_project(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.sqlite"
+    empty.touch()
+    other = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE items (x)")
+    for file in (empty, other):
+        before = file.read_bytes()
+        assert not has_project(file)
+        with pytest.raises(SufficeError, match="there is no project in"):
+            open_project(file)
+        with pytest.raises(ConflictError, match="is there already, and is no project"):
+            make(file)
+        assert file.read_bytes() == before
+        assert {each.name for each in tmp_path.iterdir()} == {"empty.sqlite", "other.sqlite"}
+
+
+@pytest.mark.parametrize("left", [0, 300, 4096, 40_960, 50_000, -4096, -1])
+def test_a_truncated_file(tmp_path: Path, left: int) -> None:
+    make(tmp_path / "pets.suffice", 2000).close()
+    file = tmp_path / "pets.suffice" / FILE
+    os.truncate(file, left if left >= 0 else file.stat().st_size + left)
+    with pytest.raises(
+        SufficeError, match=r"is damaged.* take it from a backup|is no SQLite file|there is no project in"
+    ):
+        open_project(file)
+
+
+def test_there_is_nothing(tmp_path: Path) -> None:
+    assert not has_project(tmp_path / "no.suffice")
+    for place in (tmp_path / "no.suffice", tmp_path):
+        with pytest.raises(SufficeError, match=r"there is no project in .*; suffice label DATA\.csv makes one"):
+            open_project(place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_somebody_else_keeps_to_themselves(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "PATIENCE", 0.2)
+    make(place).close()
+    with (
+        open_project(place) as project,
+        closing(Database(place if "://" in place else making.project_file(place))) as other,
+    ):
+        with other.exclusive():
+            assert project.state().n_labelled == 0
+            with pytest.raises(
+                StorageError, match=r"another program has been writing to .* for 0.2 seconds; try again"
+            ):
+                project.label(0, "cat", person="ann", request="r")
+        assert not project.label(0, "cat", person="ann", request="r").repeated
+
+
+def test_more_readers_than_connections(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with make(place) as project, ExitStack() as stack:
+        monkeypatch.setattr(project._database._engine.pool, "_timeout", 0.1)
+        for _ in range(15):
+            stack.enter_context(project._database.reading())
+        with pytest.raises(StorageError, match="is too busy; try again"):
+            project.state()
+
+
+@pytest.mark.parametrize("fate", ["moved", "removed", "replaced", "folder removed"])
+def test_a_file_that_is_gone_is_not_written_to(tmp_path: Path, fate: str) -> None:
+    place = tmp_path / "pets.suffice"
+    with make(place) as project:
+        project.label(0, "cat", person="ann")
+        if fate == "folder removed":
+            shutil.rmtree(place)
+        elif fate == "removed":
+            (place / FILE).unlink()
+        else:
+            (place / FILE).rename(tmp_path / "elsewhere")
+        if fate == "replaced":
+            make(tmp_path / "other.suffice").close()
+            shutil.copy(tmp_path / "other.suffice" / FILE, place / FILE)
+        with pytest.raises(
+            StorageError, match="was moved, removed or replaced while it was open: this was not written"
+        ):
+            project.label(1, "cat", person="ann")
+    # No empty file in its place, which would look as if nothing had been labelled.
+    assert (place / FILE).exists() == (fate == "replaced")
+
+
+def test_a_file_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
+    database = Database(tmp_path / "no.sqlite")
+    with pytest.raises(StorageError, match="cannot be opened"), database.reading():
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_of_another_program_is_left_alone(postgres: Any) -> None:
+    place = postgres.new_place()
+    name = place.rpartition("%3D")[2]
+    postgres.execute(f"CREATE TABLE {name}.items (x int)")
+    assert not has_project(place)
+    with pytest.raises(ConflictError, match=r"has tables of another program .* \(items\)"):
+        make(place)
+    with closing(Database(place)) as database, database.reading() as connection:
+        assert database.tables(connection) == {"items"}
+    with pytest.raises(SufficeError, match="there is no project in"):
+        open_project(place)
+
+
+# --- made whole or not at all ---
+
+
+def is_empty(place: str) -> bool:
+    if "://" not in place:
+        return not Path(place).exists()
+    with closing(Database(place)) as database, database.reading() as connection:
+        return not database.tables(connection) & TABLES
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("step", ["write_contents", "write_events"])
+def test_what_fails_in_the_middle_leaves_nothing(
+    place: str, step: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = getattr(making, step)
+
+    def fail(*arguments: Any, **options: Any) -> None:
+        real(*arguments, **options)
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(making, step, fail)
+        with pytest.raises(error):
+            make(place)
+    assert is_empty(place)
+    make(place).close()
+    assert has_project(place)
+
+
+def test_a_process_killed_while_making_a_project_leaves_room_for_another_try(place: str) -> None:
+    # How long it takes is not known, so the moments go from the first to the last.
+    for delay in (0.0, 0.05, 0.1, 0.2, 0.4):
+        worker = start("create", place, "20000")
+        begin(worker)
+        time.sleep(delay)
+        worker.kill()
+        worker.communicate()
+        if worker.returncode != -signal.SIGKILL or has_project(place):
+            break
+    if not has_project(place):
+        create_project(place, about(), some_items(30)).close()
+    with open_project(place) as project:
+        assert project.size in {30, 20000}
+        assert len(project.X) == project.size
+        assert [event.kind for event in project.events()] == [EventKind.made]
+    if "://" not in place and project.size == 30:
+        assert [each.name for each in Path(place).iterdir()] == [FILE]
+
+
+def test_a_folder_that_is_not_there_or_is_a_file(tmp_path: Path) -> None:
+    with pytest.raises(SufficeError, match=r"the folder .*/no for the project does not exist"):
+        make(tmp_path / "no" / "pets.suffice")
+    (tmp_path / "file").touch()
+    with pytest.raises(SufficeError, match="for the project cannot be made"):
+        make(tmp_path / "file" / "pets.suffice")
+
+
+def test_a_name_with_everything_in_it(tmp_path: Path) -> None:
+    place = tmp_path / "50% of [pets] #1? 🐌 & co;.suffice"
+    with make(place) as project:
+        project.label(0, "cat", person="ann")
+    assert [each.name for each in place.iterdir()] == [FILE]
+    with open_project(place) as project:
+        assert project.state().n_labelled == 1
+    make(tmp_path / "a[b]?#.sqlite").close()
+    assert has_project(tmp_path / "a[b]?#.sqlite")
+
+
+def test_where_files_cannot_have_two_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refuse)
+    make(tmp_path / "pets.suffice").close()
+    assert [each.name for each in (tmp_path / "pets.suffice").iterdir()] == [FILE]
+    with pytest.raises(ConflictError, match="already"):
+        make(tmp_path / "pets.suffice")
+
+
+# --- a server that comes and goes ---
+
+
+def test_a_server_that_was_started_anew_between_two_calls(postgres: Any) -> None:
+    from postgres_server import PASSWORD
+
+    with make(postgres.new_place()) as project:
+        project.label(0, "cat", person="ann", request="r0")
+        postgres.stop("immediate")
+        with pytest.raises(StorageError) as caught:
+            project.label(1, "cat", person="ann", request="r1")
+        assert PASSWORD not in str(caught.value)
+        postgres.start()
+        assert not project.label(1, "cat", person="ann", request="r1").repeated
+        assert project.label(0, "cat", person="ann", request="r0").repeated
+        postgres.stop("fast")
+        postgres.start()
+        assert project.state().n_labelled == 2
+        assert labels(project) == [0, 1]
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_connection_that_is_lost_at_the_commit(
+    postgres: Any, committed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with make(postgres.new_place()) as project:
+        dialect = project._database._engine.dialect
+        commit = dialect.do_commit
+
+        def lose(connection: Any) -> None:
+            if committed:
+                commit(connection)
+            own = connection.dbapi_connection
+            postgres.execute(f"SELECT pg_terminate_backend({own.info.backend_pid})")
+            commit(connection)
+            own.execute("SELECT 1")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(dialect, "do_commit", lose)
+            with pytest.raises(StorageError, match="was lost, so it is not known whether this was written; try again"):
+                project.label(0, "cat", person="ann", request="r")
+        assert project.label(0, "cat", person="ann", request="r") == (2, 0, committed)
+        assert labels(project) == [0]
+
+
+def test_a_writer_that_dies_lets_the_others_go_on(postgres: Any) -> None:
+    with make(postgres.new_place()) as project, closing(Database(project_url(postgres))) as other:
+        held, done = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with pytest.raises(StorageError, match="was lost"), other.exclusive() as connection:
+                pid = connection.execute(sa.text("SELECT pg_backend_pid()")).scalar()
+                held.set()
+                time.sleep(0.2)
+                postgres.execute(f"SELECT pg_terminate_backend({pid})")
+                connection.execute(sa.text("SELECT 1"))
+            done.set()
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert held.wait(30)
+        assert project.label(0, "cat", person="ann").seq == 2
+        thread.join()
+        assert done.is_set()
+
+
+def project_url(postgres: Any) -> str:
+    """The place that was made last."""
+    return str(postgres.url(schema=f"pets{postgres._made}"))
+
+
+# --- passwords ---
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:sesame@127.0.0.1:1/pets",
+        "postgresql://ann@127.0.0.1:1/pets?password=sesame",
+        "postgres://ann:sesame@127.0.0.1:1/pets?sslpassword=sesame",
+        "postgresql+psycopg://ann:sesame@127.0.0.1:1/pets",
+        "postgresql://ann:sesame@127.0.0.1:port/pets",
+        "postgresql://ann:open@sesame@127.0.0.1:1/pets",
+        "postgresql://ann:sesame/open@127.0.0.1:1/pets",
+        "postgresql://ann:sesame@127.0.0.1:1/pets?sslmode=nonsense",
+        "postgresql://ann:sesame@127.0.0.1:1/pets?nonsense=1",
+        "mysql://ann:sesame@127.0.0.1:1/pets",
+        "nonsense://ann:sesame@127.0.0.1/pets",
+        "://ann:sesame@127.0.0.1/pets",
+        "postgresql://ann:sesame@[::1/pets",
+    ],
+)
+def test_no_message_holds_a_password(url: str) -> None:
+    for use in (open_project, has_project, make):
+        with pytest.raises(SufficeError) as caught:
+            use(url)
+        assert "sesame" not in str(caught.value)
+        assert caught.value.__cause__ is None or "sesame" not in str(caught.value.__cause__)
+
+
+def test_a_wrong_password_and_a_database_that_is_not_there(postgres: Any) -> None:
+    from postgres_server import PASSWORD
+
+    for url in (postgres.url().replace(PASSWORD, "wrong-sesame"), postgres.url("nowhere")):
+        with pytest.raises(StorageError, match="cannot be used now: ") as caught:
+            open_project(url)
+        assert "sesame" not in str(caught.value)
+
+
+def test_a_database_that_is_neither() -> None:
+    with pytest.raises(InvalidValueError, match=r"a project is a folder or a PostgreSQL database .* not one of mysql"):
+        open_project("mysql://ann@host/pets")
+    with pytest.raises(InvalidValueError, match="this is not the URL of a database"):
+        open_project("postgresql://ann@host:port/pets")
