@@ -73,7 +73,7 @@ def data(size: int, classes: int) -> tuple[Items, Settings, list[Any]]:
     settings = Settings("table.csv", task, names, "label", "table", columns, None, model, rule)
     ids = tuple(f"row {k + 1}" for k in range(size))
     items = Items("table", ids, columns, cells, None, X, task, names, {}, ())
-    shares = np.linspace(0.0, 1.0, classes + 1)[1:-1] if classes else []
+    shares: Any = np.linspace(0.0, 1.0, classes + 1)[1:-1] if classes else []
     y = np.digitize(value, np.quantile(value, shares)).tolist() if classes else value.tolist()
     return items, settings, y
 

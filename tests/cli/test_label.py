@@ -1,5 +1,6 @@
 """`suffice label` as a person meets it: through a real terminal, and by lines through a pipe."""
 
+import codecs
 import fcntl
 import json
 import os
@@ -29,6 +30,8 @@ TAKE = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
 PATIENCE = 120.0
 CONTROL = re.compile(r"\x1b\[([?>]?[\d;]*)([A-Za-z])|\x1b[()][A-Z0-9]|\x1b[=>]|\r|\n|[^\x1b\r\n]")
 
+UNFINISHED = re.compile(r"\x1b(\[[?>]?[\d;]*)?$")
+
 
 class Terminal:
     """A terminal with somebody before it: shows what a program prints, and presses keys.
@@ -54,6 +57,7 @@ class Terminal:
         )
         self._grid = [[" "] * columns for _ in range(lines)]
         self._at, self._rest = (0, 0), ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.whole = False
 
     def resize(self, columns: int, lines: int) -> None:
@@ -102,11 +106,12 @@ class Terminal:
     def _listen(self, seconds: float) -> bool:
         if not select.select([self._master], [], [], seconds)[0]:
             return False
-        sent = os.read(self._master, 65536)
-        self._rest += sent.decode("utf-8", "replace")
-        for found in CONTROL.finditer(self._rest):
+        sent = self._rest + self._decoder.decode(os.read(self._master, 65536))
+        # What has not come whole is taken with what comes next.
+        whole = UNFINISHED.sub("", sent)
+        self._rest = sent[len(whole) :]
+        for found in CONTROL.finditer(whole):
             self._take(found)
-        self._rest = self._rest[self._rest.rfind("\x1b") :] if re.search(r"\x1b[^A-Za-z]*$", self._rest) else ""
         return True
 
     def _take(self, found: re.Match[str]) -> None:
@@ -337,6 +342,37 @@ def test_a_terminal_of_plain_letters_is_enough(terminal: Callable[..., Terminal]
     screen.until("1 of 30")
     screen.press("q")
     assert screen.end() == 0
+
+
+def test_that_one_can_stop_is_said_and_one_may_go_on(terminal: Callable[..., Terminal]) -> None:
+    table()
+    found = run("t.csv", "--classes", "ham,spam", "--threshold", "1", lines="1\n2\n" * 12)
+    assert found.stdout.count("You can stop now") >= 1
+    screen = terminal("t.csv")
+    text = screen.until("You can stop now")
+    assert "q leaves, a label goes on" in text
+    screen.press("1")
+    screen.until(done(25))
+    screen.press("q")
+    assert screen.end() == 0
+    with open_project("t.suffice") as project:
+        assert EventKind.advised in {event.kind for event in project.events()}
+
+
+def test_images_are_pictures(terminal: Callable[..., Terminal]) -> None:
+    from PIL import Image
+
+    Path("photos").mkdir()
+    for k in range(12):
+        Image.fromarray(np.full((40, 60, 3), (20 * k, 100, 255 - 20 * k), dtype=np.uint8)).save(f"photos/{k:02}.png")
+    screen = terminal("photos", "--classes", "red,blue")
+    text = screen.until("60 x 40 pixels")
+    assert "▀" * 30 in text
+    screen.press("1")
+    screen.until(done(1, 12))
+    screen.press("q")
+    assert screen.end() == 0
+    assert Path("photos.suffice").is_dir()
 
 
 def run(*arguments: str, lines: str = "") -> subprocess.CompletedProcess[str]:

@@ -87,7 +87,7 @@ def test_a_stop_is_told_with_what_it_saved_and_why(tmp_path: Path) -> None:
     for words in (
         "Labelling can stop.",
         "40 of 120 items have a label. The other 78 need not be labelled by hand",
-        "by 4 % of what a label did at the start, or less. The limit that was set is 5 %",
+        "is 4 % of what it was at the start. The limit that was set is 5 %",
         "labels saved, 65 %",
         "Why it can stop",
         "enough at 40 labels",

@@ -83,6 +83,9 @@ def test_stop_is_advised_and_what_was_typed_is_exported(browser: "Browser", size
     with page.expect_download() as download:
         page.click("a[aria-label='Predictions as JSON lines']")
     assert len(download.value.path().read_text().splitlines()) == 150 - len(typed)
+    with page.expect_download() as download:
+        page.click("text=Save it")
+    assert download.value.suggested_filename == "sizes.csv report.html"
     with page.expect_popup() as popup:
         page.click("text=See the report >> visible=true")
     assert "sizes.csv" in popup.value.inner_text("body")
@@ -92,7 +95,8 @@ def test_stop_is_advised_and_what_was_typed_is_exported(browser: "Browser", size
 def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) -> None:
     done = [item for item, _ in sizes.labels()]
     other = "large" if sizes.labels()[0][1] == "small" else "small"
-    for item in [item for item in range(150) if item not in done][: 55 - len(done)]:
+    free = [item for item in range(150) if item not in done]
+    for item in free[: 55 - len(done)]:
         post(sizes, "labels", person="script", item=item, label="small", request=f"fill {item}")
     post(sizes, "labels", person="Bob", item=done[0], label=other, request="another opinion")
     watched = Watched(browser, sizes, "Cem")
@@ -111,6 +115,9 @@ def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) ->
     page.click(f"{row} >> text=Correct")
     page.keyboard.press("Escape")
     page.click(f"{row} >> text=Correct")
+    # Labels that come in meanwhile do not take away what somebody is editing.
+    post(sizes, "labels", person="script", item=free[-1], label="small", request="meanwhile")
+    page.wait_for_selector("#counter:has-text('56 of 150 labelled')")
     page.select_option(f"{row} select", other)
     page.click(f"{row} >> text=Save")
     watched.said("Corrected to")

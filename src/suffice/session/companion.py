@@ -50,9 +50,8 @@ class Followed(Protocol):
 
 
 class _Look(NamedTuple):
-    """What a look at the project found: its last event, what is to be learned, for how many, and whether advised."""
+    """What a look at the project found: what is to be learned, how many items to have ready, whether advice stands."""
 
-    seq: int
     calls: list[Call]
     queue: int
     advised: bool
@@ -174,6 +173,8 @@ class Companion:
             self._done, self._given_up = look, len(look.calls)
             self._publish(replace(self.insight, problem=_sentence(error)))
             return False
+        if self._closing:
+            return False
         behind = insight.verdict is not None and insight.calls < len(look.calls)
         self._given_up = -1 if insight.verdict is not None else len(look.calls)
         self._publish(insight)
@@ -189,7 +190,7 @@ class Companion:
         with self._project.lock:
             state = self._project.state()
             people = sum(each.last >= since for each in state.people.values())
-            return _Look(state.seq, state.calls(), queue_size(people, state.left), state.advice is not None)
+            return _Look(state.calls(), queue_size(people, state.left), state.advice is not None)
 
     def _learned(self, look: _Look) -> Insight:
         with self._in_use:

@@ -15,7 +15,7 @@ from suffice.session.items import Items
 from suffice.session.journal import write_events
 from suffice.session.labels import checked_label
 from suffice.session.layouts import require_layout
-from suffice.session.places import log_of, sync_folder
+from suffice.session.places import has_log, sync_folder
 from suffice.session.project import ConflictError, Project
 from suffice.session.settings import Settings
 
@@ -87,10 +87,10 @@ def open_project(place: str | Path) -> Project:
         file = project_file(place)
         if not file.is_file():
             raise SufficeError(f"there is no project in {place}; suffice label DATA.csv makes one")
-        _require_whole(file)
         database = Database(file)
     try:
         require_layout(database)
+        _require_whole(database)
         with database.reading() as connection:
             size = count_items(connection)
         return Project(database, size)
@@ -115,9 +115,10 @@ def has_project(place: str | Path) -> bool:
         database.close()
 
 
-def _require_whole(file: Path) -> None:
+def _require_whole(database: Database) -> None:
     # SQLite writes whole pages, and does not notice that a part of the last one is missing.
-    if file.stat().st_size % _PAGE and not log_of(file).exists():
+    file = database.file
+    if file is not None and file.stat().st_size % _PAGE and not has_log(file):
         raise StorageError(f"{file} is damaged: its end is missing; take it from a backup, or copy it again")
 
 
@@ -145,7 +146,7 @@ def _make_file(file: Path, items: Items, drafts: list[Draft]) -> None:
     try:
         _fill(database, items, drafts)
         database.close()
-        if log_of(part).exists():
+        if has_log(part):
             raise StorageFullError(
                 f"the disk of {file.parent} is full: the project was not made; make room and try again"
             )

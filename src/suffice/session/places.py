@@ -18,9 +18,9 @@ except ImportError:
 __all__ = [
     "PATIENCE",
     "Connection",
+    "has_log",
     "identity",
     "is_writable",
-    "log_of",
     "postgres_engine",
     "postgres_url",
     "sa",
@@ -42,9 +42,10 @@ def is_writable(file: Path) -> bool:
     return os.access(file, os.W_OK) and os.access(file.absolute().parent, os.W_OK)
 
 
-def log_of(file: Path) -> Path:
-    """The file beside a SQLite file that holds what was written last."""
-    return file.with_name(f"{file.name}-wal")
+def has_log(file: Path) -> bool:
+    """Whether something that was written last lies beside a SQLite file, and not yet in it."""
+    log = file.with_name(f"{file.name}-wal")
+    return log.exists() and log.stat().st_size > 0
 
 
 def sync_folder(folder: Path) -> None:
@@ -167,5 +168,4 @@ def without_password(address: URL) -> str:
 
 def _reading(file: Path) -> str:
     # What lies in the log is read with it, which needs the files beside it; without a log nothing else is needed.
-    log = log_of(file)
-    return "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+    return "mode=ro" if has_log(file) else "mode=ro&immutable=1"

@@ -41,12 +41,14 @@ class Board:
 
     def view(self) -> View:
         """What is to be shown now, with what others did and what the model has learned meanwhile."""
-        counts = self._view.counts
+        counts, before = self._view.counts, self._desk.item
         try:
             self._desk.ask_again()
             counts = self._desk.counts()
         except SufficeError as error:
             self._message = Message(str(error), bad=True)
+        if self._desk.item is not before:
+            self._typed, self._message = "", Message()
         item = self._chosen or self._desk.item
         self._view = View(
             self._settings,
@@ -77,7 +79,8 @@ class Board:
             self._message = Message(str(error), bad=True)
         after = self._chosen or self._desk.item
         if after is not before:
-            self._top = 0
+            # What was typed for one item is not for the other.
+            self._top, self._typed = 0, ""
         return after is not before
 
     def _press(self, key: str) -> None:

@@ -73,17 +73,19 @@ class Desk:
     def label(self, label: Label) -> None:
         """Give the item a label, and go on to the next."""
         begun, item = time.monotonic(), self._item()
-        self.project.label(item.position, label, person=self.person, request=self._request)
+        with self._past_conflicts():
+            self.project.label(item.position, label, person=self.person, request=self._request)
         self.labels += 1
         self._done(begun)
-        self.ask()
+        self._go_on()
 
     def skip(self) -> None:
         """Skip the item, and go on to the next."""
-        begun = time.monotonic()
-        self.project.skip(self._item().position, person=self.person, request=self._request)
+        begun, item = time.monotonic(), self._item()
+        with self._past_conflicts():
+            self.project.skip(item.position, person=self.person, request=self._request)
         self._done(begun)
-        self.ask()
+        self._go_on()
 
     def correct(self, position: int, label: Label) -> None:
         """Change the label of another item; the one to label stays."""
@@ -138,6 +140,24 @@ class Desk:
             state = self.project.state()
             calls = state.n_labelled + state.n_skipped
         return self.companion.wait(calls, timeout)
+
+    @contextmanager
+    def _past_conflicts(self) -> Iterator[None]:
+        """Leave an item behind that was answered elsewhere meanwhile, in another window of the same person."""
+        from suffice.session.project import ConflictError
+
+        try:
+            yield
+        except ConflictError:
+            self._request = uuid4().hex
+            self.ask()
+            raise
+
+    def _go_on(self) -> None:
+        try:
+            self.ask()
+        except SufficeError as error:
+            raise SufficeError(f"that is saved, but the next item cannot be asked for: {error}") from None
 
     def _item(self) -> Item:
         if self.item is None:

@@ -63,18 +63,14 @@ def _cells(cells: list[tuple[str, str]], paper: Paper) -> list[Text]:
 def _image(view: View, paper: Paper) -> list[Text]:
     item, picture = view.item, view.picture
     assert item is not None
-    name = Text(paper.cut(item.image or "", paper.width), no_wrap=True, style="dim")
-    if picture is None:
-        return [name, Text(), Text("the picture is being read", style="dim")]
-    if picture.problem:
-        return [
-            name,
-            Text(),
-            *(Text(line, "yellow") for line in wrapped(f"No picture: {picture.problem}", paper.width)),
-        ]
+    name = item.image or ""
+    if picture is None or picture.problem:
+        what = "the picture is being read" if picture is None else f"No picture: {picture.problem}"
+        said = wrapped(visible(what, paper.encoding), paper.width)
+        return [Text(paper.cut(name, paper.width), "dim"), Text(), *(Text(line, "yellow") for line in said)]
     plain = paper.plain or not paper.colours
     across, down = picture.size
-    head = [name, Text(f"{across} x {down} pixels", style="dim"), Text()]
+    head = [Text(paper.cut(f"{name}, {across} x {down} pixels", paper.width), "dim"), Text()]
     lines = drawn(picture, paper.width, max(4, paper.height - len(head)), plain=plain)
     return head + lines
 

@@ -10,9 +10,9 @@ from suffice.report.labelling.saying import ahead, count, percent, sentence, wit
 from suffice.session.estimates import ITEMS
 
 _RATIO: Final = (
-    "The rule watches how much a new label can still change the error of the model, as a share of what a label did at "
-    "the start: the error ratio. It is 1 at the start and falls as the model learns. Once it is at the threshold, one "
-    "more label changes next to nothing, and it is enough."
+    "The rule bounds how much each label changed the error of the model, and compares that with the bound at first: "
+    "the error ratio. It is 1 at the start and falls as the model learns. Once it is at the threshold, the last label "
+    "changed next to nothing, and it is enough; that the next ones change no more is likely, and not certain."
 )
 #: On a log scale, what falls far below the threshold would flatten the rest.
 _FAR_BELOW: Final = 20.0

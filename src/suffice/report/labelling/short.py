@@ -55,12 +55,12 @@ def why(told: Contents) -> str:
         return told.reason
     if told.stop:
         return (
-            f"One more label now moves the error of the model by {percent(ratio)} of what a label did at the start, or "
-            f"less. The limit that was set is {percent(threshold)}."
+            f"The most that the last label can have changed the error of the model is {percent(ratio)} of what it was "
+            f"at the start. The limit that was set is {percent(threshold)}."
         )
     return (
-        f"A new label can still move the error of the model by {percent(ratio)} of what a label did at the start. It "
-        f"is enough at {percent(threshold)}."
+        f"The most that the last label can have changed the error of the model is {percent(ratio)} of what it was at "
+        f"the start. It is enough at {percent(threshold)}."
     )
 
 

@@ -63,12 +63,12 @@ export async function get(path) {
   return json(await ask(path));
 }
 
-/** A file to save: its bytes and its name. */
-export async function getFile(path) {
+/** A file to save: its bytes, and the name that the server gives it or else this one. */
+export async function getFile(path, fallback) {
   const response = await ask(path, { signal: AbortSignal.timeout(600000) });
   const named = /filename="?([^";]+)"?/.exec(response.headers.get("content-disposition") ?? "");
   try {
-    return { blob: await response.blob(), name: named ? named[1] : "export" };
+    return { blob: await response.blob(), name: named ? named[1] : fallback };
   } catch {
     throw new ApiError(0, "The file was cut off.");
   }

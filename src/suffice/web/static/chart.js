@@ -4,6 +4,7 @@
 import { count, h, many, put, roughly, short, svg } from "./dom.js";
 import { scaleFor, ticksOf } from "./scales.js";
 
+const NARROW = 480;
 const EDGE = { left: 54, right: 14, top: 20, bottom: 42 };
 
 /**
@@ -47,7 +48,7 @@ export function makeChart(title) {
 }
 
 function drawing(data, width, readout, title) {
-  const height = width < 480 ? 230 : 280;
+  const height = width < NARROW ? 230 : 280;
   const { points, forecast } = data;
   const last = points.at(-1)[0];
   const ends = forecast ? [last + forecast.low, Math.min(last + forecast.high, forecast.most)] : [];
@@ -75,7 +76,7 @@ function path(places) {
 
 function axes(x, y, width, height, data) {
   const floor = height - EDGE.bottom;
-  const across = ticksOf(x, width < 480 ? 4 : 8, { whole: true });
+  const across = ticksOf(x, width < NARROW ? 4 : 8, { whole: true });
   const up = ticksOf(y, 5);
   return svg("g", { class: "axes" },
     up.map((value) => [
@@ -115,7 +116,8 @@ function outlook(x, y, forecast, last, far, height) {
   const middle = Math.min(last + forecast.labels, forecast.most);
   const at = x(Math.min(middle, far));
   const most = last + forecast.high < forecast.most ? roughly(last + forecast.high) : `all ${count(forecast.most)}`;
-  const upTo = last + forecast.high > far ? `, up to ${most} →` : "";
+  // On a narrow screen there is no room for both.
+  const upTo = last + forecast.high > far ? `${x(x.domain[1]) < NARROW ? "" : `, up to ${most}`} →` : "";
   return svg("g", { class: "forecast" },
     svg("rect", { class: "wash", x: from, y: EDGE.top, width: Math.max(2, to - from), height: floor - EDGE.top }),
     svg("rect", { class: "strip", x: from, y: floor - 3, width: Math.max(2, to - from), height: 6, rx: 3 }),

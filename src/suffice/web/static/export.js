@@ -15,7 +15,7 @@ export function makeExportView(root, project) {
     part("Labels", [h("p", {}, "What was labelled, by whom and when."), summary], "labels", problem),
     part("Predictions", [h("p", {}, "What the model says of the items without a label, and how sure it is.")],
       "predictions", problem),
-    report(), script(project)));
+    report(problem), script(project)));
   watch(({ status }) => {
     if (!status) return;
     const skipped = status.n_skipped ? `, ${many(status.n_skipped, "item")} skipped` : "";
@@ -28,20 +28,25 @@ function part(title, words, what, problem) {
   return h("section", { class: "card" }, h("h3", {}, title), words,
     h("div", { class: "row" }, FORMATS.map(([format, name]) => {
       const path = `api/export/${what}?format=${format}`;
-      return h("a", { class: "button", href: path, "aria-label": `${title} as ${name}`, on: { click: (event) => {
-        event.preventDefault();
-        save(path, event.currentTarget, problem);
-      } } }, name);
+      return saving(path, `${what}.${format}`, problem, { "aria-label": `${title} as ${name}` }, name);
     })));
 }
 
+function saving(path, file, problem, properties, words) {
+  const click = (event) => {
+    event.preventDefault();
+    save(path, file, event.currentTarget, problem);
+  };
+  return h("a", { class: "button", href: path, ...properties, on: { click } }, words);
+}
+
 /** Save a file, or say why there is none: a link alone would save the refusal. */
-async function save(path, link, problem) {
+async function save(path, file, link, problem) {
   if (link.getAttribute("aria-busy") === "true") return;
   problem.textContent = "";
   link.setAttribute("aria-busy", "true");
   try {
-    const { blob, name } = await getFile(path);
+    const { blob, name } = await getFile(path, file);
     const address = URL.createObjectURL(blob);
     h("a", { href: address, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(address), 60000);
@@ -52,12 +57,12 @@ async function save(path, link, problem) {
   link.removeAttribute("aria-busy");
 }
 
-function report() {
+function report(problem) {
   return h("section", { class: "card" }, h("h3", {}, "Report"),
     h("p", {}, "One page to send on, in plain words: what was labelled, why it is enough or not, what is guaranteed."),
     h("div", { class: "row" },
       h("a", { class: "button primary", href: "api/report", target: "_blank", rel: "noopener" }, "See the report"),
-      h("a", { class: "button", href: "api/report", download: `${store.project.name} report.html` }, "Save it")));
+      saving("api/report", `${store.project.name} report.html`, problem, {}, "Save it")));
 }
 
 function script(project) {

@@ -59,13 +59,13 @@ export function makeTableView(root, project) {
     load({ offset: Math.max(0, asked.offset + by) }).then(() => root.scrollIntoView({ block: "start" }));
   }
 
-  async function load(change = {}) {
+  async function load(change = {}, { quietly = false } = {}) {
     Object.assign(asked, change);
     const mine = (newest += 1);
     try {
       const page = await get(`api/labels?${new URLSearchParams({ ...asked, limit: PAGE })}`);
-      // A slow answer to an older question must not replace a newer one.
-      if (mine === newest) show(page);
+      // A slow answer to an older question must not replace a newer one, nor a mere refresh what somebody is editing.
+      if (mine === newest && !(quietly && editing)) show(page);
     } catch (error) {
       problem.textContent = error.message;
     }
@@ -130,12 +130,13 @@ export function makeTableView(root, project) {
     const now = JSON.stringify([status?.n_labelled, status?.n_skipped, status?.agreement]);
     if (root.hidden || editing || !status || now === seen) return;
     seen = now;
-    load();
+    load({}, { quietly: true });
   });
 
   return {
     show(only = "all") {
-      load({ only: FILTERS.some(([value]) => value === only) ? only : "all", offset: 0 });
+      const wanted = FILTERS.some(([value]) => value === only) ? only : "all";
+      load({ only: wanted, offset: 0 }, { quietly: wanted === asked.only });
     },
   };
 }

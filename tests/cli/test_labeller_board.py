@@ -1,0 +1,176 @@
+"""What each key does to a project, and what is shown then."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from suffice import ErrorStability
+from suffice.cli.labeller import keys
+from suffice.cli.labeller.board import Board
+from suffice.cli.labeller.desk import Desk
+from suffice.cli.labeller.view import Message, Mode
+from suffice.errors import InvalidValueError
+from suffice.session.insight import Insight
+from suffice.session.items import Items
+from suffice.session.making import create_project
+from suffice.session.project import Project
+from suffice.session.settings import Settings
+
+RULE = ErrorStability(0.1).state_dict()
+MAILS = Settings(
+    "mails.csv", "classification", ("ham", "spam"), "kind", "text", ("subject", "body"), "body", "logistic", RULE
+)
+PRICES = replace(MAILS, task="regression", classes=(), model="gp", shown="table", main=None)
+
+
+class Still:
+    """A companion that learns nothing."""
+
+    insight = Insight()
+
+    def wake(self) -> None:
+        """Nobody listens."""
+
+    def wait(self, calls: int, timeout: float) -> bool:
+        return calls == 0 and timeout > 0.0
+
+
+@pytest.fixture
+def project(request: pytest.FixtureRequest) -> Any:
+    about: Settings = getattr(request, "param", MAILS)
+    n = 30
+    cells = tuple(tuple(f"{name} {k}" for name in about.columns) for k in range(n))
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    ids = tuple(f"mail-{k}" for k in range(n))
+    items = Items(about.shown, ids, about.columns, cells, about.main, X, about.task, about.classes, {}, ())
+    with create_project("p.suffice", about, items) as made:
+        yield made
+
+
+def board_of(project: Project) -> Board:
+    desk = Desk(project, Still(), "ann")  # type: ignore[arg-type]
+    desk.ask()
+    return Board(desk)
+
+
+def test_keys_label_and_say_so(project: Project) -> None:
+    board = board_of(project)
+    first = board.view().item
+    assert first is not None
+    assert board.press("2")
+    shown = board.view()
+    assert (shown.counts.labelled, shown.counts.classes, shown.message.text) == (1, (0, 1), f"{first.id} is spam")
+    assert not board.press("7")
+    assert board.view().message == Message("'7' is no key here; ? shows the keys", bad=True)
+    board.press(f"{keys.PASTED}1212")
+    assert board.view().message.text == "what is pasted is not taken for keys"
+    board.press(keys.UNDO)
+    assert board.view().item == first
+    board.press("u")
+    assert "there is nothing of ann to undo" in board.view().message.text
+    board.press("c")
+    assert board.view().message == Message("there is no label to correct yet", bad=True)
+    board.press(keys.END)
+    assert board.left
+
+
+def test_a_correction_can_be_left_and_undone(project: Project) -> None:
+    board = board_of(project)
+    first = board.view().item
+    assert first is not None
+    board.press("1")
+    waiting = board.view().item
+    for key in ("c", "5"):
+        board.press(key)
+    assert "press the number before a label" in board.view().message.text
+    board.press("1")
+    assert (board.view().mode, board.view().item) == (Mode.correct, first)
+    board.press("s")
+    assert "Esc goes back" in board.view().message.text
+    board.press(keys.ESCAPE)
+    assert (board.view().mode, board.view().item) == (Mode.label, waiting)
+    for key in "c12":
+        board.press(key)
+    assert project.state().label_of(first.position) == "spam"
+    board.press("u")
+    assert board.view().message.text == f"the correction of {first.id} is undone"
+    assert (board.view().item, project.state().label_of(first.position)) == (waiting, "ham")
+
+
+@pytest.mark.parametrize("project", [PRICES], indirect=True)
+def test_a_number_is_typed_letter_by_letter(project: Project) -> None:
+    board = board_of(project)
+    for key in ["1", "2", keys.BACKSPACE, ".", "5", "x", keys.ENTER]:
+        board.press(key)
+    assert board.view().typed == "1.5x"
+    assert board.view().message.bad
+    for key in [keys.BACKSPACE, keys.ENTER]:
+        board.press(key)
+    assert (board.view().typed, project.state().n_labelled) == ("", 1)
+    board.press(f"{keys.PASTED}{'9' * 300}")
+    assert "more than 200 characters are no label" in board.view().message.text
+    board.press(keys.ENTER)
+    assert "type something first" in board.view().message.text
+    board.press("s")
+    assert board.view().counts.skipped == 1
+
+
+def test_when_nothing_is_left_it_is_said(project: Project) -> None:
+    board = board_of(project)
+    for _ in range(30):
+        assert board.view().item is not None
+        board.press("1")
+    assert board.view().item is None
+    board.press("1")
+    assert board.view().message.text == "there is no item to label now"
+    board.press("u")
+    assert board.view().item is not None
+
+
+def test_what_cannot_be_written_is_said_and_the_item_stays(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = board_of(project)
+    before = board.view().item
+
+    def full(*_: object, **__: object) -> None:
+        raise InvalidValueError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(project, "label", full)
+        assert not board.press("1")
+    assert board.view().message == Message("the disk is full", bad=True)
+    assert board.view().item == before
+    board.press("1")
+    assert board.view().counts.labelled == 1
+
+
+def test_what_was_labelled_in_another_window_is_left_behind(project: Project) -> None:
+    board, other = board_of(project), board_of(project)
+    first = board.view().item
+    assert other.view().item == first
+    assert other.press("2")
+    assert board.press("1")
+    shown = board.view()
+    assert "has labelled item" in shown.message.text
+    assert shown.message.bad
+    assert shown.item is not None
+    assert shown.item != first
+    assert (shown.counts.labelled, shown.counts.classes) == (1, (0, 1))
+
+
+def test_a_label_that_is_saved_is_said_to_be_so_when_the_next_item_cannot_be_had(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = board_of(project)
+
+    def full(*_: object, **__: object) -> None:
+        raise InvalidValueError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(project, "next", full)
+        board.press("1")
+        assert board.view().message.text == "that is saved, but the next item cannot be asked for: the disk is full"
+    assert board.view().counts.labelled == 1
+    monkeypatch.setattr("suffice.cli.labeller.desk._ASK_AGAIN", 0.0)
+    assert board.view().item is not None
