@@ -90,7 +90,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"classes": "a,c"}, "the project t.suffice has the labels a, b; --classes cannot be changed afterwards"),
+        ({"classes": "a,c"}, "the project t.suffice has the classes a, b; --classes cannot be changed afterwards"),
         ({"regression": True}, "the project t.suffice has the task classification; --regression cannot be changed"),
         ({"target": "kind"}, "the project t.suffice has the target label; --target cannot be changed"),
         ({"model": ProjectModel.gp}, "the project t.suffice has the model logistic; --model cannot be changed"),
@@ -108,6 +108,12 @@ def test_what_contradicts_a_project_is_refused(options: dict[str, object], sente
     found = refused(**options)
     assert sentence in found
     assert "another project with --project" in found
+
+
+def test_classes_for_a_project_of_numbers_are_refused() -> None:
+    table()
+    opened(regression=True)
+    assert "the project t.suffice has numbers for labels; --classes cannot be changed" in refused(classes="a,b")
 
 
 def sql_like() -> dict[str, Any]:

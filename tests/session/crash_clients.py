@@ -5,7 +5,8 @@ import json
 import random
 import socket
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 PATHS = {
     "next": "/api/next",
@@ -16,9 +17,14 @@ PATHS = {
 }
 
 
-def true_label(item: int) -> float:
-    """The label that everybody gives an item."""
-    return (item * 37 % 101) / 8.0
+class Connection(Protocol):
+    """A way to a server."""
+
+    def send(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send something to do, and wait for the answer."""
+
+    def close(self) -> None:
+        """Hang up."""
 
 
 class Lines:
@@ -63,12 +69,18 @@ class Web:
 
 
 class Client(threading.Thread):
-    """One person: asks, labels, skips, corrects and undoes, and tries again what was not acknowledged."""
+    """One person: asks, labels, skips, corrects and undoes, and tries again what was not acknowledged.
 
-    def __init__(self, person: str, seed: int, port: int, connect: type[Lines] | type[Web]) -> None:
+    Args:
+        person: The name, which is also the seed of what is done.
+        connect: Makes a connection.
+        labels: The label of each item.
+    """
+
+    def __init__(self, person: str, connect: Callable[[], Connection], labels: list[float]) -> None:
         super().__init__(daemon=True)
-        self.person, self._port, self._connect = person, port, connect
-        self._rng = random.Random(seed)
+        self.person, self._connect, self._labels = person, connect, labels
+        self._rng = random.Random(person)
         self.sent: dict[str, dict[str, Any]] = {}
         self.acknowledged: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self.asked: list[dict[str, Any]] = []
@@ -80,12 +92,12 @@ class Client(threading.Thread):
         self._mine: list[int] = []
 
     def run(self) -> None:
-        connection: Lines | Web | None = None
+        connection: Connection | None = None
         pending: dict[str, Any] | None = None
         while not self.failed and not (self.leaving.is_set() and pending is None):
             pending = pending or self._choose()
             try:
-                connection = connection or self._connect(self._port)
+                connection = connection or self._connect()
                 answer = connection.send(pending)
             except (OSError, http.client.HTTPException, ValueError):
                 # Killed: perhaps before it was written, perhaps after. Most try again under the same name.
@@ -107,14 +119,14 @@ class Client(threading.Thread):
         chance = self._rng.random()
         if chance < 0.06 and self._mine:
             item = self._rng.choice(self._mine)
-            return self._new("correct", item=item, label=true_label(item) + self._rng.choice([0.0, 0.5]))
+            return self._new("correct", item=item, label=self._labels[item] + self._rng.choice([0.0, 0.5]))
         if chance < 0.12 and self._mine:
             return self._new("undo")
         if self._item is None:
             return {"kind": "next", "person": self.person}
         if chance < 0.2:
             return self._new("skip", item=self._item)
-        return self._new("label", item=self._item, label=true_label(self._item))
+        return self._new("label", item=self._item, label=self._labels[self._item])
 
     def _new(self, kind: str, **content: Any) -> dict[str, Any]:
         request = f"{self.person}-{len(self.sent)}"

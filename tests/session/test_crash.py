@@ -1,34 +1,38 @@
 """Nothing acknowledged is ever lost: servers killed at hundreds of random moments, under load."""
 
+import os
 import random
+import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
+import numpy as np
 
-from suffice.errors import SufficeError
-from suffice.session.database import StorageError
+from suffice import ErrorStability
 from suffice.session.events import ACTS, Event, EventKind
 from suffice.session.learning import Follower
 from suffice.session.making import open_project
+from suffice.session.places import sa
 from suffice.session.project import Project
 from suffice.session.state import Call
 
 sys.path.append(str(Path(__file__).parent))
 import crash_parent
-from crash_clients import Client, Lines, Web, true_label
-from making_projects import make, picture, replayed
+from crash_clients import Client, Connection, Lines, Web
+from making_projects import make, picture, replayed, some_items
+from naive_project import NaiveProject
+from postgres_server import Server
 
 pytest_plugins = ["project_places"]
 
-SIZE = 4000
+SIZE = 1500
+RULE = ErrorStability(threshold=0.3).state_dict()
 PEOPLE = ("ann", "bob", "carol", "dan")
 KINDS = {
     "label": EventKind.labelled,
@@ -52,18 +56,15 @@ class Mother:
 
     def kill(self, server: int) -> None:
         """Kill a server, at once and whatever it is doing."""
-        import os
-        import signal
-
         os.kill(server, signal.SIGKILL)
         assert self._ask(f"reap {server}") == "reaped"
 
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(30)
-        self._process.stdout.close()
+    def __enter__(self) -> "Mother":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # At the end of what it reads, it kills the servers that are left.
+        self._process.communicate(timeout=30)
 
     def _ask(self, line: str) -> str:
         assert self._process.stdin is not None
@@ -77,9 +78,11 @@ class Mother:
 
 
 @contextmanager
-def under_load(port: int, connect: type[Lines] | type[Web]) -> Iterator[list[Client]]:
+def under_load(connect: Callable[[], Connection]) -> Iterator[list[Client]]:
     """People who label until the end, who then wait for an answer to what they sent last."""
-    clients = [Client(person, seed, port, connect) for seed, person in enumerate(PEOPLE)]
+    features = some_items(SIZE, task="regression").X
+    labels = [round(float(each), 3) for each in features @ [1.0, -2.0, 0.5] + np.sin(5.0 * features[:, 0])]
+    clients = [Client(person, connect, labels) for person in PEOPLE]
     for client in clients:
         client.start()
     yield clients
@@ -102,14 +105,22 @@ def wait_for_an_answer(clients: list[Client], before: int) -> None:
     raise AssertionError("no server has answered for a minute")
 
 
-def kill_many_times(mother: Mother, clients: list[Client], times: int, *, at_once: int) -> None:
-    """Kill servers at random moments, some before they have answered anything; then leave one running."""
+def kill_many_times(mother: Mother, clients: list[Client], times: int, *, at_once: int, mean: float) -> None:
+    """Kill servers at random moments, some before they have answered anything; then leave one running.
+
+    Args:
+        mother: Who forks them.
+        clients: Who is served.
+        times: How many are killed.
+        at_once: How many run at a time.
+        mean: Seconds between the first answer that is seen and the end, in the mean and without the first 5 ms.
+    """
     rng = random.Random(7)
     servers = [mother.start() for _ in range(at_once)]
     for _ in range(times):
         if rng.random() < 0.85:
             wait_for_an_answer(clients, acknowledged(clients))
-        time.sleep(min(0.15, 0.005 + rng.expovariate(25.0)))
+        time.sleep(min(0.15, 0.005 + rng.expovariate(1.0 / mean)))
         mother.kill(servers.pop(0))
         servers.append(mother.start())
 
@@ -160,7 +171,8 @@ def check_verdict(place: str, tmp_path: Path) -> Any:
         broken = Follower(project.settings, project.X)
         broken.follow(calls)
         verdict = broken.insight().verdict
-        unbroken = make(tmp_path / "unbroken.suffice", SIZE, task="regression")
+        unbroken = make(tmp_path / "unbroken.suffice", SIZE, task="regression", rule=RULE)
+        sa.event.listen(unbroken._database._engine, "checkout", lambda each, *_: each.execute("PRAGMA synchronous=OFF"))
         assert unbroken.settings == project.settings
     follower = Follower(unbroken.settings, unbroken.X)
     for k, (item, label) in enumerate(calls):
@@ -179,39 +191,17 @@ def check_verdict(place: str, tmp_path: Path) -> Any:
 
 
 def plainly_told(events: list[Event]) -> list[Call]:
-    """What the events come to, gone through item by item."""
-    undone = {event.data["of"] for event in events if event.kind is EventKind.undone}
-    told: dict[int, Call] = {}
-    for item in {event.item for event in events if event.kind in ACTS}:
-        acts = [event for event in events if event.item == item and event.kind in ACTS and event.seq not in undone]
-        labels = [act for act in acts if act.kind is EventKind.labelled]
-        corrections = [act for act in acts if act.kind is EventKind.corrected]
-        if not acts:
-            continue
-        assert item is not None
-        # The order is that of the first act that still stands: nobody here labels what another has.
-        counting = (corrections or labels[:1] or [None])[-1]
-        told[acts[0].seq] = Call(item, None if counting is None else counting.data["label"])
-    return [told[seq] for seq in sorted(told)]
-
-
-def test_servers_killed_at_two_hundred_moments(place: str, tmp_path: Path) -> None:
-    make(place, SIZE, task="regression").close()
-    log = tmp_path / "log"
-    mother = Mother(place, "web", log)
-    try:
-        with under_load(mother.port, Web) as clients:
-            kill_many_times(mother, clients, 200, at_once=1)
-            wait_for_an_answer(clients, acknowledged(clients))
-        check_journal(place, clients)
-        verdict = check_verdict(place, tmp_path)
-        served = served_verdict(mother.port)
-        assert (served["stop"], served["value"]) == (verdict.stop, verdict.value)
-    finally:
-        mother.close()
-    assert not log.exists() or log.read_text() == ""
-    assert acknowledged(clients) > 200
-    assert sum(client.broken for client in clients) > 200
+    """What the events come to by the plain telling of the rules."""
+    naive = NaiveProject(SIZE, 600.0)
+    for event in events:
+        if event.kind is EventKind.undone:
+            assert naive.undo(event.person, event.at) == event.item
+        elif event.kind in ACTS:
+            assert event.item is not None
+            do = {EventKind.labelled: naive.label, EventKind.skipped: naive.skip, EventKind.corrected: naive.correct}
+            said = [event.data["label"]] if "label" in event.data else []
+            assert do[event.kind](event.person, event.item, *said, event.at)  # type: ignore[operator]
+    return [Call(item, naive.label_of(item)) for item in naive.done]
 
 
 def served_verdict(port: int) -> dict[str, Any]:
@@ -226,3 +216,60 @@ def served_verdict(port: int) -> dict[str, Any]:
     assert status["behind"] == 0
     found: dict[str, Any] = status["verdict"]
     return found
+
+
+def test_servers_killed_at_hundreds_of_moments(place: str, tmp_path: Path) -> None:
+    make(place, SIZE, task="regression", rule=RULE).close()
+    times = 100 if "://" in place else 200
+    with Mother(place, "web", tmp_path / "log") as mother:
+        with under_load(lambda: Web(mother.port)) as clients:
+            kill_many_times(mother, clients, times, at_once=1, mean=0.04)
+        check_journal(place, clients)
+        verdict = check_verdict(place, tmp_path)
+        served = served_verdict(mother.port)
+        assert (served["stop"], served["value"]) == (verdict.stop, verdict.value)
+    assert (tmp_path / "log").read_text() == ""
+    assert acknowledged(clients) > times
+    assert sum(client.broken for client in clients) > times
+
+
+def test_two_processes_on_one_project_killed_at_two_hundred_moments(place: str, tmp_path: Path) -> None:
+    make(place, SIZE, task="regression", rule=RULE).close()
+    with Mother(place, "lines", tmp_path / "log") as mother:
+        with under_load(lambda: Lines(mother.port)) as clients:
+            kill_many_times(mother, clients, 200, at_once=2, mean=0.01)
+        check_journal(place, clients)
+    check_verdict(place, tmp_path)
+    assert (tmp_path / "log").read_text() == ""
+    assert acknowledged(clients) > 200
+
+
+class Direct:
+    """No connection: the project itself."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def send(self, message: dict[str, Any]) -> dict[str, Any]:
+        found = crash_parent.answer(self._project, dict(message))
+        if found["status"] == 503:
+            # Some do not try again.
+            raise ConnectionError(found["detail"])
+        return found
+
+    def close(self) -> None:
+        """Nothing to hang up."""
+
+
+def test_a_database_server_that_loses_its_power_again_and_again(postgres: Server, tmp_path: Path) -> None:
+    place = postgres.new_place()
+    with make(place, SIZE, task="regression", rule=RULE) as project:
+        with under_load(lambda: Direct(project)) as clients:
+            for _ in range(5):
+                wait_for_an_answer(clients, acknowledged(clients) + 5)
+                postgres.stop("immediate")
+                postgres.start()
+            wait_for_an_answer(clients, acknowledged(clients))
+        check_journal(place, clients)
+    check_verdict(place, tmp_path)
+    assert sum(client.broken for client in clients) > 5

@@ -1,6 +1,7 @@
 """The error that a model expects of itself, and what more labels buy: against dense formulas, many draws, the truth."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,21 @@ def test_what_rises_is_not_said_to_fall_nor_to_rise_on() -> None:
     assert bought is not None
     assert bought.then == bought.now
     assert bought.low < bought.now < bought.high
+
+
+def test_a_model_that_changed_its_mind_promises_less() -> None:
+    calm = [ErrorEstimate(n, 0.2, 0.19, 0.22) for n in range(50, 101, 5)]
+    jumpy = [replace(each, value=0.2 * (1.5 if k % 2 else 1.0)) for k, each in enumerate(calm)]
+    steady, unsteady = purchase(calm), purchase(jumpy)
+    assert steady is not None
+    assert unsteady is not None
+    scatter = np.std(np.log([each.value for each in jumpy]))
+    below = np.hypot((steady.then - steady.low), 2.0 * scatter * unsteady.then)
+    assert steady.then - steady.low == pytest.approx(0.01 / np.sqrt(3.0))
+    # The line through the jumps is flat, up to the one more that starts and ends low.
+    assert unsteady.then == pytest.approx(0.2, rel=0.01)
+    assert unsteady.then - unsteady.low == pytest.approx(below, rel=0.02)
+    assert unsteady.high - unsteady.then > 0.05 > steady.high - steady.then
 
 
 def test_nothing_falls_faster_than_one_over_the_labels() -> None:

@@ -182,3 +182,23 @@ def test_principal_components_of_few_items() -> None:
 def test_numbers_as_texts() -> None:
     texts = as_texts(["7", "", " 8", "7"])
     assert (texts.levels, texts.codes.tolist()) == (("7", "8"), [0, -1, 1, 0])
+
+
+def test_many_classes_get_fewer_features(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 40)) * np.linspace(3.0, 0.1, 40)
+    np.save(tmp_path / "X.npy", X)
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a\n" + "\n".join(f"word{k} {k}" for k in range(300)))
+    options: dict[str, Any] = {"features": tmp_path / "X.npy", "text": "a"}
+    few = read_items(rows, ReadingOptions(classes=tuple(f"c{k}" for k in range(20)), **options))
+    assert few.X.shape == (300, 40)
+    many = read_items(rows, ReadingOptions(classes=tuple(f"c{k}" for k in range(50)), **options))
+    assert many.X.shape == (300, 19)
+    assert any("40 features for 50 classes" in note for note in many.notes)
+    # Principal components keep the distances as far as their variance goes.
+    centred = X - X.mean(axis=0)
+    kept = np.linalg.svd(centred, compute_uv=False)[:19]
+    assert np.sort(np.linalg.norm(many.X, axis=0))[::-1] == pytest.approx(kept)
+    numbers = read_items(rows, ReadingOptions(task="regression", **options))
+    assert numbers.X.shape == (300, 40)

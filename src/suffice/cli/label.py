@@ -79,7 +79,7 @@ def _summarise(desk: "Desk", options: ProjectOptions, console: Console, *, as_js
     skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
     lines = [
         f"You gave {desk.labels:,} label{'s' * (desk.labels != 1)}; {counts.labelled:,} of {counts.size:,} items are "
-        f"labelled{skipped}. All of them are saved.",
+        f"labelled{skipped}. Everything is saved.",
         *sentences(insight, project.settings, counts.labelled, size=counts.size),
         f"Go on with: suffice label {shlex.quote(hidden(place_of(options)[0]))}",
     ]

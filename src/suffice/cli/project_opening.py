@@ -1,6 +1,8 @@
 """A labelling project of the command line: gone on with where it is, made from the data where it is not."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,9 +72,11 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     asked = None if options.model is None else ModelName(options.model.value)
     chosen_rule(options.rule_options, asked)  # refuses a bad one before anything is read
     _require_place(place)
-    items = _read(options, console)
+    with _working(console, f"reading {options.data}"):
+        items = _read(options)
     settings = _settings(options, items)
-    project = create_project(place, settings, items, person=person)
+    with _working(console, f"making {hidden(place)}"):
+        project = create_project(place, settings, items, person=person)
     for note in items.notes:
         say(console, f"- {note}")
     what = f"{len(settings.classes)} classes" if settings.classes else "numbers"
@@ -86,7 +90,7 @@ def say(console: Console, sentence: str) -> None:
     console.print(visible(sentence, console.encoding), markup=False, highlight=False, emoji=False)
 
 
-def _read(options: ProjectOptions, console: Console) -> "Items":
+def _read(options: ProjectOptions) -> "Items":
     from suffice.session.reading import ReadingOptions, parse_classes, read_items
 
     if options.classes is not None and options.regression:
@@ -102,12 +106,19 @@ def _read(options: ProjectOptions, console: Console) -> "Items":
         features=options.features,
         embed=options.embed,
     )
+    return read_items(Path(options.data), given)
+
+
+@contextmanager
+def _working(console: Console, what: str) -> Iterator[None]:
+    """Say what is going on, where there is a terminal with somebody before it."""
     if not console.is_terminal or console.is_dumb_terminal or console.quiet:
-        return read_items(Path(options.data), given)
-    # Its dots are not among the plainest letters.
+        yield
+        return
+    # The usual dots are not among the plainest letters.
     spinner = "dots" if console.encoding.lower().startswith("utf") else "line"
-    with console.status(Text(visible(f"reading {options.data}", console.encoding)), spinner=spinner):
-        return read_items(Path(options.data), given)
+    with console.status(Text(visible(what, console.encoding)), spinner=spinner):
+        yield
 
 
 def _settings(options: ProjectOptions, items: "Items") -> "Settings":
@@ -208,7 +219,8 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
         asked = parse_classes(options.classes)
         # The keys stay in the order of the project, whichever order they are given in now.
         asked = kept if sorted(asked) == sorted(kept) else asked
-        compare("--classes", ", ".join(asked), ", ".join(kept) or "of numbers, not classes,", "the labels")
+        there = f"the classes {', '.join(kept)}" if kept else "numbers for labels"
+        found.append(("--classes", f"the classes {', '.join(asked)}", there))
     if options.regression:
         compare("--regression", "regression", settings.task, "the task")
     compare("--text", options.text, settings.main if settings.shown == "text" else None, "the text column")

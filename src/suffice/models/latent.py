@@ -23,6 +23,8 @@ from suffice.special import Floats
 
 #: The least noise variance of a process whose kernel has variance 1, beyond rounding.
 LEAST_NOISE: Final = 1e-13
+# Rows of a triangular factor that are solved for at a time.
+_BLOCK: Final = 256
 
 
 class Scaling(NamedTuple):
@@ -193,7 +195,15 @@ class KernelState:
 
     def whiten(self, features: Floats) -> Floats:
         """``L^-1 k(Z, F)``, ``n x k``."""
-        return solve_lower(self.lower, self.kernel(self.features, features)) if self.n else np.zeros((0, len(features)))
+        if not self.n:
+            return np.zeros((0, len(features)))
+        rows = np.array(self.kernel(self.features, features))
+        # LAPACK would copy all of L, which is part of a larger array; so it is given the blocks on its diagonal alone.
+        for start in range(0, self.n, _BLOCK):
+            part = slice(start, min(start + _BLOCK, self.n))
+            rows[part] -= self._lower[part, :start] @ rows[:start]
+            rows[part] = solve_lower(np.ascontiguousarray(self._lower[part, part]), rows[part])
+        return rows
 
     def covariance(self, features: Floats, whitened: Floats) -> Floats:
         """``k(F, F) - W'W``, ``k x k``."""

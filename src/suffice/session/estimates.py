@@ -134,9 +134,10 @@ def purchase(errors: Sequence[ErrorEstimate], curve: Sequence[Point] = (), *, la
     .. math:: e' = e \Bigl(\frac{n}{n + k}\Bigr)^b .
 
     So it never rises, and never falls by more than :math:`e k / (n + k)`, as a curve of :math:`1/n` would. The interval
-    is about what the model will then say of itself: of what it does not know now of its error, a share of
-    :math:`k / (n + k)` of the variance is known then, so the distances of the ends of the present interval count by the
-    root of that. It does not fall below 0.
+    is about what the model will then say of itself. It has two sources, added as squares: of what the model does not
+    know now of its error, a share of :math:`k / (n + k)` of the variance is known then, so the distances of the ends of
+    the present interval count by the root of that; and the estimates scatter about the line, which counts twice. That
+    is large where hyper-parameters were learned anew and the model changed its mind. No end is below 0.
 
     Args:
         errors: Estimates so far, the last of now.
@@ -158,25 +159,30 @@ def purchase(errors: Sequence[ErrorEstimate], curve: Sequence[Point] = (), *, la
     recent = [each for each in errors if each.n_labelled >= _NEWER * last.n_labelled]
     if len(recent) < _FEWEST:
         return None
-    n, share = last.n_labelled, labels / (last.n_labelled + labels)
-    then = last.value * (1.0 - share) ** _decline(recent)
-    spread = math.sqrt(share)
+    share = labels / (last.n_labelled + labels)
+    decline, scatter = _line(recent)
+    then = last.value * (1.0 - share) ** decline
+    below, above = (
+        math.hypot(math.sqrt(share) * distance, 2.0 * scatter * then)
+        for distance in (last.value - last.low, last.high - last.value)
+    )
     return Purchase(
         labels=labels,
         now=last.value,
         then=then,
-        low=max(0.0, then - spread * (last.value - last.low)),
-        high=then + spread * (last.high - last.value),
-        ratio=_ratio_after(curve, n, labels),
+        low=max(0.0, then - below),
+        high=then + above,
+        ratio=_ratio_after(curve, last.n_labelled, labels),
     )
 
 
-def _decline(errors: Sequence[ErrorEstimate]) -> float:
-    """How steeply estimates fall, as a power of the labels: from 0 to 1."""
+def _line(errors: Sequence[ErrorEstimate]) -> tuple[float, float]:
+    """How steeply estimates fall, as a power of the labels from 0 to 1, and how far their logs are from that line."""
     x = np.log([each.n_labelled for each in errors])
     y = np.log([max(each.value, np.finfo(np.float64).tiny) for each in errors])
     x, y = x - x.mean(), y - y.mean()
-    return float(np.clip(-(x @ y) / (x @ x), 0.0, 1.0))
+    decline = float(np.clip(-(x @ y) / (x @ x), 0.0, 1.0))
+    return decline, float(np.sqrt(np.mean((y + decline * x) ** 2)))
 
 
 def _ratio_after(curve: Sequence[Point], n: int, labels: int) -> float | None:

@@ -72,7 +72,7 @@ class Insight:
         errors: The error that the model expects of itself, at some of the steps and now.
         purchase: What the next 50 labels would buy, or None while that cannot be told.
         queue: Items to ask for next, the most useful first.
-        problem: Why the model cannot learn, in a sentence; empty where it does.
+        problem: Why the model cannot learn, or cannot choose items, in a sentence; empty where it can.
     """
 
     calls: int = 0

@@ -20,8 +20,8 @@ from suffice.session.state import Call
 from suffice.session.witness import Witness
 from suffice.special import Floats
 
-# Rows predicted for at a time.
-_ROWS: Final = 4096
+# Rows predicted for at a time, and what may be computed at a time: other threads wait while SciPy solves triangles.
+_FEWEST_ROWS, _MOST_ROWS, _OPERATIONS = 256, 4096, 10**8
 # Pools up to this size are kept in double precision, which takes twice the memory.
 _SMALL_POOL: Final = 20_000
 
@@ -56,12 +56,14 @@ class Predictor:
     classes: tuple[str, ...]
 
     def predict(self, X: Floats) -> Predictions:
-        """Predict labels, a few thousand at a time.
+        """Predict labels, a few thousand at a time at most.
 
         Args:
             X: Features, ``n x D``.
         """
-        parts = [self._predict(X[k : k + _ROWS]) for k in range(0, max(len(X), 1), _ROWS)]
+        width = max(self.model.n_labels_, self.model.n_features_in_)
+        rows = int(np.clip(_OPERATIONS // width**2, _FEWEST_ROWS, _MOST_ROWS))
+        parts = [self._predict(X[k : k + rows]) for k in range(0, max(len(X), 1), rows)]
         labels, uncertainty, probabilities = zip(*parts, strict=True)
         joined = None if probabilities[0] is None else np.concatenate(probabilities)
         return Predictions(np.concatenate(labels), np.concatenate(uncertainty), joined)

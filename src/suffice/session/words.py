@@ -31,7 +31,8 @@ def sentences(insight: Insight, settings: Settings, n_labelled: int, *, size: in
         ['Too early to say: 4 more labels are needed before the model starts.']
     """
     said = [] if insight.problem and insight.verdict is None else [_verdict(insight, settings, n_labelled, size)]
-    said += [*_forecast(insight), *_error(insight, settings), *_purchase(insight, settings)]
+    left = None if size is None else size - n_labelled
+    said += [*_forecast(insight, left), *_error(insight, settings), *_purchase(insight, settings)]
     behind = n_labelled - insight.n_labelled
     if behind > 0 and insight.errors:
         last = _labels(behind) if behind > 1 else "label"
@@ -64,7 +65,7 @@ def _stop(verdict: Verdict) -> str:
     return f"You can stop now: {verdict.reason}."
 
 
-def _forecast(insight: Insight) -> list[str]:
+def _forecast(insight: Insight, left: int | None) -> list[str]:
     verdict, forecast = insight.verdict, insight.forecast
     if verdict is None or verdict.stop or not verdict.ready:
         return []
@@ -72,8 +73,11 @@ def _forecast(insight: Insight) -> list[str]:
         return ["How many more labels that takes cannot be told yet."]
     if not forecast.high:
         return []
+    if left is not None and forecast.low > left:
+        return [f"The {_labels(left)} that can still be given will hardly be enough for that."]
     text = str(forecast)
-    return [f"{text[0].upper()}{text[1:]} until it is enough."]
+    only = f" Only {left:,} {'items are' if left != 1 else 'item is'} left." if left and forecast.high > left else ""
+    return [f"{text[0].upper()}{text[1:]} until it is enough.{only}"]
 
 
 def _error(insight: Insight, settings: Settings) -> list[str]:

@@ -44,6 +44,8 @@ def get_project(desk: AtDesk) -> ProjectAnswer:
     """What the project is about; and the value that a page sends as X-Suffice-CSRF with everything that it posts."""
     settings = desk.project.settings
     rule = settings.criterion()
+    with desk.project.lock:
+        made = desk.project.state().made
     threshold = getattr(rule, "threshold", None)
     return ProjectAnswer(
         name=settings.name,
@@ -59,6 +61,7 @@ def get_project(desk: AtDesk) -> ProjectAnswer:
         threshold=threshold if isinstance(threshold, int | float) else None,
         overlap=settings.overlap,
         source=settings.source,
+        made=0.0 if made is None else made.at,
         notes=list(settings.notes),
         version=suffice.__version__,
         csrf=desk.access.csrf,

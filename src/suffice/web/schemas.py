@@ -148,6 +148,7 @@ class ProjectAnswer(_Answer):
     threshold: Number
     overlap: float
     source: Text
+    made: float
     notes: list[Text]
     version: str
     csrf: str

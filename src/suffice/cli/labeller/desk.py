@@ -106,7 +106,8 @@ class Desk:
             return "undone"
         if kind is EventKind.corrected:
             return f"the correction of {self.project.item(position).id} is undone"
-        self.labels -= kind is EventKind.labelled
+        # Also what was labelled another day can be undone.
+        self.labels = max(0, self.labels - (kind is EventKind.labelled))
         item = self._show(position, "undone: label it again")
         return f"{'the skip' if kind is EventKind.skipped else 'the label'} of {item.id} is undone"
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from suffice.session.items import Items
+from suffice.session.reading.features import limited
 from suffice.session.reading.images import folder_items
 from suffice.session.reading.options import ReadingOptions, parse_classes
 from suffice.session.reading.tables import table_items
@@ -34,4 +35,4 @@ def read_items(source: Path, request: ReadingOptions) -> Items:
     """
     path = Path(source)
     checked = request.checked()
-    return folder_items(path, checked) if os.path.isdir(path) else table_items(path, checked)
+    return limited(folder_items(path, checked) if os.path.isdir(path) else table_items(path, checked))

@@ -1,6 +1,7 @@
 """What the model sees of the items: columns by their type, components of many numbers, or features that are given."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from zipfile import BadZipFile
@@ -10,11 +11,15 @@ import numpy as np
 from suffice.data.features import Features, column_features, counted, text_features
 from suffice.data.reading import MISSING, Column, Texts
 from suffice.errors import InvalidValueError
+from suffice.session.items import Items
 from suffice.special import Floats
 
 #: Characters of a text that the model reads; a person sees all of them.
 READ: Final = 100_000
 _UNEVEN: Final = 1000.0
+# Weights of a classifier with many classes: with 1000 a label takes it a third of a second.
+_WEIGHTS: Final = 1000
+_FEWEST: Final = 5
 
 
 def forced_text(name: str, texts: Texts, place: Callable[[int], str]) -> Features:
@@ -76,6 +81,32 @@ def principal(name: str, what: str, numbers: Any, most: int) -> Features:
     share = 100.0 * float(pca.explained_variance_ratio_.sum())
     note = f"{what}, {counted(Z.shape[1], 'component')} ({share:.0f} % of the variance)"
     return Features(Z / Z[:, 0].std(), tuple(f"{name}[{k}]" for k in range(Z.shape[1])), (note,))
+
+
+def limited(items: Items) -> Items:
+    """Items with fewer features where a classifier would have more weights than it can learn while somebody waits.
+
+    It has a weight for each feature and class; beyond 1000 the features become their largest principal components,
+    their sizes as they are.
+
+    Args:
+        items: What was read.
+    """
+    from sklearn.decomposition import PCA
+
+    classes = len(items.classes) if len(items.classes) > 2 else 1
+    n, width = items.X.shape
+    most = max(_FEWEST, _WEIGHTS // classes - 1)
+    if items.task != "classification" or width <= most or n <= most:
+        return items
+    pca = PCA(most, random_state=0)
+    X = np.asarray(pca.fit_transform(items.X), dtype=np.float64)
+    share = 100.0 * float(pca.explained_variance_ratio_.sum())
+    note = (
+        f"{width} features for {classes} classes are more than can be learned while somebody waits: their {most} "
+        f"largest principal components are taken ({share:.0f} % of the variance)"
+    )
+    return replace(items, X=X, notes=(*items.notes, note))
 
 
 def given_features(path: Path, n: int) -> Features:

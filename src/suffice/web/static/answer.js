@@ -12,31 +12,38 @@ const KEYS = 9;
  */
 export function makeAnswer(project, give) {
   if (project.task === "regression") return numberBox(project, give);
-  return project.classes.length > KEYS ? manyClasses(project, give) : fewClasses(project, give);
+  const few = project.classes.length <= KEYS || areDigits(project.classes);
+  return few ? fewClasses(project, give) : manyClasses(project, give);
 }
+
+// Classes that are digits have themselves as keys: nobody should have to press 1 for 0.
+const areDigits = (classes) => classes.every((name) => /^[0-9]$/.test(name));
 
 function classButton(name, give) {
   return button(() => give(name), { class: "answer" }, h("kbd"), h("span", { dir: "auto" }, name));
 }
 
-function number(buttons) {
+function number(buttons, keys) {
   buttons.forEach((each, at) => {
     const key = each.querySelector("kbd");
-    key.textContent = at < KEYS ? String(at + 1) : "";
-    key.hidden = at >= KEYS;
-    if (at < KEYS) each.setAttribute("aria-keyshortcuts", String(at + 1));
-    else each.removeAttribute("aria-keyshortcuts");
+    key.textContent = keys[at] ?? "";
+    key.hidden = keys[at] === undefined;
+    if (keys[at] === undefined) each.removeAttribute("aria-keyshortcuts");
+    else each.setAttribute("aria-keyshortcuts", keys[at]);
   });
 }
 
+const NUMBERS = Array.from({ length: KEYS }, (_, at) => String(at + 1));
+
 function fewClasses(project, give) {
   const buttons = project.classes.map((name) => classButton(name, give));
-  number(buttons);
+  const keys = areDigits(project.classes) ? project.classes : NUMBERS;
+  number(buttons, keys);
   const brief = project.classes.every((name) => name.length <= 7);
   const kind = `classes n${buttons.length}${brief ? " brief" : ""}`;
   const element = h("div", { class: kind, role: "group", "aria-label": project.target }, buttons);
   const key = (name) => {
-    const chosen = /^[1-9]$/.test(name) ? buttons[Number(name) - 1] : undefined;
+    const chosen = buttons[keys.indexOf(name)];
     chosen?.click();
     return chosen !== undefined;
   };
@@ -59,7 +66,7 @@ function manyClasses(project, give) {
     visible = [...starts, ...holds];
     const shown = visible.map((name) => buttons.get(name));
     put(list, shown);
-    number(shown);
+    number(shown, NUMBERS);
     for (const each of buttons.values()) each.classList.remove("first");
     if (sought && shown.length) shown[0].classList.add("first");
     none.textContent = visible.length ? "" : "No class is called that.";

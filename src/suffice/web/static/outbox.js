@@ -14,7 +14,7 @@ let pause = 1000;
 let timer = 0;
 
 // A project of the same address may be another one tomorrow: its box is its own.
-const key = () => `outbox.${JSON.stringify([store.project.name, store.project.source, store.project.size])}`;
+const key = () => `outbox.${store.project.made}`;
 
 /** Be told of every change: listener({waiting, trouble}). */
 export function watchOutbox(listener) {

@@ -6,7 +6,7 @@ import { h, quiet } from "./dom.js";
 const handlers = new Map();
 let current = "";
 
-/** What a view does with a key: handler(name), which says whether it took it. Names: 1 to 9, letters, "undo". */
+/** What a view does with a key: handler(name), which says whether it took it. Names: digits, letters, "undo". */
 export function onKeys(view, handler) {
   handlers.set(view, handler);
 }
@@ -26,10 +26,10 @@ function nameOf(event) {
   const control = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
   if (control && event.key.toLowerCase() === "z") return "undo";
   if (event.ctrlKey || event.altKey || event.metaKey) return "";
-  if (/^[1-9]$/.test(event.key)) return event.key;
+  if (/^[0-9]$/.test(event.key)) return event.key;
   // Where digits need Shift, as on French keyboards, the bare key counts as well.
-  const digit = /^Digit([1-9])$/.exec(event.code);
-  if (digit && !event.shiftKey && !/^[a-z0]$/i.test(event.key)) return digit[1];
+  const digit = /^Digit([0-9])$/.exec(event.code);
+  if (digit && !event.shiftKey && !/^[a-z]$/i.test(event.key)) return digit[1];
   return event.key.length === 1 ? event.key.toLowerCase() : "";
 }
 
@@ -46,7 +46,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 const KEYS = [
-  ["1 to 9", "give the class with that number"],
+  ["1 to 9", "give the class with that key"],
   ["Enter", "record the number that was typed, or the first class found"],
   ["s", "skip this item: nobody is asked for it again"],
   ["u or Ctrl+Z", "take back the last label, skip or correction"],
