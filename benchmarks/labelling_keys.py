@@ -101,7 +101,7 @@ def main() -> None:
             rows.append([name, f"{size:,} x {FEATURES}", *(f"{figure:.0f} ms" for figure in figures), late])
             print(" ".join(rows[-1]), flush=True)
     header = ["labels", "pool", "median", "95 %", "longest", f"over {LIMIT:.0f} ms"]
-    publish("labelling_keys", table(header, rows))
+    publish("labelling-keys", table(header, rows))
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def test_a_stop_is_told_with_what_it_saved_and_why(tmp_path: Path) -> None:
         "Why it can stop",
         "enough at 40 labels",
         "The error ratio 0.04 is at most the threshold 0.05.",
-        "The model expects to get 2 % of the items wrong; the 90 % interval is 1 to 5 %.",
+        "The model expects to get 2 % of the items wrong; by its own account 1 to 5 %.",
         "on 120 items drawn",
         "50 more labels would change next to nothing in that",
         "The last step changed it by at most 0.12.",

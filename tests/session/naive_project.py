@@ -68,7 +68,7 @@ class NaiveProject:
 
     def skip(self, person: str, item: int, now: float) -> bool:
         """Skip; whether there is something new to write."""
-        if self.status(item) == "labelled":
+        if any(act.kind == "label" and act.person == person for act in self.of(item)):
             raise RefusedError
         mine = [act for act in self.of(item) if act.kind == "skip" and act.person == person]
         return not mine and self._act(Act("skip", person, item, None, now))
@@ -151,8 +151,10 @@ class NaiveProject:
 
     def _is_single(self, item: int, person: str) -> bool:
         opinions = self.opinions(item)
-        corrected = any(act.kind == "correction" for act in self.of(item))
-        return len(opinions) == 1 and opinions[0].person != person and not corrected
+        settled = any(
+            act.kind == "correction" or (act.kind == "skip" and act.person == person) for act in self.of(item)
+        )
+        return len(opinions) == 1 and opinions[0].person != person and not settled
 
     def _labels_by(self, person: str) -> int:
         return len([act for act in self.acts if act.person == person and act.kind == "label"])

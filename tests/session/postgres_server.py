@@ -40,8 +40,8 @@ class Server:
         self.folder = folder
         self._made = 0
         # PostgreSQL does not run as root.
-        self._user = "postgres" if os.geteuid() == 0 else None
-        owner = pwd.getpwnam(self._user) if self._user else None
+        self.user = "postgres" if os.geteuid() == 0 else None
+        owner = pwd.getpwnam(self.user) if self.user else None
         (folder / "password").write_text(PASSWORD)
         if owner is not None:
             for each in (folder, folder / "password"):
@@ -87,7 +87,7 @@ class Server:
         if program == "pg_ctl":
             # The server would keep the pipe.
             quiet["stderr"] = subprocess.DEVNULL
-        done = subprocess.run(command, cwd=self.folder, user=self._user, check=False, **quiet)  # type: ignore[call-overload]
+        done = subprocess.run(command, cwd=self.folder, user=self.user, check=False, **quiet)  # type: ignore[call-overload]
         if done.returncode:
             log = self.folder / "log"
             said = log.read_text() if log.exists() else done.stderr
@@ -95,14 +95,20 @@ class Server:
 
 
 def start_server() -> Server:
-    """Start a server that is stopped, and its folder removed, when this process ends."""
+    """Start a server that is stopped, and its folder removed, when this process ends, even if it is killed."""
     folder = Path(tempfile.mkdtemp(prefix="suffice-pg-"))
-
-    def end() -> None:
-        if (folder / "data" / "postmaster.pid").exists():
-            server.stop("immediate")
-        shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(end)
     server = Server(folder)
+    # Whatever ends this process, the pipe is closed then; who waits for that belongs to another session of processes.
+    command = [str(programs()), str(folder)]
+    script = 'cat > /dev/null; "$0/pg_ctl" -D "$1/data" -m immediate stop; rm -rf "$1"'
+    guard = subprocess.Popen(
+        ["sh", "-c", script, *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        user=server.user,
+        start_new_session=True,
+    )
+    atexit.register(guard.communicate)
     return server

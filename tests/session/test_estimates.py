@@ -106,7 +106,7 @@ def test_two_classes_by_many_draws() -> None:
     w = np.random.default_rng(3).multivariate_normal(w, covariance, size=MANY)
     chosen = model.predict(case.X[30:]) == "yes"
     p = expit(w @ rows.T)
-    agrees(expected_error(model, case.X[30:]), np.where(chosen, 1.0 - p, p).mean(axis=1), 0.05)
+    agrees(expected_error(model, case.X[30:], calibrated=False), np.where(chosen, 1.0 - p, p).mean(axis=1), 0.05)
 
 
 @pytest.mark.parametrize("n_classes", [3, 30])
@@ -125,7 +125,7 @@ def test_many_classes_by_many_draws(n_classes: int) -> None:
     w = rng.multivariate_normal(mean.ravel(), covariance, size=2000).reshape(2000, n_classes, 3)
     p = softmax(np.einsum("skj,ij->sik", w, rows), axis=2)
     chosen = model.predict(X[60:])
-    agrees(expected_error(model, X[60:]), 1.0 - p[:, np.arange(60), chosen].mean(axis=1), 0.05)
+    agrees(expected_error(model, X[60:], calibrated=False), 1.0 - p[:, np.arange(60), chosen].mean(axis=1), 0.05)
 
 
 def test_many_classes_in_pieces_are_as_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,31 @@ def test_more_labels_of_a_right_model_narrow_the_interval(name: str) -> None:
     assert values[0] > values[2]
 
 
-def test_the_interval_holds_the_true_error_of_a_right_model_as_a_rule() -> None:
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_factor_of_one_changes_nothing(n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES["two classes" if n_classes == 2 else "three classes"]
+    model = BayesianLogistic(alpha=1.0).fit(case.X[:40], np.array(case.labels[:40]))
+    plain = expected_error(model, case.X, calibrated=False)
+    assert abs(expected_error(model, case.X).value - plain.value) > 1e-4
+    monkeypatch.setattr("suffice.session.estimates.factors", lambda _, n: np.ones(n))
+    np.testing.assert_allclose(expected_error(model, case.X), plain, rtol=1e-12)
+
+
+def test_a_factor_changes_each_draw_as_it_changes_the_averaged_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES["three classes"]
+    model = BayesianLogistic(alpha=1.0).fit(case.X[:40], np.array(case.labels[:40]))
+    p = model.predict_proba(case.X)
+    # 10^(1/4) is among the factors that are looked at.
+    sharper = p**10.0**0.25
+    sharper /= sharper.sum(axis=1, keepdims=True)
+    change = (1.0 - sharper.max(axis=1)).mean() / (1.0 - p.max(axis=1)).mean()
+    plain = np.array(expected_error(model, case.X, calibrated=False))
+    monkeypatch.setattr("suffice.session.estimates.factors", lambda _, n: np.full(n, 10.0**0.25))
+    np.testing.assert_allclose(expected_error(model, case.X), change * plain, rtol=1e-9)
+
+
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_the_interval_holds_the_true_error_of_a_right_model_as_a_rule(calibrated: bool) -> None:
     held = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -168,7 +192,7 @@ def test_the_interval_holds_the_true_error_of_a_right_model_as_a_rule() -> None:
         model = BayesianLogistic(alpha=1.0, fit_intercept=False, classes=[0, 1]).fit(X[:60], y[:60])
         chosen = model.predict(X[60:]) == 1
         truth = float(np.where(chosen, 1.0 - p[60:], p[60:]).mean())
-        found = expected_error(model, X[60:560])
+        found = expected_error(model, X[60:560], calibrated=calibrated)
         held += found.low <= truth <= found.high
     # Made to hold it in 36; Laplace's approximation loses some.
     assert held >= 30

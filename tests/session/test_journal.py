@@ -121,3 +121,38 @@ def test_a_journal_without_a_beginning_is_refused(project: Project) -> None:
         connection.execute(sa.text("DELETE FROM events"))
     with pytest.raises(Exception, match="has no beginning; take the project from a backup"):
         Project(project._database, project.size)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param("DELETE FROM events WHERE seq = 2", id="an event is missing"),
+        pytest.param("UPDATE events SET kind = 'unheard of' WHERE seq = 2", id="a kind that is none"),
+        pytest.param("UPDATE events SET data = '{' WHERE seq = 2", id="half of an event"),
+        pytest.param("UPDATE events SET data = '{}' WHERE seq = 2", id="a label that is missing"),
+        pytest.param("UPDATE events SET item = 20 WHERE seq = 2", id="an item that is none"),
+        pytest.param("UPDATE events SET item = NULL WHERE seq = 2", id="no item"),
+        pytest.param("UPDATE events SET data = '{\"of\": 99}' WHERE seq = 3", id="undone what never was"),
+        pytest.param('UPDATE events SET data = \'{"settings": {"name": 1}}\' WHERE seq = 1', id="no settings"),
+    ],
+)
+def test_a_damaged_journal_is_said_to_be_damaged(project: Project, damage: str) -> None:
+    project.label(0, "cat", person="ann")
+    project.undo(person="ann")
+    with project._database.exclusive() as connection:
+        # A colon would be the name of something to be filled in.
+        connection.exec_driver_sql(damage)
+    with pytest.raises(StorageError, match=r"is damaged: .* take it from a backup"):
+        Project(project._database, project.size)
+
+
+@pytest.mark.parametrize(
+    "damage", ["UPDATE features SET width = 7", "UPDATE items SET cells = '[1]'", "DELETE FROM items"]
+)
+def test_damaged_contents_are_said_to_be_damaged(project: Project, damage: str) -> None:
+    with project._database.exclusive() as connection:
+        connection.exec_driver_sql(damage)
+    with pytest.raises(StorageError, match=r"is damaged: .* take it from a backup"):
+        _ = project.X if "features" in damage else project.item(3)
+    # Labelling goes on: the journal is whole.
+    assert project.label(0, "cat", person="ann").seq == 2

@@ -397,3 +397,27 @@ def test_a_large_pool_is_kept_in_single_precision(monkeypatch: pytest.MonkeyPatc
     found = followed(case, case.calls(30), queue=1)
     monkeypatch.undo()
     assert found == followed(case, case.calls(30), queue=1)
+
+
+def test_a_stop_stands_though_the_curve_rises_again(case: Case) -> None:
+    def judged(threshold: float, n: int) -> Insight:
+        rule = ErrorStability(threshold).state_dict()
+        return followed(case._replace(settings=replace(case.settings, rule=rule)), case.calls(n))
+
+    # Between 20 and 40 labels no hyper-parameters are learned again; classifiers here learn none.
+    values = [point.value for point in judged(0.0, 39 if case.settings.task == "regression" else 90).curve]
+    # A step after which the curve is higher than anything before was low: the first dip to that level.
+    at = next(k for k in range(12, len(values) - 1) if values[k] == min(values[: k + 1]) and values[k + 1] > values[k])
+    n = 11 + at
+    for found in (judged(values[at], n), judged(values[at], n + 1)):
+        assert found.verdict is not None
+        assert found.verdict.stop
+        assert found.verdict.value == values[at]
+        assert found.stopped_at == n
+        assert found.verdict.n_labelled == found.n_labelled
+        assert found.forecast is None
+    assert judged(values[at], n + 1).curve[-1].value > values[at]
+    before = judged(values[at], n - 1)
+    assert before.verdict is not None
+    assert not before.verdict.stop
+    assert before.stopped_at is None

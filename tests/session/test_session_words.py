@@ -57,7 +57,7 @@ def test_a_project_under_way() -> None:
         "Keep going: the last label still changed what the model says (the error ratio 0.31 is above the threshold "
         "0.05).",
         "About 40 more labels (25 to 90) until it is enough.",
-        "The model expects to be wrong on 12 % of the items (90 % interval 9 to 16 %), if it is right about itself.",
+        "The model expects to be wrong on 12 % of the items (9 to 16 %), if it is right about itself.",
         "The next 50 labels would lower that to about 10 % (8 to 12 %).",
     ]
 
@@ -68,7 +68,7 @@ def test_a_project_with_numbers_under_way() -> None:
     )
     assert sentences(found, NUMBERS, 60)[1:] == [
         "How many more labels that takes cannot be told yet.",
-        "The model expects to be off by about 14 (root mean squared; 90 % interval 13 to 16), if it is right about "
+        "The model expects to be off by about 14 (root mean squared; 13 to 16), if it is right about "
         "itself.",
         "The next 50 labels would lower that to about 12 (11 to 14).",
     ]

@@ -3,12 +3,9 @@
 import errno
 import os
 import shutil
-import signal
 import sqlite3
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -16,17 +13,16 @@ from typing import Any
 
 import pytest
 
-from suffice.errors import InvalidValueError, SufficeError
+from suffice.errors import SufficeError
 from suffice.session import making, places
-from suffice.session.database import FILE, TABLES, Database, StorageError, StorageFullError
+from suffice.session.database import FILE, Database, StorageError, StorageFullError
 from suffice.session.events import EventKind
-from suffice.session.making import create_project, has_project, open_project
+from suffice.session.making import has_project, open_project
 from suffice.session.places import sa
 from suffice.session.project import ConflictError, Project
 
 sys.path.append(str(Path(__file__).parent))
-from making_projects import about, make, picture, some_items
-from postgres_server import PASSWORD
+from making_projects import make, picture
 from project_workers import begin, finish, start
 
 pytest_plugins = ["project_places"]
@@ -79,13 +75,6 @@ def test_without_a_log_the_name_of_a_removed_file_is_waited_for_too(
         with project._database.reading() as connection:
             assert connection.execute(sa.text("PRAGMA journal_mode")).scalar() == "delete"
             assert connection.execute(sa.text("PRAGMA synchronous")).scalar() == 3
-
-
-def test_a_server_that_is_set_to_be_hasty_waits_all_the_same(postgres: Any) -> None:
-    hasty = "%20-csynchronous_commit%3Doff%20-cdefault_transaction_isolation%3Dserializable"
-    with make(postgres.new_place() + hasty) as project, project._database.exclusive() as connection:
-        assert connection.execute(sa.text("SHOW synchronous_commit")).scalar() == "on"
-        assert connection.execute(sa.text("SHOW transaction_isolation")).scalar() == "read committed"
 
 
 # --- full ---
@@ -305,16 +294,6 @@ def test_a_project_that_may_not_be_read(closed: Path) -> None:
     assert "cannot be opened: is it there, and may you read it?" in look(closed)["opened"]
 
 
-def test_a_server_that_only_reads(postgres: Any) -> None:
-    place = postgres.new_place()
-    with make(place) as project:
-        project.label(0, "cat", person="ann")
-    with open_project(place + "%20-cdefault_transaction_read_only%3Don") as project:
-        assert project.state().n_labelled == 1
-        with pytest.raises(StorageError, match="is read-only: nothing can be written"):
-            project.label(1, "cat", person="ann")
-
-
 # --- damaged, locked, moved ---
 
 
@@ -416,212 +395,3 @@ def test_a_file_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot be opened"), database.reading():
         pass
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_database_of_another_program_is_left_alone(postgres: Any) -> None:
-    place = postgres.new_place()
-    name = place.rpartition("%3D")[2]
-    postgres.execute(f"CREATE TABLE {name}.items (x int)")
-    assert not has_project(place)
-    with pytest.raises(ConflictError, match=r"has tables of another program .* \(items\)"):
-        make(place)
-    with closing(Database(place)) as database, database.reading() as connection:
-        assert database.tables(connection) == {"items"}
-    with pytest.raises(SufficeError, match="there is no project in"):
-        open_project(place)
-
-
-# --- made whole or not at all ---
-
-
-def is_empty(place: str) -> bool:
-    if "://" not in place:
-        return not Path(place).exists()
-    with closing(Database(place)) as database, database.reading() as connection:
-        return not database.tables(connection) & TABLES
-
-
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-@pytest.mark.parametrize("step", ["write_contents", "write_events"])
-def test_what_fails_in_the_middle_leaves_nothing(
-    place: str, step: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = getattr(making, step)
-
-    def fail(*arguments: Any, **options: Any) -> None:
-        real(*arguments, **options)
-        raise error
-
-    with monkeypatch.context() as patch:
-        patch.setattr(making, step, fail)
-        with pytest.raises(error):
-            make(place)
-    assert is_empty(place)
-    make(place).close()
-    assert has_project(place)
-
-
-def test_a_process_killed_while_making_a_project_leaves_room_for_another_try(place: str) -> None:
-    # How long it takes is not known, so the moments go from the first to the last.
-    for delay in (0.0, 0.05, 0.1, 0.2, 0.4):
-        worker = start("create", place, "20000")
-        begin(worker)
-        time.sleep(delay)
-        worker.kill()
-        worker.communicate()
-        if worker.returncode != -signal.SIGKILL or has_project(place):
-            break
-    if not has_project(place):
-        create_project(place, about(), some_items(30)).close()
-    with open_project(place) as project:
-        assert project.size in {30, 20000}
-        assert len(project.X) == project.size
-        assert [event.kind for event in project.events()] == [EventKind.made]
-    if "://" not in place and project.size == 30:
-        assert [each.name for each in Path(place).iterdir()] == [FILE]
-
-
-def test_a_folder_that_is_not_there_or_is_a_file(tmp_path: Path) -> None:
-    with pytest.raises(SufficeError, match=r"the folder .*/no for the project does not exist"):
-        make(tmp_path / "no" / "pets.suffice")
-    (tmp_path / "file").touch()
-    with pytest.raises(SufficeError, match="for the project cannot be made"):
-        make(tmp_path / "file" / "pets.suffice")
-
-
-def test_a_name_with_everything_in_it(tmp_path: Path) -> None:
-    place = tmp_path / "50% of [pets] #1? 🐌 & co;.suffice"
-    with make(place) as project:
-        project.label(0, "cat", person="ann")
-    assert [each.name for each in place.iterdir()] == [FILE]
-    with open_project(place) as project:
-        assert project.state().n_labelled == 1
-    make(tmp_path / "a[b]?#.sqlite").close()
-    assert has_project(tmp_path / "a[b]?#.sqlite")
-
-
-def test_where_files_cannot_have_two_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(os, "link", refuse)
-    make(tmp_path / "pets.suffice").close()
-    assert [each.name for each in (tmp_path / "pets.suffice").iterdir()] == [FILE]
-    with pytest.raises(ConflictError, match="already"):
-        make(tmp_path / "pets.suffice")
-
-
-# --- a server that comes and goes ---
-
-
-def test_a_server_that_was_started_anew_between_two_calls(postgres: Any) -> None:
-    with make(postgres.new_place()) as project:
-        project.label(0, "cat", person="ann", request="r0")
-        postgres.stop("immediate")
-        with pytest.raises(StorageError) as caught:
-            project.label(1, "cat", person="ann", request="r1")
-        assert PASSWORD not in str(caught.value)
-        postgres.start()
-        assert not project.label(1, "cat", person="ann", request="r1").repeated
-        assert project.label(0, "cat", person="ann", request="r0").repeated
-        postgres.stop("fast")
-        postgres.start()
-        assert project.state().n_labelled == 2
-        assert labels(project) == [0, 1]
-
-
-@pytest.mark.parametrize("committed", [False, True])
-def test_a_connection_that_is_lost_at_the_commit(
-    postgres: Any, committed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with make(postgres.new_place()) as project:
-        dialect = project._database._engine.dialect
-        commit = dialect.do_commit
-
-        def lose(connection: Any) -> None:
-            if committed:
-                commit(connection)
-            own = connection.dbapi_connection
-            postgres.execute(f"SELECT pg_terminate_backend({own.info.backend_pid})")
-            commit(connection)
-            own.execute("SELECT 1")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(dialect, "do_commit", lose)
-            with pytest.raises(StorageError, match="was lost, so it is not known whether this was written; try again"):
-                project.label(0, "cat", person="ann", request="r")
-        assert project.label(0, "cat", person="ann", request="r") == (2, 0, committed)
-        assert labels(project) == [0]
-
-
-def test_a_writer_that_dies_lets_the_others_go_on(postgres: Any) -> None:
-    with make(postgres.new_place()) as project, closing(Database(project_url(postgres))) as other:
-        held, done = threading.Event(), threading.Event()
-
-        def hold() -> None:
-            with other.exclusive() as connection:
-                pid = connection.execute(sa.text("SELECT pg_backend_pid()")).scalar()
-                held.set()
-                time.sleep(0.2)
-                postgres.execute(f"SELECT pg_terminate_backend({pid})")
-                connection.execute(sa.text("SELECT 1"))
-
-        def hold_and_be_told() -> None:
-            with pytest.raises(StorageError, match="was lost"):
-                hold()
-            done.set()
-
-        thread = threading.Thread(target=hold_and_be_told)
-        thread.start()
-        assert held.wait(30)
-        assert project.label(0, "cat", person="ann").seq == 2
-        thread.join()
-        assert done.is_set()
-
-
-def project_url(postgres: Any) -> str:
-    """The place that was made last."""
-    return str(postgres.url(schema=f"pets{postgres._made}"))
-
-
-# --- passwords ---
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "postgresql://ann:sesame@127.0.0.1:1/pets",
-        "postgresql://ann@127.0.0.1:1/pets?password=sesame",
-        "postgres://ann:sesame@127.0.0.1:1/pets?sslpassword=sesame",
-        "postgresql+psycopg://ann:sesame@127.0.0.1:1/pets",
-        "postgresql://ann:sesame@127.0.0.1:port/pets",
-        "postgresql://ann:open@sesame@127.0.0.1:1/pets",
-        "postgresql://ann:sesame/open@127.0.0.1:1/pets",
-        "postgresql://ann:sesame@127.0.0.1:1/pets?sslmode=nonsense",
-        "postgresql://ann:sesame@127.0.0.1:1/pets?nonsense=1",
-        "mysql://ann:sesame@127.0.0.1:1/pets",
-        "nonsense://ann:sesame@127.0.0.1/pets",
-        "://ann:sesame@127.0.0.1/pets",
-        "postgresql://ann:sesame@[::1/pets",
-    ],
-)
-def test_no_message_holds_a_password(url: str) -> None:
-    for use in (open_project, has_project, make):
-        with pytest.raises(SufficeError) as caught:
-            use(url)
-        assert "sesame" not in str(caught.value)
-        assert caught.value.__cause__ is None or "sesame" not in str(caught.value.__cause__)
-
-
-def test_a_wrong_password_and_a_database_that_is_not_there(postgres: Any) -> None:
-    for url in (postgres.url().replace(PASSWORD, "wrong-sesame"), postgres.url("nowhere")):
-        with pytest.raises(StorageError, match="cannot be used now: ") as caught:
-            open_project(url)
-        assert "sesame" not in str(caught.value)
-
-
-def test_a_database_that_is_neither() -> None:
-    with pytest.raises(InvalidValueError, match=r"a project is a folder or a PostgreSQL database .* not one of mysql"):
-        open_project("mysql://ann@host/pets")
-    with pytest.raises(InvalidValueError, match="this is not the URL of a database"):
-        open_project("postgresql://ann@host:port/pets")

@@ -69,7 +69,9 @@ def choose(state: State, settings: Settings, wanted: Wanted) -> list[Asked]:
         if len(asked) >= wanted.number:
             break
         lease = state.lease(item)
-        if item in taken or (lease is not None and lease.until > now and lease.person != wanted.person):
+        # One that ends much later than any could was given by a clock that ran ahead.
+        held = lease is not None and now < lease.until <= until + settings.lease and lease.person != wanted.person
+        if item in taken or held:
             continue
         taken.add(item)
         asked.append(Asked(item, until, why))

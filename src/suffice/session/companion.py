@@ -93,6 +93,10 @@ class Companion:
         self._follower: Follower | None = None
         self._in_use = threading.Lock()
         self._done: _Look | None = None
+        # Looks at the project so far, and the last of which everything was learned, or given up.
+        self._looks = self._settled = 0
+        # Whether the past is being learned from the first label on: what it says on the way is not of now.
+        self._afresh = True
         self._chosen = float("-inf")
         self._thread = threading.Thread(target=self._run, name="suffice companion", daemon=True)
 
@@ -138,6 +142,22 @@ class Companion:
             self._news.wait_for(lambda: self._closing or max(self.insight.calls, self._given_up) >= calls, timeout)
             return self.insight.calls >= calls
 
+    def wait_settled(self, timeout: float) -> bool:
+        """Wait until everything that the journal holds now is learned, corrections and what was undone included.
+
+        Args:
+            timeout: Seconds after which to go on without.
+
+        Returns:
+            Whether it is.
+        """
+        with self._news:
+            wanted = self._looks + 1
+            self._woken = True
+            self._news.notify_all()
+            self._news.wait_for(lambda: self._closing or self._settled >= wanted, timeout)
+            return self._settled >= wanted and self._given_up < 0
+
     def predictions(self) -> Predictions:
         """What the model says of all items, as far as it has learned; it goes on learning meanwhile.
 
@@ -163,8 +183,11 @@ class Companion:
 
     def _round(self) -> bool:
         """Learn for about a second, and say what came of it; whether there is more to do."""
-        look = self._look()
+        with self._news:
+            self._looks += 1
+        number, look = self._looks, self._look()
         if look == self._done:
+            self._settle(number)
             return False
         try:
             insight = self._learned(look)
@@ -172,18 +195,27 @@ class Companion:
             # No use to try again before something has changed.
             self._done, self._given_up = look, len(look.calls)
             self._publish(replace(self.insight, problem=_sentence(error)))
+            self._settle(number)
             return False
         if self._closing:
             return False
+        self._afresh |= insight.calls < self.insight.calls
         behind = insight.verdict is not None and insight.calls < len(look.calls)
         self._given_up = -1 if insight.verdict is not None else len(look.calls)
-        self._publish(insight)
+        self._publish(_on_the_way(insight, len(look.calls)) if behind and self._afresh else insight)
         if behind:
             return True
+        self._afresh = False
         if insight.verdict is not None and insight.verdict.stop != look.advised:
             self._project.advise(insight.verdict)
         self._done = look
+        self._settle(number)
         return False
+
+    def _settle(self, number: int) -> None:
+        with self._news:
+            self._settled = number
+            self._news.notify_all()
 
     def _look(self) -> _Look:
         since = time.time() - _ACTIVE
@@ -220,6 +252,15 @@ class Companion:
         with self._news:
             self._news.wait_for(lambda: self._woken or self._closing, _POLL)
             self._woken = False
+
+
+def _on_the_way(insight: Insight, calls: int) -> Insight:
+    """What is said while the past is learned from its first label on: how far that is, and no verdict of a part."""
+    reason = f"the model has learned {insight.calls:,} of {calls:,} labels and skips so far"
+    undecided = Verdict(
+        stop=False, value=None, threshold=None, ready=False, reason=reason, rule="", n_labelled=insight.n_labelled
+    )
+    return replace(insight, verdict=undecided, forecast=None, purchase=None, stopped_at=None)
 
 
 def _sentence(error: Exception) -> str:

@@ -32,11 +32,18 @@ def write_contents(connection: Connection, items: Items) -> None:
         connection.execute(sa.insert(features_table), block)
 
 
-def read_features(connection: Connection) -> Floats:
-    """Features of all items, ``n x D``."""
+def read_features(connection: Connection, size: int) -> Floats:
+    """Features of all items, ``n x D``.
+
+    Raises:
+        ValueError: They are not of so many items.
+    """
     found = connection.execute(sa.select(features_table).order_by(features_table.c.block))
     blocks = [np.frombuffer(row.numbers, dtype="<f8").reshape(-1, int(row.width)) for row in found]
-    return np.concatenate(blocks).astype(np.float64)
+    X = np.concatenate(blocks).astype(np.float64)
+    if len(X) != size:
+        raise ValueError(f"features of {len(X)} items, and there are {size}")
+    return X
 
 
 def read_items_at(connection: Connection, positions: Sequence[int], settings: Settings) -> list[Item]:

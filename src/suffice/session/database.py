@@ -58,6 +58,35 @@ class StorageFullError(StorageError):
     """There is no room left for the place of a project; what was to be written was not."""
 
 
+@contextmanager
+def undamaged(place: str) -> Iterator[None]:
+    """Say of what cannot be understood that the project is damaged.
+
+    Args:
+        place: The project, for the sentence.
+
+    Raises:
+        StorageError: Something in it is not what suffice writes.
+    """
+    try:
+        yield
+    except SufficeError:
+        raise
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        StopIteration,
+        TypeError,
+        ValueError,
+    ) as error:
+        why = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        raise StorageError(
+            f"{place} is damaged: something in it is not as it was written ({why}); take it from a backup"
+        ) from error
+
+
 class Database:
     """A place with the tables of one project.
 

@@ -13,6 +13,7 @@ from scipy.special import expit
 from suffice.forecast import value_after
 from suffice.models.predictive import moderated_logits, weight_draws
 from suffice.models.threads import one_thread
+from suffice.session.calibration import error_changes, factors, guesses, sharpness
 from suffice.session.insight import ErrorEstimate, Point, Purchase
 from suffice.special import Floats
 
@@ -47,7 +48,7 @@ class SelfError(NamedTuple):
 
 
 @one_thread()
-def expected_error(model: Any, X: Floats) -> SelfError:
+def expected_error(model: Any, X: Floats, *, calibrated: bool = True) -> SelfError:
     r"""The error that a fitted model expects of itself on some items.
 
     For classes, with :math:`\hat y` the class predicted and weights ``w`` drawn from the posterior, it is the share
@@ -64,12 +65,27 @@ def expected_error(model: Any, X: Floats) -> SelfError:
     where hyper-parameters are given ``s`` is 1. Without it the interval would be much too narrow. Random numbers are
     always the same.
 
-    Laplace's approximation takes weights as smaller than they are, so for classes the value is too large rather than
-    too small while labels are few.
+    For classes it rests on two things. The prior is given, and Laplace's approximation takes weights as smaller than
+    they are, so ``e(w)`` alone is mostly too large. So each draw is multiplied by what a factor ``t`` of the logits
+    does to the error of the averaged probabilities, ``t`` being drawn from what the labels say of it
+    (:mod:`suffice.session.calibration`): :math:`e(w) g(t) / g(1)` with :math:`g(t) = \frac1m \sum_i \{1 - \max_k
+    \mathrm{softmax}(t z_i)_k\}`, at most 1. One factor cannot mend a model that is wrong in shape, nor labels that are
+    unlike the rest of the items. Measured with labels chosen by the model, 30 to 300 of them, without and with the
+    factor: the mean distance from the true error, how often the interval held it, and how often it was above:
+
+    - digits, breast cancer, wine, SMS spam, 4 newsgroups (72 runs; the method was chosen by these): distance 0.161 and
+      0.049, held 1 % and 44 %, above never. Digits with 150 labels: 39 % and 9 % where 8 % was true.
+    - htru2, adult, 8 letters, 4 other newsgroups (60 runs, looked at afterwards): distance 0.100 and 0.063, held 22 %
+      and 52 %, above 5 % and 23 %. Those above are of adult and of the letters, where with the factor the value is too
+      small: with 300 labels 8 % where 17 % was true (10 % without), and 14 % where 20 % was (26 % without).
+    - labels drawn from the model itself (240 runs): distance 0.044 and 0.044, held 75 % and 93 %, above 4 % and 3 %.
+
+    So the value may be too small as well as too large, and is no bound.
 
     Args:
         model: A fitted model of :mod:`suffice.models`.
         X: The items, ``m x D``, as the model takes them.
+        calibrated: Whether the factor is used; for classes only.
 
     Examples:
         >>> from suffice.models import GaussianProcess
@@ -79,7 +95,12 @@ def expected_error(model: Any, X: Floats) -> SelfError:
         (0.14, True)
     """
     features = model.features(X)
-    errors = _wrong(model.state_, features) if hasattr(model, "classes_") else _deviations(model, features)
+    if hasattr(model, "classes_"):
+        errors = _wrong(model.state_, features)
+        if calibrated:
+            errors = _as_labels_came(errors, model.state_, features)
+    else:
+        errors = _deviations(model, features)
     return SelfError(float(errors.mean()), *_interval(errors))
 
 
@@ -117,6 +138,12 @@ def _wrong(posterior: Any, features: Floats) -> Floats:
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         errors.append(1.0 - (odds[:, predicted, rows] / odds.sum(axis=1)).mean(axis=1))
     return np.concatenate(errors)
+
+
+def _as_labels_came(errors: Floats, posterior: Any, features: Floats) -> Floats:
+    """The same draws of the error, each times what a draw of the factor of the logits does to it."""
+    drawn = factors(sharpness(guesses(posterior)), len(errors))
+    return np.minimum(errors * error_changes(moderated_logits(posterior, features), drawn), 1.0)
 
 
 def _interval(errors: Floats) -> tuple[float, float]:

@@ -66,13 +66,15 @@ class Insight:
     Attributes:
         calls: Labels and skips learned so far.
         n_labelled: Labels learned so far.
-        verdict: What the rule says, or None before the model has begun.
+        verdict: What the rule says, or None before the model has begun. It stops where it first says stop, and that
+            stands unless labels before it are changed, or hyper-parameters are learned again and it no longer says so.
         curve: What the rule watched, one point a step.
         forecast: How many more labels until it stops, or None where that cannot be told.
         errors: The error that the model expects of itself, at some of the steps and now.
         purchase: What the next 50 labels would buy, or None while that cannot be told.
         queue: Items to ask for next, the most useful first.
         problem: Why the model cannot learn, or cannot choose items, in a sentence; empty where it can.
+        stopped_at: Labels at which the rule first said stop, or None where it did not.
     """
 
     calls: int = 0
@@ -84,3 +86,4 @@ class Insight:
     purchase: Purchase | None = None
     queue: tuple[int, ...] = field(default=(), repr=False)
     problem: str = ""
+    stopped_at: int | None = None

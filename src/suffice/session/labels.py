@@ -10,6 +10,7 @@ from suffice.session.settings import Settings
 
 _LONGEST_NAME = 64
 _LONGEST_REQUEST = 100
+_LARGEST = 1e100
 
 
 def checked_label(settings: Settings, value: Any) -> Label:
@@ -36,6 +37,9 @@ def checked_label(settings: Settings, value: Any) -> Label:
     number = _number(value)
     if number is None:
         raise InvalidValueError(f"{shown(value)} is not a number; a label is a finite number such as 3.5")
+    # Beyond this, squares of labels are no numbers any more.
+    if abs(number) > _LARGEST:
+        raise InvalidValueError(f"{shown(value)} is too large for a label; take another unit")
     return number
 
 

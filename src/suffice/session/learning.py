@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -174,7 +174,10 @@ class Follower:
             self.follow(self._calls)
         if self._judge is None or self._witness is None:
             return Insight(problem=self._problem)
-        verdict, errors, curve = self._judge.verdict, self._witness.errors(), _curve(self._judge.verdicts)
+        errors, curve = self._witness.errors(), _curve(self._judge.verdicts)
+        # The rule stops where it first says so: a label more, and a noisy curve may lie above the threshold again.
+        stop = next((each for each in self._judge.verdicts if each.stop), None)
+        verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._witness.n)
         # Only now, for what keeps the picker from choosing is said too.
         asked = self._ask(queue)
         return Insight(
@@ -191,6 +194,7 @@ class Follower:
             ),
             queue=asked,
             problem=self._no_queue,
+            stopped_at=None if stop is None else stop.n_labelled,
         )
 
     def predictor(self) -> Predictor:

@@ -13,7 +13,7 @@ from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.session.asking import Asked, Wanted, choose
 from suffice.session.contents import read_features, read_items_at
-from suffice.session.database import Database, StorageError
+from suffice.session.database import Database, StorageError, undamaged
 from suffice.session.events import Draft, Event, EventKind, Label
 from suffice.session.items import Item
 from suffice.session.journal import read_events, write_events
@@ -69,9 +69,10 @@ class Project:
         made = self.state().made
         if made is None:
             raise SufficeError(f"the journal of {self.place} has no beginning; take the project from a backup")
-        self.settings = Settings.from_dict(made.data["settings"])
-        # Where the model has nothing to say, items come in this order.
-        self._order = np.random.default_rng([self.settings.seed, 7]).permutation(size)
+        with undamaged(self.place):
+            self.settings = Settings.from_dict(made.data["settings"])
+            # Where the model has nothing to say, items come in this order.
+            self._order = np.random.default_rng([self.settings.seed, 7]).permutation(size)
 
     def __enter__(self) -> "Project":
         return self
@@ -90,8 +91,8 @@ class Project:
         """Features of the items, ``n x D``."""
         with self.lock:
             if self._X is None:
-                with self._database.reading() as connection:
-                    self._X = read_features(connection)
+                with self._database.reading() as connection, undamaged(self.place):
+                    self._X = read_features(connection, self.size)
             return self._X
 
     def state(self) -> State:
@@ -119,7 +120,7 @@ class Project:
             InvalidValueError: There is none at a position.
         """
         checked = [self._position(position) for position in positions]
-        with self._database.reading() as connection:
+        with self._database.reading() as connection, undamaged(self.place):
             return read_items_at(connection, checked, self.settings)
 
     def next(self, person: str, n: int = 1, *, queue: Sequence[int] = ()) -> list[Asked]:
@@ -178,13 +179,15 @@ class Project:
     def skip(self, position: int, *, person: str, request: str | None = None) -> Receipt:
         """Never ask for an item again; the arguments are those of :meth:`label`.
 
+        An item that somebody else has labelled keeps that label: only this person is not asked for it again.
+
         Raises:
-            ConflictError: It has a label.
+            ConflictError: The person has labelled it.
         """
 
         def check(state: State, item: int, name: str) -> Event | None:
-            if state.label_of(item) is not None:
-                raise ConflictError(f"item {item} has a label; only items without one can be skipped")
+            if state.act_of(item, name) is not None:
+                raise ConflictError(f"{name} has labelled item {item}; undo or correct that, it cannot be skipped")
             return state.skip_of(item, name)
 
         return self._act(Draft(EventKind.skipped, person, position, {}, request), check)
@@ -299,15 +302,24 @@ class Project:
     def _catch_up(self, connection: Connection) -> State:
         """Take in what others wrote; the last event known is read again, to see that the journal is still the same."""
         last = self._state.last
-        events = read_events(connection, max(0, self._state.seq - 1))
+        with undamaged(self.place):
+            events = read_events(connection, max(0, self._state.seq - 1))
         if last is not None and (not events or events.pop(0) != last):
             raise StorageError(
                 f"the journal of {self.place} is not the one that was read before, as if it were taken from a backup; "
                 "nothing was written; start again"
             )
-        for event in events:
-            self._state.apply(event)
+        with undamaged(self.place):
+            for event in events:
+                self._take_in(event)
         return self._state
+
+    def _take_in(self, event: Event) -> None:
+        if event.seq != self._state.seq + 1:
+            raise ValueError(f"event {self._state.seq + 1} is missing")
+        if event.item is not None and not 0 <= event.item < self.size:
+            raise ValueError(f"event {event.seq} is about item {event.item}, and there are {self.size}")
+        self._state.apply(event)
 
     def _position(self, position: int | None) -> int:
         if isinstance(position, bool) or not isinstance(position, int | np.integer) or not 0 <= position < self.size:

@@ -231,8 +231,9 @@ class State:
         return self._why.get(item, "")
 
     def single_opinions(self, person: str) -> list[int]:
-        """Items with a single label, by somebody else, that nobody has corrected."""
-        return [item for item, only in self._single.items() if only != person]
+        """Items with a single label, by somebody else, that nobody has corrected and this person has not skipped."""
+        others = (item for item, only in self._single.items() if only != person)
+        return [item for item in others if self.skip_of(item, person) is None]
 
     def has_correction(self, item: int) -> bool:
         """Whether the label that counts is a correction."""

@@ -31,7 +31,8 @@ def sentences(insight: Insight, settings: Settings, n_labelled: int, *, size: in
         ['Too early to say: 4 more labels are needed before the model starts.']
     """
     said = [] if insight.problem and insight.verdict is None else [_verdict(insight, settings, n_labelled, size)]
-    left = None if size is None else size - n_labelled
+    # Items that were skipped are not labelled any more.
+    left = None if size is None else max(0, size - n_labelled - (insight.calls - insight.n_labelled))
     said += [*_forecast(insight, left), *_error(insight, settings), *_purchase(insight, settings)]
     behind = n_labelled - insight.n_labelled
     if behind > 0 and insight.errors:
@@ -43,7 +44,7 @@ def sentences(insight: Insight, settings: Settings, n_labelled: int, *, size: in
 def _verdict(insight: Insight, settings: Settings, n_labelled: int, size: int | None) -> str:
     verdict = insight.verdict
     if verdict is not None and verdict.stop:
-        return _stop(verdict)
+        return _stop(verdict, insight.stopped_at)
     if verdict is None or (verdict.rule == _LEARNER and not insight.errors):
         missing = min(settings.initial, settings.initial if size is None else size) - n_labelled
         if missing > 0:
@@ -57,12 +58,13 @@ def _verdict(insight: Insight, settings: Settings, n_labelled: int, size: int | 
     return f"Keep going: {verdict.reason}."
 
 
-def _stop(verdict: Verdict) -> str:
+def _stop(verdict: Verdict, at: int | None) -> str:
     if verdict.rule == _LEARNER:
         return "There is nothing left to do: every item is labelled or skipped."
     if verdict.rule == ErrorStability.__name__:
-        return f"You can stop now: the last label changed hardly anything ({verdict.reason})."
-    return f"You can stop now: {verdict.reason}."
+        which = "the last label" if at is None else f"label {at:,}"
+        return f"You can stop now: {which} changed hardly anything ({verdict.reason})."
+    return f"You can stop now: {verdict.reason}{'' if at is None else f' (at {at:,} labels)'}."
 
 
 def _forecast(insight: Insight, left: int | None) -> list[str]:
@@ -86,10 +88,10 @@ def _error(insight: Insight, settings: Settings) -> list[str]:
     now = insight.errors[-1]
     if settings.task == "classification":
         value, low, high = percents(now.value, now.low, now.high)
-        said = f"The model expects to be wrong on {value} % of the items (90 % interval {low} to {high} %)"
+        said = f"The model expects to be wrong on {value} % of the items ({low} to {high} %)"
     else:
         value, low, high = numbers(now.value, now.low, now.high)
-        said = f"The model expects to be off by about {value} (root mean squared; 90 % interval {low} to {high})"
+        said = f"The model expects to be off by about {value} (root mean squared; {low} to {high})"
     return [f"{said}, if it is right about itself."]
 
 

@@ -8,12 +8,11 @@ import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import Request, cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -224,14 +223,9 @@ async def _refused(refuse: Callable[[int, str], Response]) -> Response:
 
 
 def _cookie(headers: Headers, name: str, value: str) -> bool:
-    for line in headers.getlist("cookie"):
-        try:
-            found = SimpleCookie(line).get(name)
-        except CookieError:
-            continue
-        if found is not None and hmac.compare_digest(_bytes(found.value), _bytes(value)):
-            return True
-    return False
+    # Cookies of other programs on this machine come along, and not all of them keep to the rules.
+    found = (cookie_parser(line).get(name) for line in headers.getlist("cookie"))
+    return any(each is not None and hmac.compare_digest(_bytes(each), _bytes(value)) for each in found)
 
 
 def _derived(token: str, purpose: str) -> str:

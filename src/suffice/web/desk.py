@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from suffice.session.companion import Companion
 from suffice.session.items import Item
-from suffice.session.project import Project
+from suffice.session.project import ConflictError, Project
 from suffice.web.access import Access
 from suffice.web.schemas import LONGEST_CELL, Cell, Problem
 
@@ -49,6 +49,16 @@ class Desk:
             state = self.project.state()
             calls = state.n_labelled + state.n_skipped
         self.companion.wait(calls, patience)
+
+    def settle(self, patience: float) -> None:
+        """Wait until the model has learned everything, for what is to be kept.
+
+        Raises:
+            ConflictError: It has not within so many seconds.
+        """
+        if not self.companion.wait_settled(patience) and not self.companion.insight.problem:
+            learned, there = self.companion.insight.calls, len(self.project.state().calls())
+            raise ConflictError(f"the model is still learning ({learned:,} of {there:,} labels); try again in a while")
 
     def is_alone(self, person: str) -> bool:
         """Whether nobody but this person labelled or asked lately."""

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api", tags=["files"])
 
 FormatInQuery = Annotated[Format, Query(description=MEANINGS["format"])]
 # A file is for keeps: so long it waits for the model to learn the last labels.
-_PATIENCE = 5.0
+_PATIENCE = 15.0
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The file.",
@@ -39,7 +39,7 @@ def export_labels(desk: AtDesk, format: FormatInQuery = "csv") -> Response:
 @router.get("/export/predictions", response_class=Response, responses=_FILE | documented(409, 501))
 def export_predictions(desk: AtDesk, format: FormatInQuery = "csv") -> Response:
     """What the model says of every item without a label, and how sure it is."""
-    desk.catch_up(_PATIENCE)
+    desk.settle(_PATIENCE)
     try:
         predictions = desk.companion.predictions()
     except StorageError:
@@ -50,12 +50,12 @@ def export_predictions(desk: AtDesk, format: FormatInQuery = "csv") -> Response:
     return _attached(predictions_file(desk.project, predictions, format))
 
 
-@router.get("/report", response_class=HTMLResponse, responses=documented(501))
+@router.get("/report", response_class=HTMLResponse, responses=documented(409, 501))
 def get_report(desk: AtDesk) -> HTMLResponse:
     """The report: what was labelled, why it stopped or goes on, what is guaranteed; a page that holds everything."""
     from suffice.report.labelling import report_page
 
-    desk.catch_up(_PATIENCE)
+    desk.settle(_PATIENCE)
     page = report_page(desk.project, desk.companion.insight)
     # A cell may hold half of a letter.
     content = page.encode("utf-8", "replace")

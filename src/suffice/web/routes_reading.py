@@ -33,9 +33,8 @@ IMAGE_TYPES: Final = {
     ".gif": "image/gif",
     ".webp": "image/webp",
     ".bmp": "image/bmp",
-    ".tif": "image/tiff",
-    ".tiff": "image/tiff",
 }
+_LARGEST_IMAGE: Final = 64 << 20
 ItemInPath = Annotated[int, InPath(ge=0, le=LAST_ITEM, description=MEANINGS["item"])]
 
 
@@ -106,6 +105,8 @@ def get_image(item: ItemInPath, desk: AtDesk) -> Response:
         raise HTTPException(404, f"item {item} has no image")
     file, media_type = image_file(Path(desk.project.settings.root), found.image)
     try:
+        if file.stat().st_size > _LARGEST_IMAGE:
+            raise _no_image(found.image, f"it is larger than {_LARGEST_IMAGE >> 20} MiB")
         return Response(file.read_bytes(), media_type=media_type)
     except OSError as error:
         raise _no_image(found.image, error.strerror or "it cannot be read") from None

@@ -17,7 +17,7 @@ from suffice.errors import InvalidValueError, SufficeError
 # What is being answered when the server is told to stop gets so many seconds.
 _GRACE_SECONDS: Final = 10
 _HIGHEST_PORT: Final = 65535
-_BACKLOG: Final = 2048
+_BACKLOG: Final = 128
 
 
 def serve(app: ASGIApp, host: str, port: int, ready: Callable[[str], None]) -> None:
@@ -50,6 +50,8 @@ def serve_on(app: ASGIApp, listener: socket.socket, host: str, ready: Callable[[
             server_header=False,
             # Nothing depends on where a request claims to come from.
             proxy_headers=False,
+            # So many are taken in at a turn; each that finds no file left is logged.
+            backlog=_BACKLOG,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         ),
         lambda: ready(url_of(host, listener.getsockname()[1])),

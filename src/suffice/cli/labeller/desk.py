@@ -137,10 +137,7 @@ class Desk:
 
     def caught_up(self, timeout: float) -> bool:
         """Wait until the model has learned everything, at most so many seconds."""
-        with self.project.lock:
-            state = self.project.state()
-            calls = state.n_labelled + state.n_skipped
-        return self.companion.wait(calls, timeout)
+        return self.companion.wait_settled(timeout)
 
     @contextmanager
     def _past_conflicts(self) -> Iterator[None]:

@@ -47,11 +47,13 @@ def read_picture(path: Path) -> Picture:
         from PIL import Image, ImageOps
     except ImportError:
         raise MissingExtraError("pillow", "label", "Showing images") from None
+    from suffice.session.reading.images import FORMATS
+
     try:
         with warnings.catch_warnings():
             # An image that unpacks to gigabytes is refused, not shown.
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
+            with Image.open(path, formats=FORMATS) as image:
                 size = image.size
                 image.draft("RGB", (_SIDE, _SIDE))
                 upright = ImageOps.exif_transpose(image)

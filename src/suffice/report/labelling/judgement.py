@@ -94,13 +94,13 @@ def quality(told: Contents) -> str:
     value, interval = with_interval(*estimates[-1][1:], share=share)
     lead = f"expects to get {value} of the items wrong" if share else f"expects to be off by about {value} on an item"
     root = "" if share else " (root of the mean squared error)"
-    told_first = f"The model {lead}{root}; the 90\u00a0% interval is {interval}."
+    told_first = f"The model {lead}{root}; by its own account {interval}."
     parts = [f'<p class="lead">{escape(told_first)}</p>']
     drawn = min(ITEMS[task], status["size"])
     basis = (
         "This is what the model says of itself: no labels were held back to measure it. It comes from the model's own "
-        f"probabilities on {count(drawn, 'item')} drawn at random, so it is right as far as the model suits the data. "
-        "To be sure, have some more items drawn at random, label them, and compare."
+        f"probabilities on {count(drawn, 'item')} drawn at random, so it is right as far as the model suits the data; "
+        "on real data it was often off by a factor of two. To be sure, have some more items drawn at random, label them, and compare."
     )
     parts.append(f"<p>{escape(basis)}</p>")
     chart = Chart(

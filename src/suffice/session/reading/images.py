@@ -21,8 +21,9 @@ from suffice.session.reading.targets import no_labels
 ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 _SIDE: Final = 16
 _MOST: Final = 50
-# No others, because some of Pillow's readers start programs.
-_FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
+#: What is read, and nothing else, because some of Pillow's readers start programs.
+FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
+_MOST_PIXELS: Final = 50_000_000
 _KINDS: Final = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
 
 
@@ -167,9 +168,12 @@ def pixel_features(folder: Path, paths: Sequence[str]) -> Features:
 def _pixels(pillow: Any, path: Path) -> Any:
     """Return the colours of an image made small, ``16 x 16 x 3``, from 0 to 1."""
     try:
-        with pillow.open(path, formats=_FORMATS) as image:
+        with pillow.open(path, formats=FORMATS) as image:
             # A JPEG can be unpacked at a fraction of its size, which is many times faster.
             image.draft("RGB", (4 * _SIDE, 4 * _SIDE))
+            if image.width * image.height > _MOST_PIXELS:
+                # A file of a few kilobytes can unpack to gigabytes.
+                raise ValueError(f"it has {image.width:,} x {image.height:,} pixels, more than {_MOST_PIXELS:,}")
             whole, most = _coloured(pillow, image)
             small = whole.resize((_SIDE, _SIDE), pillow.Resampling.BOX, reducing_gap=2.0)
             colours = np.asarray(small, dtype=np.float32).reshape(_SIDE, _SIDE, -1) / np.float32(most)

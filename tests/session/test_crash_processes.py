@@ -1,0 +1,68 @@
+"""Nothing acknowledged is ever lost: two processes on one project, killed; and a database server without power."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from suffice.session.project import Project
+
+sys.path.append(str(Path(__file__).parent))
+import crash_parent
+from crash_checks import (
+    RULE,
+    SIZE,
+    Mother,
+    acknowledged,
+    check_journal,
+    check_verdict,
+    kill_many_times,
+    under_load,
+    wait_for_an_answer,
+)
+from crash_clients import Lines
+from making_projects import make
+from postgres_server import Server
+
+pytest_plugins = ["project_places"]
+
+
+def test_two_processes_on_one_project_killed_at_two_hundred_moments(place: str, tmp_path: Path) -> None:
+    make(place, SIZE, task="regression", rule=RULE).close()
+    with Mother(place, "lines", tmp_path / "log") as mother:
+        with under_load(lambda: Lines(mother.port)) as clients:
+            kill_many_times(mother, clients, 200, at_once=2, mean=0.01)
+        check_journal(place, clients)
+    check_verdict(place, tmp_path)
+    assert (tmp_path / "log").read_text() == ""
+    assert acknowledged(clients) > 200
+
+
+class Direct:
+    """No connection: the project itself."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def send(self, message: dict[str, Any]) -> dict[str, Any]:
+        found = crash_parent.answer(self._project, dict(message))
+        if found["status"] == 503:
+            # Some do not try again.
+            raise ConnectionError(found["detail"])
+        return found
+
+    def close(self) -> None:
+        """Nothing to hang up."""
+
+
+def test_a_database_server_that_loses_its_power_again_and_again(postgres: Server, tmp_path: Path) -> None:
+    place = postgres.new_place()
+    with make(place, SIZE, task="regression", rule=RULE) as project:
+        with under_load(lambda: Direct(project)) as clients:
+            for _ in range(5):
+                wait_for_an_answer(clients, acknowledged(clients) + 5)
+                postgres.stop("immediate")
+                postgres.start()
+            wait_for_an_answer(clients, acknowledged(clients))
+        check_journal(place, clients)
+    check_verdict(place, tmp_path)
+    assert sum(client.broken for client in clients) > 5
