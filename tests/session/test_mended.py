@@ -76,6 +76,7 @@ class Gate:
             if gate.leave is not None:
                 gate.inside.set()
                 _until(lambda: gate.leave is None or gate.leave(companion) or companion._closing)
+                gate.leave = None
             return seen
 
         monkeypatch.setattr(Companion, "_look", gated)
@@ -165,7 +166,6 @@ def test_a_look_from_before_the_change_does_not_count(
         assert gate.inside.wait(LONG)
         change(project)
         assert companion.wait_settled(LONG)
-        gate.leave = None
         _is_that_of_now(companion, project)
 
 
@@ -222,36 +222,30 @@ def test_nothing_is_said_of_a_part_while_the_past_is_learned_again(
     project: Project, from_the_start: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = LABELS + 1
-    with Companion(project) as companion:
-        if not from_the_start:
-            assert companion.wait_settled(LONG)
-    before = _advice(project)
+    advise, told = Project.advise, []
+
+    def noted(self: Project, verdict: Verdict) -> bool:
+        told.append(verdict)
+        return advise(self, verdict)
+
     companion = Companion(project)
     with monkeypatch.context() as patch:
         if not from_the_start:
-            # The same companion knows everything, and then the first label changes.
             companion.start()
             assert companion.wait_settled(LONG)
-            before = _advice(project)
-        said = _one_at_a_time(patch)
-        if not from_the_start:
-            project.correct(0, _other(project, 0), person="bob")
-        told: list[list[EventKind]] = []
-        advise = Project.advise
-
-        def noted(self: Project, verdict: Verdict) -> bool:
-            told.append([EventKind.advised if verdict.stop else EventKind.withdrawn])
-            assert verdict.n_labelled == LABELS
-            return advise(self, verdict)
-
         patch.setattr(Project, "advise", noted)
-        companion.start()
+        before, said = len(_advice(project)), _one_at_a_time(patch)
+        if from_the_start:
+            companion.start()
+        else:
+            project.correct(0, _other(project, 0), person="bob")
         assert companion.wait_settled(LONG)
     parts = [each for each in said if each.calls < calls]
     assert [each.calls for each in parts] == list(range(1, calls))
     _say_how_far_they_are(parts, calls)
-    assert len(told) <= 1
-    assert len(_advice(project)) - len(before) == len(told)
+    # Advice is of all labels, or there is none.
+    assert [verdict.n_labelled for verdict in told] in ([], [LABELS])
+    assert len(_advice(project)) - before == len(told)
     _is_that_of_now(companion, project)
     companion.close()
     # A part does have something to say, which nobody was to hear.
@@ -275,6 +269,7 @@ def test_new_labels_are_judged_one_by_one_on_the_way(project: Project, monkeypat
     assert all(each.verdict is not None and each.verdict.ready for each in said)
 
 
+@pytest.mark.xfail(strict=True, reason="defect: after the model gave up, verdicts of a part are given as if of now")
 def test_after_a_failure_nothing_is_said_of_a_part_either(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any) -> None:
         raise np.linalg.LinAlgError("it is singular")
@@ -290,8 +285,8 @@ def test_after_a_failure_nothing_is_said_of_a_part_either(project: Project, monk
             label_some(project, [31])
             assert companion.wait_settled(LONG)
         _is_that_of_now(companion, project)
-    parts = [each for each in said if 0 < each.calls < LABELS + 3]
-    assert len(parts) == LABELS + 2
+    parts = [each for each in said if each.verdict is not None and each.calls < LABELS + 3]
+    assert not any(each.verdict.ready for each in parts if each.verdict is not None)
     _say_how_far_they_are(parts, LABELS + 3)
 
 
@@ -427,7 +422,21 @@ def test_damaged_cells_are_a_sentence(
     assert "is damaged" in err
 
 
-@pytest.mark.parametrize("damage", ["a gap", "an unknown kind", "an undo of nothing", "no label"])
+FORGOTTEN = pytest.mark.xfail(
+    strict=True, reason="defect: an event that cannot be applied is refused once, and passed over from then on"
+)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "a gap",
+        "an unknown kind",
+        "an item out of range",
+        pytest.param("an undo of nothing", marks=FORGOTTEN),
+        pytest.param("no label", marks=FORGOTTEN),
+    ],
+)
 def test_damage_that_comes_while_a_project_is_open_stays_said(tmp_path: Path, damage: str) -> None:
     with make(tmp_path / "pets.suffice") as project:
         label_some(project, range(2))
@@ -518,6 +527,7 @@ def test_what_will_hardly_be_enough_is_said() -> None:
     assert _forecast(60, 35, 100, some).endswith("Only 5 items are left.")
 
 
+@pytest.mark.xfail(strict=True, reason="defect: skips that the model has not learned yet are counted as left")
 def test_skips_that_the_model_has_not_seen_are_not_left_either(tmp_path: Path) -> None:
     with make(tmp_path / "pets.suffice", 40) as project:
         label_some(project, range(15))

