@@ -26,15 +26,15 @@ from postgres_server import Server
 pytest_plugins = ["project_places"]
 
 
-def test_two_processes_on_one_project_killed_at_two_hundred_moments(place: str, tmp_path: Path) -> None:
+def test_two_processes_on_one_project_killed_at_hundreds_of_moments(place: str, tmp_path: Path) -> None:
     make(place, SIZE, task="regression", rule=RULE).close()
+    times = 100 if "://" in place else 200
     with Mother(place, "lines", tmp_path / "log") as mother:
         with under_load(lambda: Lines(mother.port)) as clients:
-            kill_many_times(mother, clients, 200, at_once=2, mean=0.01)
+            kill_many_times(mother, clients, times, at_once=2, mean=0.01)
         check_journal(place, clients)
-    check_verdict(place, tmp_path)
     assert (tmp_path / "log").read_text() == ""
-    assert acknowledged(clients) > 200
+    assert acknowledged(clients) > times
 
 
 class Direct:

@@ -68,8 +68,7 @@ def test_a_project_with_numbers_under_way() -> None:
     )
     assert sentences(found, NUMBERS, 60)[1:] == [
         "How many more labels that takes cannot be told yet.",
-        "The model expects to be off by about 14 (root mean squared; 13 to 16), if it is right about "
-        "itself.",
+        "The model expects to be off by about 14 (root mean squared; 13 to 16), if it is right about itself.",
         "The next 50 labels would lower that to about 12 (11 to 14).",
     ]
 

@@ -80,7 +80,7 @@ def _summarise(desk: "Desk", options: ProjectOptions, console: Console, *, as_js
     lines = [
         f"You gave {desk.labels:,} label{'s' * (desk.labels != 1)}; {counts.labelled:,} of {counts.size:,} items are "
         f"labelled{skipped}. Everything is saved.",
-        *sentences(insight, project.settings, counts.labelled, size=counts.size),
+        *sentences(insight, project.settings, counts.labelled, size=counts.size - counts.skipped),
         f"Go on with: suffice label {shlex.quote(hidden(place_of(options)[0]))}",
     ]
     for line in lines:

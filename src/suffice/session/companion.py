@@ -158,6 +158,11 @@ class Companion:
             self._news.wait_for(lambda: self._closing or self._settled >= wanted, timeout)
             return self._settled >= wanted and self._given_up < 0
 
+    @property
+    def gave_up(self) -> bool:
+        """Whether the model cannot learn the labels that there are; the insight says why."""
+        return self._given_up >= 0
+
     def predictions(self) -> Predictions:
         """What the model says of all items, as far as it has learned; it goes on learning meanwhile.
 
@@ -193,7 +198,7 @@ class Companion:
             insight = self._learned(look)
         except Exception as error:
             # No use to try again before something has changed.
-            self._done, self._given_up = look, len(look.calls)
+            self._done, self._given_up, self._afresh = look, len(look.calls), True
             self._publish(replace(self.insight, problem=_sentence(error)))
             self._settle(number)
             return False
@@ -202,10 +207,11 @@ class Companion:
         self._afresh |= insight.calls < self.insight.calls
         behind = insight.verdict is not None and insight.calls < len(look.calls)
         self._given_up = -1 if insight.verdict is not None else len(look.calls)
+        self._afresh |= insight.verdict is None
         self._publish(_on_the_way(insight, len(look.calls)) if behind and self._afresh else insight)
         if behind:
             return True
-        self._afresh = False
+        self._afresh = insight.verdict is None
         if insight.verdict is not None and insight.verdict.stop != look.advised:
             self._project.advise(insight.verdict)
         self._done = look

@@ -134,11 +134,6 @@ class State:
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
-        self.seq, self.last = event.seq, event
-        if event.request is not None:
-            self._requests[event.request] = event
-        if event.person:
-            self._last[event.person] = event.at
         if event.kind in ACTS:
             self._act(event)
         elif event.kind is EventKind.undone:
@@ -151,6 +146,12 @@ class State:
             self.advice = None
         elif event.kind is EventKind.made:
             self.made = event
+        # Last, so that one that cannot be taken in is met again, and not passed over.
+        self.seq, self.last = event.seq, event
+        if event.request is not None:
+            self._requests[event.request] = event
+        if event.person:
+            self._last[event.person] = event.at
 
     def calls(self) -> list[Call]:
         """What a learner is told, in order."""

@@ -37,7 +37,7 @@ def status(project: "Project", insight: Insight) -> dict[str, Any]:
         state = project.state()
         counted = _counted(state, project.settings, project.size)
         behind = max(0, state.n_labelled + state.n_skipped - insight.calls)
-    words = sentences(insight, project.settings, counted["n_labelled"], size=project.size)
+    words = sentences(insight, project.settings, counted["n_labelled"], size=project.size - counted["n_skipped"])
     told: dict[str, Any] = {
         **counted,
         "learned": insight.n_labelled,

@@ -20,7 +20,7 @@ def sentences(insight: Insight, settings: Settings, n_labelled: int, *, size: in
         insight: What the model makes of the labels.
         settings: What the project is about.
         n_labelled: Labels that there are; the model may have learned fewer.
-        size: Items that there are, where that is known.
+        size: Items that there are, without those that were skipped, where that is known.
 
     Returns:
         Sentences, the most important first.
@@ -31,8 +31,7 @@ def sentences(insight: Insight, settings: Settings, n_labelled: int, *, size: in
         ['Too early to say: 4 more labels are needed before the model starts.']
     """
     said = [] if insight.problem and insight.verdict is None else [_verdict(insight, settings, n_labelled, size)]
-    # Items that were skipped are not labelled any more.
-    left = None if size is None else max(0, size - n_labelled - (insight.calls - insight.n_labelled))
+    left = None if size is None else size - n_labelled
     said += [*_forecast(insight, left), *_error(insight, settings), *_purchase(insight, settings)]
     behind = n_labelled - insight.n_labelled
     if behind > 0 and insight.errors:

@@ -56,9 +56,8 @@ class Desk:
         Raises:
             ConflictError: It has not within so many seconds.
         """
-        if not self.companion.wait_settled(patience) and not self.companion.insight.problem:
-            learned, there = self.companion.insight.calls, len(self.project.state().calls())
-            raise ConflictError(f"the model is still learning ({learned:,} of {there:,} labels); try again in a while")
+        if not self.companion.wait_settled(patience) and not self.companion.gave_up:
+            raise ConflictError("the model is still learning what was labelled or corrected last; try again in a while")
 
     def is_alone(self, person: str) -> bool:
         """Whether nobody but this person labelled or asked lately."""

@@ -60,7 +60,7 @@ def has_curve(insight: Insight) -> bool:
 
 def _said(view: View, paper: Paper) -> list[str]:
     counts = view.counts
-    said = sentences(view.insight, view.settings, counts.labelled, size=counts.size)
+    said = sentences(view.insight, view.settings, counts.labelled, size=counts.size - counts.skipped)
     # Wrapped, a number should not lose its unit.
     return [visible(sentence, paper.encoding).replace(" %", "\u00a0%") for sentence in said]
 
