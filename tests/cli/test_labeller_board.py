@@ -33,8 +33,8 @@ class Still:
     def wake(self) -> None:
         """Nobody listens."""
 
-    def wait(self, calls: int, timeout: float) -> bool:
-        return calls == 0 and timeout > 0.0
+    def wait_settled(self, timeout: float) -> bool:
+        return timeout < 0.0
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import socket
 import threading
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 #: A token of one's own, instead of one that is made.
 TOKEN_VARIABLE: Final = "SUFFICE_TOKEN"
+_EVERY_ADDRESS: Final = {"0.0.0.0", "::", ""}
 
 
 @takes_project_options
@@ -81,6 +83,9 @@ def serve_project(
         if as_json:
             print(json.dumps({"url": address}), flush=True)
         console.print(_welcome(address, own=own is not None), markup=False)
+        if host in _EVERY_ADDRESS:
+            there = elsewhere(address, socket.gethostname())
+            console.print(f"From other machines, if they know this one by its name: {there}", markup=False)
         if open_page:
             # A browser in the terminal would keep the server waiting.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
@@ -107,3 +112,17 @@ def _serve(
 def _welcome(address: str, *, own: bool) -> str:
     how = f"; the first time with ?token= and your {TOKEN_VARIABLE} behind it" if own else ""
     return f"Open {address} in a browser{how}. Every label is saved at once; stop with Ctrl+C."
+
+
+def elsewhere(address: str, name: str) -> str:
+    """The address of this machine as others write it.
+
+    Args:
+        address: As it is written here.
+        name: Of this machine.
+
+    Examples:
+        >>> elsewhere("http://127.0.0.1:8000/?token=x", "lab7"), elsewhere("http://[::1]:8000/", "lab7")
+        ('http://lab7:8000/?token=x', 'http://lab7:8000/')
+    """
+    return re.sub(r"//(127\.0\.0\.1|\[::1\])", f"//{name}", address, count=1)

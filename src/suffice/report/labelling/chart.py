@@ -10,6 +10,7 @@ from typing import Final
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 #: Below this there are no powers of ten left to step by.
 _TINY: Final = 1e-300
+_LEAST: Final = 1e-305
 #: Width of a letter, of the height of the writing: enough for digits and small letters.
 _LETTER: Final = 0.56
 _WRITING: Final = 13.0
@@ -146,8 +147,9 @@ def _across(chart: Chart) -> _Scale:
 def _up(chart: Chart) -> _Scale:
     values = [value for _, value in (*chart.line, *chart.rough, *chart.limit)]
     values += [end for _, low, high in chart.band for end in (low, high)]
-    if chart.log and any(value > 0.0 for value in values):
-        above = [value for value in values if value > 0.0]
+    # Smaller ones have no logarithm any more once room is left below them.
+    above = [value for value in values if value > _LEAST]
+    if chart.log and above:
         low, high = min(above) * (_BELOW if len(above) < len(values) else 0.85), max(above) * 1.1
         return _Scale(low, high, _log_ticks(low, high), log=True)
     values += [0.0] if chart.zero else []
