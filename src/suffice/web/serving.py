@@ -20,25 +20,15 @@ _HIGHEST_PORT: Final = 65535
 _BACKLOG: Final = 128
 
 
-def serve(app: ASGIApp, host: str, port: int, ready: Callable[[str], None]) -> None:
+def serve_on(app: ASGIApp, listener: socket.socket, host: str, ready: Callable[[str], None]) -> None:
     """Serve an application until SIGINT or SIGTERM, then answer what is under way and return.
 
     Args:
         app: The application.
-        host: The address to listen on.
-        port: The port; 0 for any that is free.
+        listener: A socket that listens already.
+        host: The address that it listens on.
         ready: Called with the URL once requests are answered.
-
-    Raises:
-        InvalidValueError: The port is none.
-        SufficeError: The port is in use, or the address cannot be listened on.
     """
-    with listening(host, port) as listener:
-        serve_on(app, listener, host, ready)
-
-
-def serve_on(app: ASGIApp, listener: socket.socket, host: str, ready: Callable[[str], None]) -> None:
-    """Serve an application on a socket that listens already; the arguments are those of :func:`serve`."""
     server = _Server(
         uvicorn.Config(
             app,
