@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
+from scipy.special import expit, log_softmax
 
 from suffice.models.predictive import moderated_logits
 from suffice.special import Floats
@@ -168,10 +168,20 @@ def error_changes(logits: Floats, drawn: Floats) -> Floats:
         >>> error_changes(np.array([1.0, -2.0]), np.array([1.0, 2.0])).round(3)
         array([1.   , 0.354])
     """
-    wrong = np.array([-np.expm1(_logs(t * logits).max(axis=1)).mean() for t in (1.0, *FACTORS)])
+    wrong = np.array([_wrong(t * logits).mean() for t in (1.0, *FACTORS)])
     if not wrong[0] > 0.0:
         return np.ones(len(drawn))
     return np.asarray(np.interp(np.log(drawn), np.log(FACTORS), wrong[1:] / wrong[0]))
+
+
+def _wrong(logits: Floats) -> Floats:
+    """Probability of all classes but the likeliest, ``m``, with all its digits also where it is next to nothing."""
+    if logits.ndim == 1:
+        return np.asarray(expit(-np.abs(logits)))
+    others = np.exp(logits - logits.max(axis=1, keepdims=True))
+    np.put_along_axis(others, logits.argmax(axis=1)[:, None], 0.0, axis=1)
+    odds = others.sum(axis=1)
+    return np.asarray(odds / (1.0 + odds))
 
 
 def _logs(logits: Floats) -> Floats:
