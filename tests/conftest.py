@@ -1,6 +1,8 @@
 """Every test runs on one BLAS thread: two make small fits slower, and results depend on the split."""
 
 import os
+import signal
+from collections.abc import Iterator
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -17,3 +19,14 @@ settings.load_profile("suffice")
 def _in_an_empty_folder(tmp_path: "os.PathLike[str]", monkeypatch: pytest.MonkeyPatch) -> None:
     """No test or documented example leaves a file behind."""
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let SIGINT interrupt this process and those that the test starts.
+
+    A background job (``nohup``, a job runner, ``&`` in a script) ignores SIGINT, and its children inherit that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -1,7 +1,6 @@
 """Recorded runs: saved, loaded, replayed without looking ahead."""
 
 import re
-import sys
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,9 +16,7 @@ from suffice.errors import InvalidValueError, MissingInputError, SufficeError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.testing import example_steps
 from suffice.trace import STEP_FIELDS, Relearned, Trace
-
-sys.path.append(str(Path(__file__).parent))
-from every_rule import OF_CLASSES_ONLY, RULES
+from tests.every_rule import OF_CLASSES_ONLY, RULES
 
 
 def run(steps: int = 60, *, learned: bool = True) -> Trace:

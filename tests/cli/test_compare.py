@@ -315,6 +315,7 @@ def test_killed_in_the_middle_and_resumed_the_rows_are_the_same(workers: str) ->
         assert table.read_bytes() == Path("broken/tables", table.name).read_bytes()
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_interrupt_says_how_to_go_on(workers: str) -> None:
     with start("--data", "wine,diabetes", "--seeds", "9", "--jobs", workers, "--out", "out") as process:

@@ -186,6 +186,7 @@ def test_a_bar_where_there_is_a_terminal(copy: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted_and_run_again(tmp_path: Path) -> None:
     """A real Ctrl-C in the middle of a download; the second run asks for the rest."""
     content, half, hold, asked = bytes(400_000), threading.Event(), threading.Event(), []

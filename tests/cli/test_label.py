@@ -268,6 +268,7 @@ def test_a_resized_window_is_filled_anew(terminal: Callable[..., Terminal]) -> N
     assert screen.end() == 0
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_an_interrupt_leaves_the_terminal_as_it_was(
     terminal: Callable[..., Terminal], number: signal.Signals, code: int

@@ -18,12 +18,9 @@ from suffice.session.companion import Companion
 from suffice.session.insight import Insight
 from suffice.session.making import open_project
 from suffice.session.summary import status
-
-sys.path.append(str(Path(__file__).parents[1] / "session"))
-sys.path.append(str(Path(__file__).parents[1] / "report"))
-from labelled_projects import busy_project, label_some, learned
-from making_projects import make
-from reading import Reader
+from tests.report.reading import Reader
+from tests.session.labelled_projects import busy_project, label_some, learned
+from tests.session.making_projects import make
 
 RUN = CliRunner()
 

@@ -212,6 +212,7 @@ def test_killed_in_the_middle_and_resumed_the_tables_are_the_same(workers: str) 
 
 
 @needs_data
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_interrupt_says_how_to_go_on(workers: str) -> None:
     with start("--only", "brr", "--seeds", "3", "--jobs", workers, "--out", "out") as process:

@@ -3,8 +3,6 @@
 import dataclasses
 import inspect
 import re
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +10,7 @@ import pytest
 from suffice import criteria
 from suffice.criteria import Criterion, Step
 from suffice.testing import check_criterion, example_steps
-
-sys.path.append(str(Path(__file__).parent.parent))
-from every_rule import RULES
+from tests.every_rule import RULES
 
 KINDS: dict[str, type[Criterion]] = {
     name: found

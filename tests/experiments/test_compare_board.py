@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,7 @@ from suffice.experiments.compare.entry import Entry
 from suffice.experiments.compare.rules import catalogue
 from suffice.experiments.compare.scoring import Case, Score, scores
 from suffice.experiments.compare.writing import csv_of, write_csv, write_json
-
-sys.path.append(str(Path(__file__).parent))
-from compare_runs import real_run
+from tests.experiments.compare_runs import real_run
 
 RATIOS = (10.0, 1000.0)
 #: A rule with three settings, one that is told costs, one with nothing to choose, and the references.

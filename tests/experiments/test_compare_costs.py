@@ -1,7 +1,5 @@
 """What a stop costs: numbers computed by hand, plain loops, and what must hold for any run."""
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +22,7 @@ from suffice.experiments.compare.costs import (
     width,
 )
 from suffice.trace import Trace
-
-sys.path.append(str(Path(__file__).parent))
-from compare_runs import REAL, real_run
+from tests.experiments.compare_runs import REAL, real_run
 
 RUN = Run([10, 11, 12, 13], [0.5, 0.25, 0.125, 0.1875])
 ERRORS = st.lists(st.floats(0.0, 10.0), min_size=1, max_size=60)

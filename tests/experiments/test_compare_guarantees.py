@@ -1,8 +1,6 @@
 """Bounds held against the truth: by hand on a few items, and along real runs."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,9 +21,7 @@ from suffice.experiments.compare.guarantees import (
 from suffice.experiments.compare.scoring import Case
 from suffice.models import BayesianLogistic
 from suffice.trace import Relearned, Trace
-
-sys.path.append(str(Path(__file__).parent))
-from compare_runs import VALIDATION, real_run, stop_set, task
+from tests.experiments.compare_runs import VALIDATION, real_run, stop_set, task
 
 #: Probabilities of the second class on four items after each of four steps; the truth is 1, 1, 0, 0.
 SECOND = np.array([[0.75, 0.25, 0.25, 0.0], [0.75, 0.75, 0.25, 0.0], [0.75, 0.75, 0.75, 0.0], [0.75, 0.75, 0.75, 0.0]])

@@ -1,9 +1,7 @@
 """Replays: the same stops as the plain replay of every setting, and no rule sees a later step."""
 
-import sys
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,9 +15,7 @@ from suffice.experiments.compare.entry import Entry
 from suffice.experiments.compare.replay import Replayer, Stops, stops
 from suffice.experiments.compare.rules import catalogue, for_trace
 from suffice.trace import Relearned, Trace
-
-sys.path.append(str(Path(__file__).parent))
-from compare_runs import REAL, first_steps, made_up_run, real_run
+from tests.experiments.compare_runs import REAL, first_steps, made_up_run, real_run
 
 ENTRIES = {entry.name: entry for entry in catalogue() if entry.make is not None}
 

@@ -2,7 +2,6 @@
 
 import inspect
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,7 @@ from suffice.experiments.compare.replay import stops
 from suffice.experiments.compare.rules import catalogue, cost_entry, for_trace, grid
 from suffice.learner.facts import COUNTED, OF_CLASSES, OF_NUMBERS, VALIDATED
 from suffice.trace import DIVERGENCES, Trace
-
-sys.path.append(str(Path(__file__).parent))
-from compare_runs import REAL, made_up_run, real_run
+from tests.experiments.compare_runs import REAL, made_up_run, real_run
 
 ENTRIES = catalogue()
 RULES = [entry for entry in ENTRIES if entry.make is not None]

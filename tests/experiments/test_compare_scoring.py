@@ -1,9 +1,7 @@
 """A run judged: stops, labels and regrets belong together, for every rule."""
 
 import pickle
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +12,7 @@ from suffice.experiments.compare.replay import stops
 from suffice.experiments.compare.rules import catalogue, for_trace
 from suffice.experiments.compare.scoring import Case, Score, scores
 from suffice.trace import Trace
-
-sys.path.append(str(Path(__file__).parent))
-from compare_runs import REAL, VALIDATION, real_run
+from tests.experiments.compare_runs import REAL, VALIDATION, real_run
 
 CASE = Case("toy", "gp", 0)
 

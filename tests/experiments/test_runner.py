@@ -20,9 +20,9 @@ from suffice.experiments import runner
 from suffice.experiments.runner import Job, Skipped, Watcher, carry_out, carry_out_all, is_kept, kept, kept_about
 from suffice.trace import Trace
 
-# A worker imports the job's module by its name, from the same path as this process.
-sys.path.append(str(Path(__file__).parent))
-from toy_jobs import Seen, Toy, after_toy_1, broken, killed_after_toy_1, no_room, noted, refused, seen
+# A worker imports this module by its name, from the same path as this process.
+from tests.experiments.toy_jobs import Seen, Toy, after_toy_1, broken, killed_after_toy_1, no_room, noted, refused, seen
+from tests.processes import environment
 
 TRACES = Path("traces")
 Found: TypeAlias = Seen | Skipped[Toy]
@@ -296,9 +296,8 @@ INTERRUPTED = """
 import sys
 from pathlib import Path
 
-sys.path.append(sys.argv[1])
 from suffice.experiments.runner import Watcher, carry_out_all
-from toy_jobs import Toy, endless, seen
+from tests.experiments.toy_jobs import Toy, endless, seen
 
 if __name__ == "__main__":
     jobs = [Toy(0), Toy(1, endless), Toy(2, endless)]
@@ -310,10 +309,13 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_workers_and_what_is_done_is_kept() -> None:
     Path("script.py").write_text(INTERRUPTED)
-    command, pipe = [sys.executable, "script.py", str(Path(__file__).parent)], subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+    command, pipe = [sys.executable, "script.py"], subprocess.PIPE
+    with subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, text=True, start_new_session=True, env=environment()
+    ) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["endless\n"] * 2
         # As a terminal does it: all of them are told.

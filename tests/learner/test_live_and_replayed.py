@@ -1,7 +1,6 @@
 """A rule says the same while labels come and on the record of the run; what it does not ask for is not computed."""
 
 import itertools
-import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -21,9 +20,7 @@ from suffice.learner.facts import ClassFacts, joined_rows
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess
 from suffice.special import Floats
 from suffice.trace import Trace
-
-sys.path.append(str(Path(__file__).parent.parent))
-from every_rule import OF_CLASSES_ONLY, RULES
+from tests.every_rule import OF_CLASSES_ONLY, RULES
 
 WORDS = np.array(["ham", "spam", "eggs", "toast"])
 

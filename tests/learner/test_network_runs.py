@@ -18,6 +18,7 @@ from suffice.acquisition import batchbald
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner import networks
 from suffice.models import DropoutNetwork
+from tests.processes import environment
 
 X, Y = load_digits(return_X_y=True)
 X = X[:300] / 16.0
@@ -120,8 +121,7 @@ def square(values: Any) -> Any:
 
 
 PIPELINE = """
-import sys; sys.path.insert(0, {folder!r})
-import test_network_runs as t
+import {module} as t
 model = t.make_pipeline(t.FunctionTransformer(t.square), t.network())
 trace = t.sf.simulate(model, t.X, t.Y, initial=20, steps={steps}, batch=5, checkpoint="run")
 print(trace.kl_new_old.sum())
@@ -130,8 +130,10 @@ print(trace.kl_new_old.sum())
 
 def test_a_pipeline_with_a_function_goes_on_in_another_process() -> None:
     def part(steps: int) -> str:
-        code = PIPELINE.format(folder=str(Path(__file__).parent), steps=steps)
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        code = PIPELINE.format(module=__name__, steps=steps)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment()
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -32,10 +32,8 @@ from suffice.report.compare.tables import (
     settings_table,
 )
 from suffice.report.style import Sketch, plain_style
-
-sys.path += [str(Path(__file__).parent), str(Path(__file__).parent.parent / "experiments")]
-from compare_runs import made_up_run
-from reading import Reader, require_readable
+from tests.experiments.compare_runs import made_up_run
+from tests.report.reading import Reader, require_readable
 
 HOSTILE = """<script>alert("x")</script> & 'q' $^$"""
 KINDS = {"gp": "regression", "ridge": "regression", "logistic": "classification"}

@@ -1,7 +1,6 @@
 """The report of a project: complete, well formed, self-contained, and safe whatever an item or a name holds."""
 
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,9 @@ from suffice.report.labelling.judgement import curve_chart
 from suffice.session.insight import ErrorEstimate, Insight, Point, Purchase
 from suffice.session.making import create_project
 from suffice.session.state import Labelled, Opinion
-
-sys.path.append(str(Path(__file__).parent))
-sys.path.append(str(Path(__file__).parents[1] / "session"))
-from labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
-from making_projects import CLASSES, about, make, some_items
-from reading import Reader
+from tests.report.reading import Reader
+from tests.session.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
+from tests.session.making_projects import CLASSES, about, make, some_items
 
 STOP = Verdict(
     stop=True,

@@ -20,9 +20,7 @@ from suffice.experiments.paper.measures import correlation, first_at_most
 from suffice.experiments.paper.outcome import Outcome
 from suffice.report.paper.figures import draw_paper, sketches
 from suffice.report.style import Sketch, plain_style
-
-sys.path.append(str(Path(__file__).parent))
-from reading import require_readable
+from tests.report.reading import require_readable
 
 ALL = [
     f"{protocol}-{name}"

@@ -1,7 +1,6 @@
 """The report as a page: complete, well formed, self-contained, and safe whatever a name holds."""
 
 import struct
-import sys
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +12,7 @@ from suffice.experiments.paper.claims import Finding
 from suffice.report.paper.page import Contents, report, write_report
 from suffice.report.style import Drawn
 from suffice.report.table import Table
-
-sys.path.append(str(Path(__file__).parent))
-from reading import Reader
+from tests.report.reading import Reader
 
 HOSTILE = """<script>alert("x")</script> & 'q' </style></table>"""
 

@@ -20,12 +20,11 @@ from suffice.session.learning import Follower
 from suffice.session.making import open_project
 from suffice.session.places import sa
 from suffice.session.state import Call
-
-sys.path.append(str(Path(__file__).parent))
-import crash_parent
-from crash_clients import Client, Connection
-from making_projects import make, picture, replayed, some_items
-from naive_project import NaiveProject
+from tests.processes import environment
+from tests.session.crash_clients import Client, Connection
+from tests.session.crash_parent import serve_web
+from tests.session.making_projects import make, picture, replayed, some_items
+from tests.session.naive_project import NaiveProject
 
 SIZE = 1500
 RULE = ErrorStability(threshold=0.3).state_dict()
@@ -42,8 +41,8 @@ class Mother:
     """The process that forks the servers."""
 
     def __init__(self, place: str, kind: str, log: Path) -> None:
-        command = [sys.executable, crash_parent.__file__, place, kind, str(log)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        command, pipe = [sys.executable, "-m", serve_web.__module__, place, kind, str(log)], subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, bufsize=1, env=environment())
         self.port = int(self._read())
 
     def start(self) -> int:

@@ -1,7 +1,7 @@
 """A process that has everything imported and forks servers of one project, which are killed by whoever started it.
 
-Run as a program: ``crash_parent.py PLACE web|lines LOG``. It prints its port, then forks a server for each line "start"
-that it reads, and prints its process number; for "reap NUMBER" it waits for the end of one.
+Run as a program with the arguments ``PLACE web|lines LOG``. It prints its port, then forks a server for each line
+"start" that it reads, and prints its process number; for "reap NUMBER" it waits for the end of one.
 """
 
 import asyncio
@@ -21,9 +21,6 @@ from typing import Any
 
 import uvicorn
 
-sys.path.append(str(Path(__file__).parent))
-from making_projects import about, some_items
-
 from suffice.errors import SufficeError
 from suffice.session.companion import Companion
 from suffice.session.database import StorageError
@@ -32,6 +29,7 @@ from suffice.session.project import Project
 from suffice.web.access import Access
 from suffice.web.app import create_app
 from suffice.web.serving import listening, serve_on
+from tests.session.making_projects import about, some_items
 
 
 def serve_web(place: str, listener: socket.socket) -> None:

@@ -1,6 +1,5 @@
 """Projects with labels, for whatever comes out of them."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +9,7 @@ from suffice.session.insight import Insight
 from suffice.session.learning import Follower
 from suffice.session.making import create_project
 from suffice.session.project import Project
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import CLASSES, about, make, some_items
+from tests.session.making_projects import CLASSES, about, make, some_items
 
 #: Texts that somebody may have meant to run, or that are hard to write.
 HOSTILE = (

@@ -11,22 +11,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parent))
-from making_projects import CLASSES, about, some_items
-
 from suffice.errors import SufficeError
 from suffice.session import layouts
 from suffice.session.making import create_project, open_project
+from tests.processes import environment
+from tests.session.making_projects import CLASSES, about, some_items
 
 
 def start(*arguments: str) -> "subprocess.Popen[str]":
     """Start a process that does something; it says "ready" and waits for a line before it begins."""
     process = subprocess.Popen(
-        [sys.executable, "-W", "error", __file__, *arguments],
+        [sys.executable, "-W", "error", "-m", __name__, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd="/",
+        env=environment(),
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n", process.wait()

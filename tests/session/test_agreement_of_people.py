@@ -1,8 +1,6 @@
 """How far people agree, against what is counted by hand."""
 
 import itertools
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,9 +10,7 @@ from suffice.criteria.agreement import cohen_kappa
 from suffice.session.agreement import Agreement, agreement
 from suffice.session.events import Event, EventKind, Label
 from suffice.session.state import State
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import CLASSES, about
+from tests.session.making_projects import CLASSES, about
 
 Said = list[tuple[str, int, Label]]
 

@@ -1,8 +1,5 @@
 """Who is asked for what: nothing that is with somebody else, nothing that is done, and not the same twice."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,9 +7,7 @@ from hypothesis import strategies as st
 from suffice.session.asking import AGAIN, AT_RANDOM, BY_MODEL, SECOND_OPINION, Asked, Wanted, choose, wants_second
 from suffice.session.events import Event, EventKind
 from suffice.session.state import State
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import about
+from tests.session.making_projects import about
 
 SIZE = 12
 NOW = 1000.0

@@ -1,6 +1,5 @@
 """A model that learns in the background: it keeps up, says what it knows, and never dies in silence."""
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,10 +20,8 @@ from suffice.session.project import Project
 from suffice.session.settings import Settings
 from suffice.session.state import Call, State
 from suffice.special import Floats
-
-sys.path.append(str(Path(__file__).parent))
-from following import CASES, Case
-from making_projects import make
+from tests.session.following import CASES, Case
+from tests.session.making_projects import make
 
 # Seconds after which a test gives up; nothing takes that long.
 LONG = 60.0

@@ -1,15 +1,20 @@
 """Nothing acknowledged is ever lost: servers killed at hundreds of random moments, under load."""
 
-import sys
 import time
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent))
-from crash_checks import RULE, SIZE, Mother, acknowledged, check_journal, check_verdict, kill_many_times, under_load
-from crash_clients import Web
-from making_projects import make
-
-pytest_plugins = ["project_places"]
+from tests.session.crash_checks import (
+    RULE,
+    SIZE,
+    Mother,
+    acknowledged,
+    check_journal,
+    check_verdict,
+    kill_many_times,
+    under_load,
+)
+from tests.session.crash_clients import Web
+from tests.session.making_projects import make
 
 
 def served_verdict(port: int, expected: tuple[bool, float | None]) -> tuple[bool, float | None]:

@@ -1,14 +1,10 @@
 """Nothing acknowledged is ever lost: two processes on one project, killed; and a database server without power."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from suffice.session.project import Project
-
-sys.path.append(str(Path(__file__).parent))
-import crash_parent
-from crash_checks import (
+from tests.session.crash_checks import (
     RULE,
     SIZE,
     Mother,
@@ -19,11 +15,10 @@ from crash_checks import (
     under_load,
     wait_for_an_answer,
 )
-from crash_clients import Lines
-from making_projects import make
-from postgres_server import Server
-
-pytest_plugins = ["project_places"]
+from tests.session.crash_clients import Lines
+from tests.session.crash_parent import answer
+from tests.session.making_projects import make
+from tests.session.postgres_server import Server
 
 
 def test_two_processes_on_one_project_killed_at_hundreds_of_moments(place: str, tmp_path: Path) -> None:
@@ -44,7 +39,7 @@ class Direct:
         self._project = project
 
     def send(self, message: dict[str, Any]) -> dict[str, Any]:
-        found = crash_parent.answer(self._project, dict(message))
+        found = answer(self._project, dict(message))
         if found["status"] == 503:
             # Some do not try again.
             raise ConnectionError(found["detail"])

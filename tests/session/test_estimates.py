@@ -1,8 +1,6 @@
 """The error that a model expects of itself, and what more labels buy: against dense formulas, many draws, the truth."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +16,7 @@ from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.session.estimates import expected_error, purchase
 from suffice.session.insight import ErrorEstimate, Point
 from suffice.special import Floats
-
-sys.path.append(str(Path(__file__).parent))
-from following import CASES
+from tests.session.following import CASES
 
 MANY = 40_000
 

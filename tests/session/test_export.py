@@ -21,10 +21,8 @@ from suffice.session.formats import Column, Format, encoded, exact, harmless
 from suffice.session.learning import Predictions
 from suffice.session.making import create_project
 from suffice.session.project import Project
-
-sys.path.append(str(Path(__file__).parent))
-from labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
-from making_projects import about, make, some_items
+from tests.session.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
+from tests.session.making_projects import about, make, some_items
 
 FORMATS: tuple[Format, ...] = ("csv", "jsonl", "parquet")
 #: Signs at which a spreadsheet begins to run a cell, also in other widths.

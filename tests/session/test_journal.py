@@ -1,8 +1,6 @@
 """The journal: numbered without gaps, written once, never changed, and noticed when it is another one."""
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,11 +9,7 @@ from suffice.session.events import Draft, EventKind
 from suffice.session.journal import read_events, write_events
 from suffice.session.places import sa
 from suffice.session.project import Project
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import make
-
-pytest_plugins = ["project_places"]
+from tests.session.making_projects import make
 
 
 @pytest.fixture

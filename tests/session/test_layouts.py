@@ -3,7 +3,6 @@
 import shutil
 import signal
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,8 @@ from suffice.session import layouts
 from suffice.session.database import Database
 from suffice.session.making import open_project, project_file
 from suffice.session.places import sa
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import make, picture
-from project_workers import begin, finish, start
-
-pytest_plugins = ["project_places"]
+from tests.session.making_projects import make, picture
+from tests.session.project_workers import begin, finish, start
 
 SIZE = 12
 FIRST_LAYOUT = """

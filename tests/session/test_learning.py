@@ -1,9 +1,7 @@
 """The model behind a project: what it says follows from the labels alone, and what fails never stops the labelling."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +18,7 @@ from suffice.session.learning import Follower
 from suffice.session.models import KNOWN, default_model, make_model, model_words, require_rule
 from suffice.session.state import Call
 from suffice.session.witness import Witness, spacing
-
-sys.path.append(str(Path(__file__).parent))
-from following import CASES, Case, labels_of, settings_of
+from tests.session.following import CASES, Case, labels_of, settings_of
 
 
 @pytest.fixture(params=list(CASES))

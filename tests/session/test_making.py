@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -16,13 +15,8 @@ from suffice.session.database import FILE, TABLES, Database
 from suffice.session.events import EventKind
 from suffice.session.making import create_project, has_project, open_project
 from suffice.session.project import ConflictError
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import about, make, some_items
-from project_workers import begin, start
-
-pytest_plugins = ["project_places"]
-
+from tests.session.making_projects import about, make, some_items
+from tests.session.project_workers import begin, start
 
 # --- made whole or not at all ---
 

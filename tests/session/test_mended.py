@@ -36,10 +36,8 @@ from suffice.session.reading import ReadingOptions, read_items
 from suffice.session.state import Call
 from suffice.session.summary import status
 from suffice.session.words import sentences
-
-sys.path.append(str(Path(__file__).parent))
-from labelled_projects import label_some, learned, of_feature
-from making_projects import CLASSES, about, make
+from tests.session.labelled_projects import label_some, learned, of_feature
+from tests.session.making_projects import CLASSES, about, make
 
 Image: Any = pytest.importorskip("PIL.Image", reason="images: Pillow is not installed")
 # Seconds after which a test gives up; nothing takes that long.

@@ -1,6 +1,5 @@
 """A project with people: requests sent twice, items lent to one person at a time, several threads and processes."""
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,7 @@ from suffice.criteria import Verdict
 from suffice.session import project as project_module
 from suffice.session.events import EventKind
 from suffice.session.project import ConflictError, Project
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import make
-
-pytest_plugins = ["project_places"]
+from tests.session.making_projects import make
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What a project keeps comes back as it was, and what cannot be kept is refused with a sentence."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,7 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.session.events import EventKind
 from suffice.session.making import create_project, has_project, open_project
 from suffice.session.project import ConflictError, Project
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import COLUMNS, about, make, some_items
-
-pytest_plugins = ["project_places"]
+from tests.session.making_projects import COLUMNS, about, make, some_items
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Several threads and processes on one project: nothing lost, nothing double, everything in one order."""
 
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -11,12 +10,8 @@ import pytest
 from suffice.session.events import EventKind
 from suffice.session.making import open_project
 from suffice.session.project import Project
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import CLASSES, make, picture, replayed
-from project_workers import begin, finish, start
-
-pytest_plugins = ["project_places"]
+from tests.session.making_projects import CLASSES, make, picture, replayed
+from tests.session.project_workers import begin, finish, start
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 """What whoever labels is told: every state of a project in sentences that can be read aloud."""
 
 import re
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +13,8 @@ from suffice.forecast import Forecast
 from suffice.session.insight import ErrorEstimate, Insight, Purchase
 from suffice.session.learning import Follower
 from suffice.session.words import numbers, percents, sentences
-
-sys.path.append(str(Path(__file__).parent.parent))
-sys.path.append(str(Path(__file__).parent))
-from following import CASES, settings_of
-
-from every_rule import RULES
+from tests.every_rule import RULES
+from tests.session.following import CASES, settings_of
 
 CLASSES = settings_of("classification", "logistic")
 NUMBERS = settings_of("regression", "gp")

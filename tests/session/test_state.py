@@ -1,9 +1,7 @@
 """The state of a project is a replay of its journal, and what a plain telling of the rules comes to."""
 
 import sqlite3
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +13,8 @@ from suffice.session.events import Event, EventKind
 from suffice.session.places import sa
 from suffice.session.project import ConflictError, Project
 from suffice.session.state import Advice, State
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import CLASSES, make, picture, replayed
-from naive_project import NaiveProject, RefusedError
-
-pytest_plugins = ["project_places"]
+from tests.session.making_projects import CLASSES, make, picture, replayed
+from tests.session.naive_project import NaiveProject, RefusedError
 
 SIZE = 4
 LEASE = 100.0

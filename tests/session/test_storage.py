@@ -4,7 +4,6 @@ import errno
 import os
 import shutil
 import sqlite3
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -20,12 +19,8 @@ from suffice.session.events import EventKind
 from suffice.session.making import has_project, open_project
 from suffice.session.places import sa
 from suffice.session.project import ConflictError, Project
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import make, picture
-from project_workers import begin, finish, start
-
-pytest_plugins = ["project_places"]
+from tests.session.making_projects import make, picture
+from tests.session.project_workers import begin, finish, start
 
 
 @pytest.fixture

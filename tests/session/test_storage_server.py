@@ -1,10 +1,8 @@
 """A database server that comes and goes, that is set in its own way, and whose password nobody sees."""
 
-import sys
 import threading
 import time
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +13,8 @@ from suffice.session.events import EventKind
 from suffice.session.making import has_project, open_project
 from suffice.session.places import sa
 from suffice.session.project import ConflictError, Project
-
-sys.path.append(str(Path(__file__).parent))
-from making_projects import make
-from postgres_server import PASSWORD
-
-pytest_plugins = ["project_places"]
+from tests.session.making_projects import make
+from tests.session.postgres_server import PASSWORD
 
 
 def labels(project: Project) -> list[int | None]:

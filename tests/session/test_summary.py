@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,8 @@ from suffice.criteria import Certificate, Verdict
 from suffice.forecast import Forecast
 from suffice.session.insight import ErrorEstimate, Insight, Point, Purchase
 from suffice.session.summary import MOST_POINTS, status, thinned
-
-sys.path.append(str(Path(__file__).parent))
-from labelled_projects import busy_project, label_some, learned
-from making_projects import make
+from tests.session.labelled_projects import busy_project, label_some, learned
+from tests.session.making_projects import make
 
 NOT_YET = Verdict(
     stop=False, value=math.inf, threshold=math.nan, ready=True, reason="no", rule="ErrorStability", n_labelled=9

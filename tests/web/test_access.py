@@ -1,9 +1,7 @@
 """Who may come in, and what another web site cannot make a browser do."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
@@ -11,9 +9,7 @@ from fastapi import FastAPI
 from suffice.errors import InvalidValueError
 from suffice.web.access import Access, granted_access, host_name, is_loopback, made_token
 from suffice.web.headers import PAGE_POLICY, SECURITY_HEADERS
-
-sys.path.append(str(Path(__file__).parent))
-from web_projects import TOKEN, csrf_of, make_project, running_app, script_of
+from tests.web.web_projects import TOKEN, csrf_of, make_project, running_app, script_of
 
 NEXT = {"person": "Ann"}
 

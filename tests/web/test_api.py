@@ -26,9 +26,7 @@ from suffice.web.headers import REPORT_POLICY
 from suffice.web.limits import LARGEST_BODY
 from suffice.web.problems import problem_page, status_of
 from suffice.web.routes_page import assets
-
-sys.path.append(str(Path(__file__).parent))
-from web_projects import ODD, Script, make_image_project, make_project, running_app, script_of
+from tests.web.web_projects import ODD, Script, make_image_project, make_project, running_app, script_of
 
 
 @pytest.fixture

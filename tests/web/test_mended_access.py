@@ -2,7 +2,6 @@
 
 import csv
 import io
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,9 +17,7 @@ from suffice.session.learning import Follower
 from suffice.session.project import Project
 from suffice.web import routes_files, routes_reading
 from suffice.web.access import granted_access
-
-sys.path.append(str(Path(__file__).parent))
-from web_projects import TOKEN, Script, make_image_project, make_project, running_app, script_of
+from tests.web.web_projects import TOKEN, Script, make_image_project, make_project, running_app, script_of
 
 LONG = 60.0
 OTHERS = ['prefs={"dark":true}', "a[]=1", "flag", "x=hello world", "b=(c)", 'q="open', "=", "é=1", "n=1; n=2"]

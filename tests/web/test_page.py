@@ -1,16 +1,13 @@
 """The page in a real browser, with a real server: labelling, alone and together, undisturbed and not."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
-from browsing import Server, Watched, chromium, served, write_rows
-
 from suffice.session.events import EventKind
+from tests.web.browsing import Server, Watched, chromium, served, write_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
-from browsing import Server, Watched, chromium, served, write_rows
-
 from suffice.session.events import EventKind
+from tests.web.browsing import Server, Watched, chromium, served, write_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

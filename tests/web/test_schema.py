@@ -1,9 +1,7 @@
 """The OpenAPI is true, and nothing that is sent breaks the server: schemathesis tries."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -16,9 +14,7 @@ from suffice.session.companion import Companion
 from suffice.session.project import Project
 from suffice.web.access import Access
 from suffice.web.app import create_app
-
-sys.path.append(str(Path(__file__).parent))
-from web_projects import make_project, running_app, script_of
+from tests.web.web_projects import make_project, running_app, script_of
 
 # The host that schemathesis names.
 ACCESS = Access(host="testserver", csrf="csrf-of-the-page")

@@ -76,6 +76,7 @@ def posted(url: str, path: str, **body: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_labels_outlive_the_server_and_two_can_share_a_project(mails: Path) -> None:
     with served(str(mails), "--classes", "spam,ham") as server:
         first = posted(server.url, "next", person="Ann")["items"][0]["item"]
@@ -94,6 +95,7 @@ def test_labels_outlive_the_server_and_two_can_share_a_project(mails: Path) -> N
         assert [call.label for call in project.state().calls()] == ["spam", "ham"]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_token_is_in_the_address_once_and_in_no_log(mails: Path) -> None:
     with served(str(mails), "--classes", "spam,ham", "--host", "0.0.0.0", "--token") as server:
         address, _, token = server.url.partition("?token=")

@@ -1,13 +1,11 @@
 """Fixtures: the places that a project can be in, so that the same tests run on SQLite and on PostgreSQL."""
 
-import sys
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
-from postgres_server import Server, programs, start_server
+from tests.session.postgres_server import Server, programs, start_server
 
 # One server for each process that runs tests.
 _server = lru_cache(maxsize=1)(start_server)
