@@ -8,8 +8,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 REDUX := batchbald_redux==2.0.5 toma==1.1.0 tqdm psutil
 
 export OMP_NUM_THREADS ?= 1
+# The tests start many Python processes. Without cached bytecode, each of them compiles the package again.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo page test setup docs benchmarks reproduction comparison clean
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+.PHONY: demo page test test-slow types pages setup docs benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -21,9 +25,18 @@ page: $(VENV)/.demo-ready
 test: $(VENV)/.dev-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	@$(MAKE) --no-print-directory -j 2 types pages
+	$(PYTEST)
+
+# The long runs that `make test` leaves out: hundreds of killed processes, large replays, long fuzzing.
+test-slow: $(VENV)/.dev-ready
+	$(PYTEST) -m slow
+
+types: $(VENV)/.dev-ready
+	$(BIN)/mypy
+
+pages: $(VENV)/.dev-ready
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
 setup: $(VENV)/.dev-ready

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from suffice.session.project import Project
 from tests.session.crash_checks import (
     RULE,
@@ -21,9 +23,10 @@ from tests.session.making_projects import make
 from tests.session.postgres_server import Server
 
 
-def test_two_processes_on_one_project_killed_at_hundreds_of_moments(place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_two_processes_on_one_project_killed_at_random_moments(place: str, times: int, tmp_path: Path) -> None:
     make(place, SIZE, task="regression", rule=RULE).close()
-    times = 100 if "://" in place else 200
+    times = times // 2 if "://" in place else times
     with Mother(place, "lines", tmp_path / "log") as mother:
         with under_load(lambda: Lines(mother.port)) as clients:
             kill_many_times(mother, clients, times, at_once=2, mean=0.01)
@@ -49,15 +52,16 @@ class Direct:
         """Nothing to hang up."""
 
 
-def test_a_database_server_that_loses_its_power_again_and_again(postgres: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_a_database_server_that_loses_its_power_again_and_again(postgres: Server, times: int, tmp_path: Path) -> None:
     place = postgres.new_place()
     with make(place, SIZE, task="regression", rule=RULE) as project:
         with under_load(lambda: Direct(project)) as clients:
-            for _ in range(5):
+            for _ in range(times):
                 wait_for_an_answer(clients, acknowledged(clients) + 5)
                 postgres.stop("immediate")
                 postgres.start()
             wait_for_an_answer(clients, acknowledged(clients))
         check_journal(place, clients)
     check_verdict(place, tmp_path)
-    assert sum(client.broken for client in clients) > 5
+    assert sum(client.broken for client in clients) > times
