@@ -1,4 +1,4 @@
-"""What once went wrong with a project, its model and its words, and must not again."""
+"""Past defects of a project, its model and its messages, which must not come back."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Mistakes that were found in others' stopping rules, tried on ours.
+"""Mistakes found in other implementations of stopping rules, tested on ours.
 
 The three about indices, the drawing of the stop set and shares of a subsample are tried where the stop set is drawn.
 """

@@ -1,4 +1,4 @@
-"""What once went wrong with the server: cookies of other programs, files of a model that lagged behind, huge images."""
+"""Past defects of the server: cookies of other programs, files of an outdated model, huge images."""
 
 import csv
 import io

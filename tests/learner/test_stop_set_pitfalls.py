@@ -1,4 +1,4 @@
-"""Mistakes that others have made with stop sets and pools: none of them here."""
+"""Mistakes found in other implementations with stop sets and pools, tested on ours."""
 
 from typing import Any
 
