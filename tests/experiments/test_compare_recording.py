@@ -63,11 +63,13 @@ class TestARun:
 
     @pytest.mark.parametrize("model", MODELS)
     def test_all_that_rules_may_ask_for_is_there(self, model: str) -> None:
-        from suffice.learner.facts import COUNTED, OF_CLASSES, OF_NUMBERS, VALIDATED
+        from suffice.learner.classes import ClassBackend
+        from suffice.learner.facts import COUNTED_FIELDS, VALIDATION_FIELDS
+        from suffice.learner.gaussian import GaussianBackend
 
         trace = run(job(model))
-        told = OF_CLASSES if model == "logistic" else OF_NUMBERS
-        assert trace.recorded == told | COUNTED | VALIDATED | {"kl_new_old", "kl_old_new"}
+        told = ClassBackend.step_fields if model == "logistic" else GaussianBackend.step_fields
+        assert trace.recorded == told | COUNTED_FIELDS | VALIDATION_FIELDS | {"kl_new_old", "kl_old_new"}
         assert len(trace.error) == len(trace) == 16
         assert len(trace.initial) == 6
         assert trace.measures["validation_labels"].tolist() == [8] * 16
