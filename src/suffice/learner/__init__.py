@@ -4,8 +4,18 @@
 from suffice.learner import classes, gaussian, networks  # noqa: F401
 from suffice.learner.active import ActiveLearner
 from suffice.learner.committee import bagged_votes
-from suffice.learner.course import Backend, register_backend
+from suffice.learner.course import Backend, RunSettings, StepResults, register_backend
 from suffice.learner.simulate import audit, simulate
 from suffice.learner.stop_set import StopSet
 
-__all__ = ["ActiveLearner", "Backend", "StopSet", "audit", "bagged_votes", "register_backend", "simulate"]
+__all__ = [
+    "ActiveLearner",
+    "Backend",
+    "RunSettings",
+    "StepResults",
+    "StopSet",
+    "audit",
+    "bagged_votes",
+    "register_backend",
+    "simulate",
+]

@@ -84,6 +84,11 @@ def final_estimator(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
+def provided_fields(model: Any, *, validated: bool = False) -> frozenset[str]:
+    """Fields of a step that a loop with this model, or a pipeline that ends in it, provides."""
+    return backend_type(final_estimator(model)).provided_fields(validated=validated)
+
+
 def require_provided(
     required: frozenset[str],
     model: Any,
@@ -105,12 +110,11 @@ def require_provided(
     Raises:
         MissingInputError: A field is not provided; the message names it.
     """
-    backend = backend_type(final_estimator(model))
-    provided = backend.provided_fields(validated=validated)
+    provided = provided_fields(model, validated=validated)
     missing = sorted(required - provided)
     if not missing:
         return
-    rule, loop = names or ("criterion", f"a loop of {backend.task}")
+    rule, loop = names or ("criterion", f"a loop of {backend_type(final_estimator(model)).task}")
     if not remedy:
         remedy = f"it provides n_labelled, {', '.join(sorted(provided))}"
         if VALIDATION_FIELDS.issuperset(missing):
