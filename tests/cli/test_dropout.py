@@ -13,10 +13,10 @@ from sklearn.datasets import load_wine
 from typer.testing import CliRunner
 
 from suffice import Trace
-from suffice.cli import table_run
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.experiments.tasks import digits_task
+from suffice.models.factory import make_model
 
 RUN = CliRunner()
 WITHOUT_TORCH = """
@@ -133,12 +133,10 @@ def test_what_does_not_go_with_a_network(options: list[str], message: str) -> No
 
 
 def test_a_loss_that_is_no_number_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = table_run.make_model
-
     def explosive(name: str, **options: Any) -> Any:
-        return plain(name, **options).set_params(learning_rate=1e25)
+        return make_model(name, **options).set_params(learning_rate=1e25)
 
-    monkeypatch.setattr(table_run, "make_model", explosive)
+    monkeypatch.setattr("suffice.cli.table_run.make_model", explosive)
     with pytest.raises(TrainingDivergedError, match=r"round \d+: .*Lower learning_rate"):
         RUN.invoke(app, ["run", wine(), "--target", "kind", "--model", "dropout"], catch_exceptions=False)
 

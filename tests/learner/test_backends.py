@@ -38,11 +38,11 @@ class ConstantMean(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> "ConstantMean":
         del X
-        self.posterior = Gaussian(np.sum(y) / (len(y) + 1.0), 1.0 / (len(y) + 1.0))
+        self.posterior_ = Gaussian(np.sum(y) / (len(y) + 1.0), 1.0 / (len(y) + 1.0))
         return self
 
     def predict(self, X: Any) -> Floats:
-        return np.full(len(X), float(np.ravel(self.posterior.mean)[0]))
+        return np.full(len(X), float(np.ravel(self.posterior_.mean)[0]))
 
 
 class ConstantBackend(Backend):
@@ -83,7 +83,7 @@ class ConstantBackend(Backend):
 
     def relearn(self) -> StepResults:
         labels, ends = np.array(list(self.labels.values()), dtype=float), np.cumsum(self.sizes)
-        posteriors = [ConstantMean().fit(None, labels[:end]).posterior for end in ends]
+        posteriors = [ConstantMean().fit(None, labels[:end]).posterior_ for end in ends]
         pairs = list(zip(posteriors[1:], posteriors[:-1], strict=True))
         new_old, old_new = (np.array([float(sf.kl(*pair[::turn])) for pair in pairs]) for turn in (1, -1))
         wanted = {"pool_variance": 1.0 / (ends[1:] + 1.0)} if "pool_variance" in self.settings.step_inputs.names else {}

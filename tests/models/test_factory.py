@@ -82,4 +82,4 @@ def test_names_are_known_without_scikit_learn() -> None:
     # `import suffice` brings the criteria.
     assert done.stdout.strip() == "['suffice.criteria.step']"
     with pytest.raises(AttributeError, match="no attribute 'Forest'"):
-        _ = models.Forest  # type: ignore[attr-defined]
+        _ = models.Forest

@@ -200,7 +200,7 @@ class GaussianBackend(Backend):
             last = {name: _of_step(name, values) for name, values in measures.items()}
             return StepResults(pair, error[-1:], measures=last)
         if not measures:
-            return SingleLabelTerms(*terms, error)
+            return SingleLabelTerms(terms[0], terms[1], error)
         return StepResults(in_units_of_noise(*terms), error, measures=measures)
 
     def _watch(self, capacity: int) -> None:
