@@ -105,9 +105,9 @@ def parts() -> Iterator[dict[str, float]]:
 
     kept = [
         timed(Machine, "train", "training"),
-        timed(networks.NetworkCourse, "_probabilities", "draws over the pool"),
+        timed(networks.NetworkBackend, "_probabilities", "draws over the pool"),
         timed(networks, "batchbald", "BatchBALD"),
-        timed(networks.NetworkCourse, "_judged", "test"),
+        timed(networks.NetworkBackend, "_judged", "test"),
         timed(Machine, "posterior", "weights read"),
     ]
     try:

@@ -133,7 +133,7 @@ def test_labels_that_came_sorted(sorted_by: str) -> None:
         (["--target", "answer", "--model", "ridge"], "--model ridge is for regression"),
         (["--target", "y", "--error-cost", "2"], "--label-cost is missing"),
         (["--target", "y", "--rule", "stability"], "Did you mean ErrorStability?"),
-        (["--target", "y", "--rule", "EntropyMax"], "requires pool_max_entropy, which --model gp cannot tell"),
+        (["--target", "y", "--rule", "EntropyMax"], "requires pool_max_entropy, which --model gp does not provide"),
     ],
 )
 def test_what_cannot_be_used_gets_a_sentence(options: list[str], words: str) -> None:

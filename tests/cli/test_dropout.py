@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from suffice import Trace
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, TrainingDivergedError
-from suffice.experiments import demo
 from suffice.experiments.tasks import digits_task
+from suffice.models.factory import make_model
 
 RUN = CliRunner()
 WITHOUT_TORCH = """
@@ -122,7 +122,7 @@ def test_audit_on_a_table() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--basis", "5"], "--basis goes with --model ridge or logistic; the network has none"),
+        (["--basis", "5"], "--basis goes with the model ridge or logistic, and a network with dropout takes none"),
         (["--acquisition", "variance"], "acquisition for network is one of batchbald, bald, entropy"),
         (["--task", "regression", "--target", "x0"], "--model dropout is for classification"),
     ],
@@ -133,12 +133,10 @@ def test_what_does_not_go_with_a_network(options: list[str], message: str) -> No
 
 
 def test_a_loss_that_is_no_number_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = demo.table_network
+    def explosive(name: str, **options: Any) -> Any:
+        return make_model(name, **options).set_params(learning_rate=1e25)
 
-    def explosive(classes: Any, seed: int) -> Any:
-        return plain(classes, seed).set_params(learning_rate=1e25)
-
-    monkeypatch.setattr(demo, "table_network", explosive)
+    monkeypatch.setattr("suffice.cli.table_run.make_model", explosive)
     with pytest.raises(TrainingDivergedError, match=r"round \d+: .*Lower learning_rate"):
         RUN.invoke(app, ["run", wine(), "--target", "kind", "--model", "dropout"], catch_exceptions=False)
 

@@ -145,7 +145,7 @@ BAD = [
     ("t.csv", {"classes": "a,b", "regression": True}, InvalidValueError, "--classes and --regression exclude"),
     ("t.csv", {"classes": "a,b", "rule": "ErrorStabilty"}, InvalidValueError, "Did you mean ErrorStability?"),
     ("t.csv", {"classes": "a,b", "rule": "TimeLimit"}, InvalidValueError, "TimeLimit"),
-    ("t.csv", {"classes": "a,b", "rule": "MaxVariance"}, InvalidValueError, "--model logistic cannot tell"),
+    ("t.csv", {"classes": "a,b", "rule": "MaxVariance"}, InvalidValueError, "--model logistic does not provide"),
     ("t.csv", {"classes": "a,b", "model": ProjectModel.gp}, InvalidValueError, "gp is for regression"),
     ("t.csv", {"classes": "a,b", "threshold": 2.0}, InvalidValueError, "threshold"),
     ("t.csv", {"classes": "a,b", "error_cost": 1.0}, InvalidValueError, "--label-cost is missing"),

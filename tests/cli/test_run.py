@@ -331,7 +331,7 @@ def test_tables_that_cannot_be_used(columns: dict[str, Iterable[object]], option
         (["--most", "-1"], "--most must be a whole number, 0 or more, not -1"),
         (["--most", "5"], "--most must be 0 (no limit) or at least 11, for 10 initial labels and a step of 1; not 5"),
         (["--seed", "-1"], "--seed must be a whole number, 0 or more, not -1"),
-        (["--basis", "3"], "--basis goes with --model ridge or logistic"),
+        (["--basis", "3"], "--basis goes with the model ridge or logistic, and a Gaussian process takes none"),
         (["--basis", "-3", "--model", "ridge"], "--basis must be a whole number, 0 or more, not -3"),
         (["--acquisition", "luck"], "acquisition for regression is one of variance, "),
         (["--figure", "run.doc"], "must end in .pdf, .png, .svg"),
@@ -661,8 +661,8 @@ def test_the_bound_goes_to_the_rules_that_have_one() -> None:
         (["--rule", "MaxVariance", "--bound", "tight"], "MaxVariance bounds no change"),
         (
             ["--rule", "StabilizingPredictions"],
-            "--rule StabilizingPredictions requires stop_probabilities, which --model gp cannot tell; rules for gp: "
-            "DeterministicBoundRuns, ErrorStability, InformationGain, MaxVariance",
+            "--rule StabilizingPredictions requires stop_probabilities, which --model gp does not provide; rules for "
+            "gp: DeterministicBoundRuns, ErrorStability, InformationGain, MaxVariance",
         ),
     ],
 )

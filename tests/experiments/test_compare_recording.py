@@ -19,7 +19,6 @@ from suffice.experiments.compare.recording import (
     Recording,
     Setting,
     _fewer_features,
-    _model,
     prepared,
     recordings,
 )
@@ -63,11 +62,13 @@ class TestARun:
 
     @pytest.mark.parametrize("model", MODELS)
     def test_all_that_rules_may_ask_for_is_there(self, model: str) -> None:
-        from suffice.learner.facts import COUNTED, OF_CLASSES, OF_NUMBERS, VALIDATED
+        from suffice.learner.classes import ClassBackend
+        from suffice.learner.facts import COUNTED_FIELDS, VALIDATION_FIELDS
+        from suffice.learner.gaussian import GaussianBackend
 
         trace = run(job(model))
-        told = OF_CLASSES if model == "logistic" else OF_NUMBERS
-        assert trace.recorded == told | COUNTED | VALIDATED | {"kl_new_old", "kl_old_new"}
+        told = ClassBackend.step_fields if model == "logistic" else GaussianBackend.step_fields
+        assert trace.recorded == told | COUNTED_FIELDS | VALIDATION_FIELDS | {"kl_new_old", "kl_old_new"}
         assert len(trace.error) == len(trace) == 16
         assert len(trace.initial) == 6
         assert trace.measures["validation_labels"].tolist() == [8] * 16
@@ -173,12 +174,12 @@ class TestWhatARunStartsFrom:
         assert np.mean(prepared(cancer).task.y_pool == 0) == pytest.approx(0.1, abs=0.01)
 
     def test_the_models(self) -> None:
-        y = np.array([2, 0, 1, 1])
-        assert _model("logistic", y).classes == [0, 1, 2]
-        assert _model("logistic", y).alpha == 1.0
-        assert _model("gp", y).learns
-        assert [name for name, _ in _model("ridge", y).steps] == ["radialbasis", "bayesianridge"]
-        assert set(MODELS) == {"gp", "ridge", "logistic"}
+        logistic = prepared(job("logistic")).model
+        assert logistic.classes == np.unique(prepared(job("logistic")).task.y_pool).tolist()
+        assert logistic.alpha == 1.0
+        assert prepared(job("gp")).model.learns
+        assert [name for name, _ in prepared(job("ridge")).model.steps] == ["radialbasis", "bayesianridge"]
+        assert MODELS == {"gp": "regression", "ridge": "regression", "logistic": "classification"}
 
 
 def classes(n_classes: int, width: int, rows: int = 200) -> Task:

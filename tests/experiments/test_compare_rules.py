@@ -13,7 +13,9 @@ from suffice.errors import InvalidValueError
 from suffice.experiments.compare.entry import Entry
 from suffice.experiments.compare.replay import stops
 from suffice.experiments.compare.rules import catalogue, cost_entry, for_trace, grid
-from suffice.learner.facts import COUNTED, OF_CLASSES, OF_NUMBERS, VALIDATED
+from suffice.learner.classes import ClassBackend
+from suffice.learner.facts import COUNTED_FIELDS, VALIDATION_FIELDS
+from suffice.learner.gaussian import GaussianBackend
 from suffice.trace import DIVERGENCES, Trace
 from tests.experiments.compare_runs import REAL, made_up_run, real_run
 
@@ -96,8 +98,11 @@ def test_other_defaults_are_those_of_the_rules() -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_tasks_are_those_whose_models_can_tell_what_is_needed(entry: Entry) -> None:
-    counted = COUNTED | DIVERGENCES | VALIDATED
-    can = {"regression": entry.needs() <= OF_NUMBERS | counted, "classification": entry.needs() <= OF_CLASSES | counted}
+    counted = COUNTED_FIELDS | DIVERGENCES | VALIDATION_FIELDS
+    can = {
+        "regression": entry.needs() <= GaussianBackend.step_fields | counted,
+        "classification": entry.needs() <= ClassBackend.step_fields | counted,
+    }
     assert set(entry.tasks) == {task for task, able in can.items() if able}
 
 

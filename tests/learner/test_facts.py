@@ -13,7 +13,10 @@ from sklearn.pipeline import make_pipeline
 
 import suffice as sf
 from suffice.errors import InvalidValueError
-from suffice.learner.facts import COUNTED, OF_CLASSES, OF_NETWORKS, OF_NUMBERS, VALIDATED
+from suffice.learner.classes import ClassBackend
+from suffice.learner.facts import COUNTED_FIELDS, VALIDATION_FIELDS
+from suffice.learner.gaussian import GaussianBackend
+from suffice.learner.networks import NetworkBackend
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
 from suffice.models.laplace import Laplace, SoftmaxLaplace, divergence_from_prior
 from suffice.models.predictive import weight_draws
@@ -150,7 +153,7 @@ def facts_of_numbers(run: Run, step: int, prior_of: Any) -> dict[str, float]:
 def test_facts_of_numbers_are_those_of_the_textbook(name: str, batch: int, dtype: Any) -> None:
     run = regression_run(name, batch, dtype)
     assert len(run.trace) == len(run.models) == 44 // batch
-    assert set(run.trace.measures) == OF_NUMBERS | COUNTED | VALIDATED
+    assert set(run.trace.measures) == GaussianBackend.step_fields | COUNTED_FIELDS | VALIDATION_FIELDS
     for step, fitted in enumerate(run.models):
         for fact, value in facts_of_numbers(run, step, fitted).items():
             assert run.trace.measures[fact][step] == pytest.approx(value, rel=2e-6, abs=1e-9), (fact, step)
@@ -162,7 +165,7 @@ def test_the_past_seen_anew_is_that_of_the_new_hyper_parameters(name: str, batch
     run = regression_run(name, batch)
     assert [known.step for known in run.trace.relearned] == ([5, 17, 41] if batch == 1 else [1, 5])
     for known in run.trace.relearned:
-        assert set(known.measures) == OF_NUMBERS | {"validation_error"}
+        assert set(known.measures) == GaussianBackend.step_fields | {"validation_error"}
         for step in range(known.step + 1):
             for fact, value in facts_of_numbers(run, step, run.models[known.step]).items():
                 assert known.measures[fact][step] == pytest.approx(value, rel=2e-6, abs=1e-9), (fact, step)
@@ -186,7 +189,7 @@ def test_a_fresh_run_under_those_hyper_parameters_tells_the_same() -> None:
         record="all",
         stop_set=sf.StopSet(place[STOP.indices], len(X)),
     )
-    for fact in OF_NUMBERS:
+    for fact in GaussianBackend.step_fields:
         units = 1.0 if fact == "pool_gain" else prior.scaling.scale**2
         assert known.measures[fact] == pytest.approx(units * fresh.measures[fact], rel=1e-6), fact
 
@@ -457,7 +460,7 @@ LOOSE = {"stop_probabilities": 6e-4, "validation_error": 1e-5}
 def test_facts_of_classes_are_those_of_a_recomputation(name: str, batch: int) -> None:
     _, (X, y), _ = CLASSIFIERS[name]
     run = class_run(name, batch)
-    assert set(run.trace.measures) == OF_CLASSES | COUNTED | VALIDATED
+    assert set(run.trace.measures) == ClassBackend.step_fields | COUNTED_FIELDS | VALIDATION_FIELDS
     for step in range(len(run.trace)):
         for fact, value in facts_of_classes(run, step, X, y, HELD[name]).items():
             told = run.trace.measures[fact][step]
@@ -698,7 +701,7 @@ def facts_of_draws(case: str, approximation: str, step: int) -> dict[str, Any]:
 def test_facts_of_a_network_are_those_of_its_draws(case: str, approximation: str) -> None:
     network()
     trace, _, classes = network_run(case, approximation)
-    assert set(trace.measures) >= OF_NETWORKS | COUNTED | VALIDATED
+    assert set(trace.measures) >= NetworkBackend.step_fields | COUNTED_FIELDS | VALIDATION_FIELDS
     assert len(classes[-1]) == (2 if case == "met late" else 3)
     assert len(classes[-2]) == (4 if case == "met late" else 3)
     for step in range(len(trace)):

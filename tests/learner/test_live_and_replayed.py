@@ -15,8 +15,8 @@ from suffice.criteria import Criterion, Verdict
 from suffice.engines.followed_variance import FollowedVariance
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 from suffice.experiments.compare.guarantees import guarantees
-from suffice.learner.beliefs import DrawnBeliefs, LaplaceBeliefs
-from suffice.learner.facts import ClassFacts, joined_rows
+from suffice.learner.beliefs import LaplacePredictor, SampledPredictor
+from suffice.learner.facts import ClassInputCollector, joined_rows
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess
 from suffice.special import Floats
 from suffice.trace import Trace
@@ -515,8 +515,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         monkeypatch.setattr(owner, name, counting)
 
     for owner, names in (
-        (LaplaceBeliefs, ("probabilities", "votes", "gains", "expected_error")),
-        (DrawnBeliefs, ("probabilities", "votes", "gains", "expected_error")),
+        (LaplacePredictor, ("probabilities", "votes", "gains", "expected_error")),
+        (SampledPredictor, ("probabilities", "votes", "gains", "expected_error")),
         (FollowedVariance, ("__init__", "follow")),
         (sf.StopSet, ("draw",)),
     ):
@@ -546,13 +546,13 @@ def test_nothing_is_recorded_unless_it_is_asked_for(counted: dict[str, int]) -> 
 
 def test_only_what_is_asked_for_is_computed(counted: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     rows: list[int] = []
-    plain = LaplaceBeliefs.probabilities
+    plain = LaplacePredictor.probabilities
 
-    def noting(self: LaplaceBeliefs, items: Any) -> Floats:
+    def noting(self: LaplacePredictor, items: Any) -> Floats:
         rows.append(len(items))
         return plain(self, items)
 
-    monkeypatch.setattr(LaplaceBeliefs, "probabilities", noting)
+    monkeypatch.setattr(LaplacePredictor, "probabilities", noting)
 
     def done(rule: Criterion) -> set[str]:
         for key in counted:
@@ -610,7 +610,9 @@ def test_a_large_pool_is_looked_at_in_parts_that_do_not_show(monkeypatch: pytest
 
 @pytest.mark.parametrize("model", [GaussianProcess(), BayesianRidge()])
 def test_a_rule_for_classes_is_refused_by_a_loop_of_regression(model: Any) -> None:
-    words_of_it = "criterion requires stop_probabilities, which a loop of regression does not have; it gives n_labelled"
+    words_of_it = (
+        "criterion requires stop_probabilities, which a loop of regression does not provide; it provides n_labelled"
+    )
     X, y = numbers()
     with pytest.raises(MissingInputError, match=words_of_it):
         sf.ActiveLearner(model, X, criterion=sf.StabilizingPredictions())
@@ -621,7 +623,9 @@ def test_a_rule_for_classes_is_refused_by_a_loop_of_regression(model: Any) -> No
 
 
 def test_a_rule_for_numbers_is_refused_by_a_loop_of_classification() -> None:
-    with pytest.raises(MissingInputError, match="requires pool_variance, which a loop of classification does not have"):
+    with pytest.raises(
+        MissingInputError, match="requires pool_variance, which a loop of classification does not provide"
+    ):
         sf.ActiveLearner(BayesianLogistic(), words()[0], criterion=sf.MaxVariance())
     with pytest.raises(MissingInputError, match="requires kl_prior, train_error, which a loop of classification"):
         sf.ActiveLearner(network(), words()[0], criterion=sf.PacBayes(0.1))
@@ -868,16 +872,16 @@ def test_nothing_is_said_of_items_that_were_taken() -> None:
         def expected_error(self, rows: Any) -> float:
             return float(np.mean(rows))
 
-    from suffice.learner.facts import Facts
+    from suffice.learner.facts import StepInputs
 
-    model, facts = Flipping(), ClassFacts(Facts(frozenset({"pool_changes", "pool_gain", "expected_error"}),
-                                                stop=np.array([0, 5])), 6)  # fmt: skip
-    facts.begin(model)
+    wanted = StepInputs(frozenset({"pool_changes", "pool_gain", "expected_error"}), stop=np.array([0, 5]))
+    model, collector = Flipping(), ClassInputCollector(wanted, 6)
+    collector.begin(model)
     model.turn = 1
-    facts.take(np.array([5]))
-    assert facts.after(model, []) == {"pool_changes": 2, "pool_gain": 4.0, "expected_error": 2.5}
-    facts.take(np.array([3, 4]))
+    collector.take(np.array([5]))
+    assert collector.after(model, []) == {"pool_changes": 2, "pool_gain": 4.0, "expected_error": 2.5}
+    collector.take(np.array([3, 4]))
     model.turn = 2
-    assert facts.after(model, []) == {"pool_changes": 0, "pool_gain": 2.0, "expected_error": 2.5}
-    facts.take(np.array([0, 1, 2]))
-    assert facts.after(model, []) == {"pool_changes": 0, "pool_gain": 0.0, "expected_error": 2.5}
+    assert collector.after(model, []) == {"pool_changes": 0, "pool_gain": 2.0, "expected_error": 2.5}
+    collector.take(np.array([0, 1, 2]))
+    assert collector.after(model, []) == {"pool_changes": 0, "pool_gain": 0.0, "expected_error": 2.5}

@@ -11,11 +11,11 @@ from suffice import Budget, ErrorStability, LabelWorth, MaxConfidence, PoolFract
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, NotEnoughMemoryError, SufficeError
 from suffice.learner import ActiveLearner
+from suffice.models.factory import MODEL_FAMILIES
 from suffice.session import learning
 from suffice.session.estimates import expected_error
 from suffice.session.insight import Insight
 from suffice.session.learning import Follower
-from suffice.session.models import KNOWN, default_model, make_model, model_words, require_rule
 from suffice.session.state import Call
 from suffice.session.witness import Witness, spacing
 from tests.session.following import CASES, Case, labels_of, settings_of
@@ -54,7 +54,7 @@ def test_a_verdict_follows_from_the_labels_however_they_came(case: Case) -> None
 def test_the_verdict_is_that_of_a_learner_that_is_told_one_label_a_step(case: Case) -> None:
     calls = case.calls(32)
     learner = ActiveLearner(
-        make_model(case.settings), case.X, criterion=case.settings.criterion(), acquisition="order", initial=10
+        case.settings.estimator(), case.X, criterion=case.settings.criterion(), acquisition="order", initial=10
     )
     for call in calls:
         learner.tell(call.item, call.label)
@@ -93,7 +93,7 @@ def test_before_it_begins_the_first_items_are_asked_for(case: Case) -> None:
     assert insight.errors == ()
     assert insight.curve == ()
     assert insight.purchase is None
-    learner = ActiveLearner(make_model(case.settings), case.X, seed=case.settings.seed)
+    learner = ActiveLearner(case.settings.estimator(), case.X, seed=case.settings.seed)
     assert insight.queue == tuple(learner.ask(10))
     later = followed(case, [Call(insight.queue[2], case.labels[insight.queue[2]])], queue=3)
     assert later.queue == (insight.queue[0], insight.queue[1], insight.queue[3])
@@ -104,7 +104,7 @@ def test_what_is_asked_for_is_open_and_useful(case: Case) -> None:
     queue = followed(case, calls, queue=6).queue
     assert len(set(queue)) == 6
     assert not {call.item for call in calls} & set(queue)
-    learner = ActiveLearner(make_model(case.settings), case.X)
+    learner = ActiveLearner(case.settings.estimator(), case.X)
     learner.skip([call.item for call in calls if call.label is None])
     told = [call for call in calls if call.label is not None]
     learner.tell([call.item for call in told], [call.label for call in told])
@@ -146,7 +146,7 @@ def test_predictions_are_those_of_the_learner(case: Case) -> None:
     calls = case.calls(33)
     follower = Follower(case.settings, case.X)
     follower.follow(calls)
-    learner = ActiveLearner(make_model(case.settings), case.X, acquisition="order")
+    learner = ActiveLearner(case.settings.estimator(), case.X, acquisition="order")
     for call in calls:
         learner.tell(call.item, call.label)
     found = follower.predict(case.X)
@@ -208,7 +208,7 @@ def test_errors_are_estimated_at_every_fifth_label_and_now(case: Case) -> None:
 
 @pytest.mark.parametrize("initial", [7, 10])
 def test_a_witness_says_what_the_learner_would(case: Case, initial: int) -> None:
-    learner = ActiveLearner(make_model(case.settings), case.X, acquisition="order", initial=initial)
+    learner = ActiveLearner(case.settings.estimator(), case.X, acquisition="order", initial=initial)
     sample = np.arange(0, 60, 2)
     witness, n = Witness(learner, case.X, sample, initial), 0
     for call in case.calls(31):
@@ -339,20 +339,18 @@ def test_any_rule_has_its_curve(case: Case, rule: Criterion, curve: bool, ratio:
 
 def test_models_by_name() -> None:
     X = np.random.default_rng(0).normal(size=(20, 2))
-    for name, known in KNOWN.items():
-        settings = settings_of(known.task, name)
-        y: Any = ["cat", "eel"] * 10 if known.task == "classification" else X[:, 0]
-        assert len(make_model(settings).fit(X, y).predict(X)) == 20
-        assert model_words(name) == known.words
-    assert default_model("regression") == "gp"
-    assert default_model("classification") == "logistic"
-    assert make_model(settings_of("classification", "logistic")).classes == ["eel", "cat", "dog"]
+    for name, family in MODEL_FAMILIES.items():
+        if family.interactive:
+            settings = settings_of(family.task, name)
+            y: Any = ["cat", "eel"] * 10 if family.task == "classification" else X[:, 0]
+            assert len(settings.estimator().fit(X, y).predict(X)) == 20
+    assert settings_of("classification", "logistic").estimator().classes == ["eel", "cat", "dog"]
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"model": "dropout"}, "takes too long"),
+        ({"model": "dropout"}, "a network with dropout learns too slowly .* one of gp, ridge, logistic, not 'dropout'"),
         ({"model": "forest"}, "one of gp, ridge, logistic, not 'forest'"),
         ({"model": "gp"}, "gp is for regression, and this is a project of classification; use logistic"),
         (
@@ -373,17 +371,17 @@ def test_models_that_do_not_fit_are_refused(changes: dict[str, Any], said: str) 
         ("classification", "logistic", TimeLimit(12.0), "TimeLimit counts seconds"),
         ("classification", "logistic", PoolFraction(0.5) | TimeLimit(12.0), "AnyOf counts seconds"),
         ("regression", "gp", MaxConfidence(0.6), "MaxConfidence requires .*, which a project with a Gaussian process"),
-        ("regression", "ridge", MaxConfidence(0.6), "bumps"),
+        ("regression", "ridge", MaxConfidence(0.6), "10 radial basis functions"),
     ],
 )
 def test_rules_that_do_not_fit_are_refused(task: Any, model: str, rule: Criterion, said: str) -> None:
     with pytest.raises(InvalidValueError, match=said):
-        require_rule(settings_of(task, model, rule))
+        settings_of(task, model, rule).require_usable_rule()
 
 
 @pytest.mark.parametrize("rule", [ErrorStability(), Budget(9), LabelWorth(10.0, 1.0)])
 def test_rules_that_fit_are_not(case: Case, rule: Criterion) -> None:
-    require_rule(replace(case.settings, rule=rule.state_dict()))
+    replace(case.settings, rule=rule.state_dict()).require_usable_rule()
     assert followed(case._replace(settings=replace(case.settings, rule=rule.state_dict())), case.calls(13)).verdict
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, NoReturn, Protocol
 
 import numpy as np
+from scipy.special import entr
 
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.special import Floats
@@ -116,6 +117,7 @@ class ArrayCandidates:
                 refuse(self._probs[start : start + size].astype(np.float64), start, self._allowed)
             p *= (1.0 / sums)[:, None]
             mean = p.mean(axis=0)
+            # Not entr, here and below: numpy computes logarithms with vector instructions, and the product can be BLAS.
             np.add(p, TINY, out=log_p)
             np.log(log_p, out=log_p)
             p *= log_p
@@ -169,7 +171,7 @@ def plogp(p: Floats) -> Floats:
         >>> plogp(np.array([0.0, 1.0, 0.5])).round(4) + 0.0
         array([ 0.    ,  0.    , -0.3466])
     """
-    return np.asarray(p * np.log(p + TINY))
+    return np.asarray(-entr(p))
 
 
 def mass_entropy(rows: Floats) -> float:

@@ -13,7 +13,7 @@ from rich.text import Text
 from suffice.cli.choices import BoundName, ModelName
 from suffice.cli.labeller.visible import visible
 from suffice.cli.project_options import INITIAL, ProjectOptions, hidden
-from suffice.cli.rule_options import chosen_rule, require_told
+from suffice.cli.rule_options import chosen_rule, require_provided_fields
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 
 if TYPE_CHECKING:
@@ -123,10 +123,10 @@ def _working(console: Console, what: str) -> Iterator[None]:
 
 def _settings(options: ProjectOptions, items: "Items") -> "Settings":
     """What the project is to be about, everything checked."""
-    from suffice.session.models import default_model, make_model, require_rule
+    from suffice.models.factory import model_names
     from suffice.session.settings import Settings
 
-    name = ModelName(default_model(items.task) if options.model is None else options.model.value)
+    name = ModelName(model_names(items.task)[0] if options.model is None else options.model.value)
     rule = chosen_rule(options.rule_options, name)
     initial = INITIAL if options.initial is None else options.initial
     if options.initial is not None and options.initial > len(items):
@@ -150,8 +150,8 @@ def _settings(options: ProjectOptions, items: "Items") -> "Settings":
         root="" if items.root is None else str(items.root),
         notes=items.notes,
     )
-    require_told(rule, make_model(settings), name)
-    require_rule(settings)
+    require_provided_fields(rule, settings.estimator(), name)
+    settings.require_usable_rule()
     return settings
 
 

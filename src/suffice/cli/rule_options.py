@@ -123,24 +123,22 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criteri
     return kind(**given)
 
 
-def require_told(rule: Criterion, model: Any, name: ModelName) -> None:
-    """Refuse a rule that asks for what a run with this model cannot tell, before the run.
+def require_provided_fields(rule: Criterion, model: Any, name: ModelName) -> None:
+    """Refuse a rule that requires what a run with this model does not provide, before the run.
 
     Raises:
-        InvalidValueError: It does; the rules that can be used are named.
+        MissingInputError: The rule cannot be used; the message names the rules that can.
     """
-    from suffice.learner.start import available_facts
-    from suffice.trace import DIVERGENCES
+    from suffice.learner.start import provided_fields, require_provided
 
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    told = available_facts(last, validated=False) | DIVERGENCES
-    missing = sorted(rule.needs() - told)
-    if missing:
-        others = [each for each, kind in named_rules().items() if kind.requires <= told]
-        raise InvalidValueError(
-            f"--rule {type(rule).__name__} requires {', '.join(missing)}, which --model {name} cannot tell; rules for "
-            f"{name}: {', '.join(others)}"
-        )
+    provided = provided_fields(model)
+    others = [each for each, kind in named_rules().items() if kind.requires <= provided]
+    require_provided(
+        rule.needs(),
+        model,
+        names=(f"--rule {type(rule).__name__}", f"--model {name}"),
+        remedy=f"rules for {name}: {', '.join(others)}",
+    )
 
 
 def named_rules() -> dict[str, type[Criterion]]:

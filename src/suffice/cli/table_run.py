@@ -17,13 +17,14 @@ from threadpoolctl import threadpool_limits
 from suffice.arguments import real, whole
 from suffice.cli.choices import ModelName, TaskName
 from suffice.cli.problems import problem
-from suffice.cli.rule_options import RuleOptions, chosen_rule, require_told
+from suffice.cli.rule_options import RuleOptions, chosen_rule, require_provided_fields
 from suffice.cli.table_summary import Finding, as_json, curves, introduce, summarise
 from suffice.criteria import Criterion
 from suffice.data import Table, read_table
 from suffice.data.table import Kind
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_whole
+from suffice.models.factory import MODEL_FAMILIES, basis_size, make_model, model_description, model_names
 from suffice.report.run_figure import draw_run, require_writable_figure
 from suffice.trace import Trace
 
@@ -162,48 +163,21 @@ def chosen_model(kind: Kind, order: Order, y: Any) -> tuple[ModelName, str, Any]
     """Return the model's name, what to call it, and the estimator.
 
     Raises:
-        InvalidValueError: The model that was asked for does not fit the task, or has no basis.
+        InvalidValueError: The model that was asked for does not fit the task, or takes no basis.
     """
-    from sklearn.pipeline import make_pipeline
-
-    from suffice import models
-
-    name = order.model or (ModelName.gp if kind == "regression" else ModelName.logistic)
-    for_classes = name in (ModelName.logistic, ModelName.dropout)
-    if for_classes != (kind == "classification"):
-        remedy = (
-            "use --model logistic or --model dropout, or --task regression if the target is a number"
-            if kind == "classification"
-            else "use --model gp or --model ridge, or --task classification if the target is a class"
+    name = order.model or ModelName(model_names(kind)[0])
+    task = MODEL_FAMILIES[name].task
+    if task != kind:
+        fitting = " or ".join(f"--model {each}" for each in model_names(kind))
+        meaning = "a class" if task == "classification" else "a number"
+        raise InvalidValueError(
+            f"--model {name} is for {task}, and the task is {kind}; use {fitting}, or --task {task} if the target is "
+            f"{meaning}"
         )
-        meant = "classification" if for_classes else "regression"
-        raise InvalidValueError(f"--model {name} is for {meant}, and the task is {kind}; {remedy}")
-    if name is ModelName.gp:
-        _require_no_basis(order, "the Gaussian process")
-        return name, "a Gaussian process", models.GaussianProcess()
-    if name is ModelName.dropout:
-        from suffice.experiments.demo import table_network
-        from suffice.models.deep.settings import require_torch
-
-        _require_no_basis(order, "the network")
-        require_torch()
-        return name, "a network with dropout", table_network(np.unique(y).tolist(), order.seed)
-    basis = whole((10 if name is ModelName.ridge else 0) if order.basis is None else order.basis, "--basis", least=0)
-    bumps = f" on {basis} bumps a feature" if basis else ""
-    model: Any
-    if name is ModelName.ridge:
-        model, words = models.BayesianRidge(fit_intercept=not basis), f"Bayesian ridge regression{bumps}"
-    else:
-        # All classes are known from the start, as they would be to whoever labels. Inputs are standardised, so weights
-        # of order 1 are a fair prior; labels bought where the model is unsure would mislead the evidence.
-        model = models.BayesianLogistic(alpha=1.0, classes=np.unique(y).tolist())
-        words = f"Bayesian logistic regression{bumps}"
-    return name, words, make_pipeline(models.RadialBasis(basis), model) if basis else model
-
-
-def _require_no_basis(order: Order, what: str) -> None:
-    if order.basis:
-        raise InvalidValueError(f"--basis goes with --model ridge or logistic; {what} has none")
+    basis = basis_size(name, order.basis, argument="--basis")
+    # All classes are known from the start, as they would be to whoever labels.
+    classes = np.unique(y).tolist() if kind == "classification" else None
+    return name, model_description(name, basis), make_model(name, classes=classes, basis=basis, seed=order.seed)
 
 
 def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Finding:
@@ -213,7 +187,7 @@ def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Find
     pool, test = _split(order, len(table.y))
     name, words, model = chosen_model(table.kind, order, table.y)
     rule = chosen_rule(order.rule, name)
-    require_told(rule, model, name)
+    require_provided_fields(rule, model, name)
     introduce(console, order.data, order.target, table, f"{words}; {_about_rows(order, len(pool), len(test))}")
     held_back = (table.X[test], table.y[test]) if len(test) else (None, None)
     labels = min(order.most or len(pool), len(pool))

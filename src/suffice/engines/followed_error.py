@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from suffice.engines.rows import FeatureRows, KernelRows
+from suffice.engines.rows import FollowedRows
 from suffice.special import Floats
 
 
@@ -16,7 +16,7 @@ class FollowedError:
     Reference: [IshibashiHino2021] section 5.1, the expectation of the squared error over the posterior.
     """
 
-    def __init__(self, rows: KernelRows | FeatureRows, y: Floats) -> None:
+    def __init__(self, rows: FollowedRows, y: Floats) -> None:
         self._rows = rows
         self._y = y
         self._residual = np.array(y, dtype=np.float64)
@@ -25,7 +25,7 @@ class FollowedError:
 
     def jump(self) -> None:
         """Be up to date with the posterior of a linear model, by its factor and its weights alone."""
-        if isinstance(self._rows, FeatureRows):
+        if self._rows.recomputable:
             self._rows.jump()
             self._residual = self._y - self._rows.mean()
             self._squared = float(self._residual @ self._residual)
@@ -54,7 +54,7 @@ class FollowedError:
         self._variance = self._left(float(norms.sum()))
         # From the end backwards nothing is subtracted: before a label, the variances are larger by its row.
         variance = self._variance + np.cumsum(norms[::-1])[::-1] - norms
-        if isinstance(self._rows, FeatureRows):
+        if self._rows.recomputable:
             # The weights know better than a long sum.
             self._residual = self._y - self._rows.mean()
         self._squared = float(self._residual @ self._residual)
@@ -63,6 +63,6 @@ class FollowedError:
     def _left(self, fall: float) -> float:
         """Sum of the variances after they fell; computed anew where little is left of what was subtracted from."""
         left = max(self._variance - fall, 0.0)
-        if isinstance(self._rows, FeatureRows) and left < self._rows.resolution * self._prior:
+        if self._rows.recomputable and left < self._rows.resolution * self._prior:
             return float(self._rows.variance().sum())
         return left

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.engines.rows import FeatureRows, KernelRows
+from suffice.engines.rows import FollowedRows
 from suffice.special import Floats
 
 
@@ -28,7 +28,7 @@ class FollowedVariance:
         rows: The points, following the posterior.
     """
 
-    def __init__(self, rows: KernelRows | FeatureRows) -> None:
+    def __init__(self, rows: FollowedRows) -> None:
         self._rows = rows
         self._variance = np.array(rows.prior_variance(), dtype=np.float64)
         self._prior = self._variance.copy()
@@ -36,7 +36,7 @@ class FollowedVariance:
 
     def jump(self) -> None:
         """Be up to date with the posterior of a linear model, by its factor alone."""
-        if isinstance(self._rows, FeatureRows):
+        if self._rows.recomputable:
             self._rows.jump()
             self._variance = self._rows.variance()
 
@@ -70,7 +70,7 @@ class FollowedVariance:
 
     def _refresh(self, total: Floats, largest: Floats) -> None:
         """Compute variances anew where little is left of what was subtracted from, and with them the last entries."""
-        if not isinstance(self._rows, FeatureRows) or not len(total):
+        if not self._rows.recomputable or not len(total):
             return
         if (self._variance < self._rows.resolution * self._prior).any():
             self._variance = self._rows.variance()

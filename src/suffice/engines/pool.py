@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.engines.rows import FeatureRows, KernelRows
+from suffice.engines.rows import FollowedRows
 from suffice.special import Floats
 
 Indices = NDArray[np.intp]
@@ -76,7 +76,7 @@ class MemoryPool:
         dtype: Number type that the rows are kept in.
     """
 
-    def __init__(self, rows: KernelRows | FeatureRows, dtype: "np.typing.DTypeLike" = np.float64) -> None:
+    def __init__(self, rows: FollowedRows, dtype: "np.typing.DTypeLike" = np.float64) -> None:
         self._rows, self._points = rows, rows.points
         self._variance = rows.prior_variance()
         self._prior = self._variance.copy()
@@ -104,7 +104,7 @@ class MemoryPool:
         for tile, rows in self._rows.follow():
             self._variance[tile] -= np.einsum("ij,ij->j", rows, rows)
         # Where little is left of what was subtracted from, a linear model computes it anew from then on.
-        if isinstance(self._rows, FeatureRows):
+        if self._rows.recomputable:
             left = self._variance < self._rows.resolution * self._prior
             self._anew = bool((left & self._free).any())
             if self._anew:
@@ -112,14 +112,14 @@ class MemoryPool:
 
     def jump(self) -> None:
         """Be up to date with the posterior of a linear model, by its factor alone."""
-        if isinstance(self._rows, FeatureRows):
+        if self._rows.recomputable:
             self._rows.jump()
             self._variance = self._rows.variance()
 
     def _rounding(self, score: Floats) -> tuple[float, float]:
         """How close two variances count as equal, and how far one can be off."""
         best = float(score.max(initial=0.0))
-        if isinstance(self._rows, FeatureRows):
+        if self._rows.recomputable:
             return TIE * best, _SINGLE * best if self._single else 0.0
         prior = float(self._prior.max(initial=0.0))
         if self._single and 0.0 < best < 100.0 * _SINGLE * prior and not self._warned:
@@ -142,7 +142,7 @@ class MemoryPool:
 
     def tidy(self) -> None:
         """Drop the rows that are taken, where that is cheap and a good part of all."""
-        if not isinstance(self._rows, FeatureRows) or 8 * np.count_nonzero(self._free) > 7 * len(self._free):
+        if not self._rows.recomputable or 8 * np.count_nonzero(self._free) > 7 * len(self._free):
             return
         keep = self._free
         self._rows.keep(keep)

@@ -6,8 +6,9 @@ the surprise. For a block of labels the rows come together, from one matrix prod
 block and not once per label.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -21,7 +22,63 @@ from suffice.special import Floats
 TILE: Final = 2048
 
 
-class KernelRows:
+class FollowedRows(ABC):
+    """Points that follow a posterior. Base of the rows of functions and of weights.
+
+    Attributes:
+        recomputable: Whether means and variances can be computed from the posterior's factor at any time. If so,
+            :meth:`jump`, :meth:`mean`, :meth:`variance`, :attr:`resolution` and :meth:`keep` are implemented.
+        points: Features of the points, ``m x D``.
+        n: Labels followed so far.
+    """
+
+    recomputable: ClassVar[bool] = False
+    points: Floats
+    n: int
+
+    @abstractmethod
+    def follow(self) -> Iterator[tuple[slice, Floats]]:
+        """Rows of the labels that came since the last call, tile by tile."""
+
+    @abstractmethod
+    def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
+        """``W`` at some points, ``r x k``, if it is stored."""
+
+    @abstractmethod
+    def mark(self) -> Any:
+        """The current position, for :meth:`rewind`."""
+
+    @abstractmethod
+    def rewind(self, mark: Any) -> None:
+        """Go back to a mark."""
+
+    @abstractmethod
+    def prior_variance(self) -> Floats:
+        """Latent variance of each point before any label."""
+
+    def jump(self) -> None:
+        """Catch up with the posterior without the rows in between."""
+        raise NotImplementedError
+
+    def mean(self) -> Floats:
+        """Latent mean of each point, from the posterior."""
+        raise NotImplementedError
+
+    def variance(self) -> Floats:
+        """Latent variance of each point, from the posterior."""
+        raise NotImplementedError
+
+    @property
+    def resolution(self) -> float:
+        """Share of a prior variance below which a variance must be recomputed instead of updated."""
+        raise NotImplementedError
+
+    def keep(self, rows: "np.typing.NDArray[np.bool_]") -> None:
+        """Follow only some of the points."""
+        raise NotImplementedError
+
+
+class KernelRows(FollowedRows):
     """Points that follow a Gaussian process: keeps every row, ``labels x points``, which the next rows are made from.
 
     With ``L`` the factor of the labelled points, the rows are ``V = L^-1 k(Z, X)``: a new block of labels appends
@@ -103,7 +160,7 @@ class KernelRows:
             self._rows[number] = larger
 
 
-class FeatureRows:
+class FeatureRows(FollowedRows):
     """Points that follow a linear model: nothing is kept but the features and the factor they are up to date with.
 
     With ``R`` the factor of the precision before a block, the rows are ``(M^-1 W' R^-1) X'``, ``2 J`` operations per
@@ -114,6 +171,8 @@ class FeatureRows:
         points: Features, ``m x J``.
         dtype: Number type of what is kept.
     """
+
+    recomputable = True
 
     def __init__(self, state: WeightState, points: Floats, dtype: "np.typing.DTypeLike") -> None:
         self._state, self.n = state, 0

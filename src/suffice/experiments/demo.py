@@ -1,6 +1,6 @@
 """The demonstration: a simulated person labels a pool until the rule says that it is enough."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from suffice.criteria import Criterion, Verdict
 from suffice.engines.sampled import quality
 from suffice.experiments.tasks import Task
 from suffice.learner import ActiveLearner
-from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork
+from suffice.models.factory import make_model
 from suffice.special import Floats
 from suffice.trace import Trace
 
@@ -18,6 +18,10 @@ from suffice.trace import Trace
 INITIAL = 10
 #: The same for a network, which then asks for some at a time.
 NETWORK_INITIAL, NETWORK_BATCH = 50, 10
+
+
+# Error on the test set, and the share of right predictions for classes.
+Errors = tuple[float, float | None]
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,7 @@ class Progress:
 
 def new_model(task: Task) -> Any:
     """The linear model that fits the task."""
-    return BayesianRidge(fit_intercept=True) if task.kind == "regression" else BayesianLogistic(alpha=1.0)
-
-
-def table_network(classes: Sequence[Any], seed: int) -> DropoutNetwork:
-    """A network for tables, trained a little in every round as the paper's is: the rule watches it settle."""
-    return DropoutNetwork("mlp", classes=classes, samples=10, device="cpu", seed=seed)
+    return make_model("ridge", basis=0) if task.kind == "regression" else make_model("logistic")
 
 
 def label_pool(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterator[Progress]:
@@ -63,18 +62,21 @@ def label_pool(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterato
     first = rng.choice(len(task.X_pool), size=INITIAL, replace=False)
     acquisition = "variance" if task.kind == "regression" else "map-entropy"
     learner = ActiveLearner(new_model(task), task.X_pool, criterion=rule, acquisition=acquisition, initial=first)
-    yield from _bought(task, learner, INITIAL, 1)
+    yield from _bought(task, learner, (INITIAL, 1), linear_error)
 
 
 def label_with_network(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterator[Progress]:
     """The same with a dropout network, which asks for ten labels at a time by BatchBALD."""
     first = rng.choice(len(task.X_pool), size=NETWORK_INITIAL, replace=False)
-    model = table_network(np.unique(task.y_pool).tolist(), int(rng.integers(2**31)))
+    model = make_model("dropout", classes=np.unique(task.y_pool).tolist(), seed=int(rng.integers(2**31)))
     learner = ActiveLearner(model, task.X_pool, criterion=rule, initial=first)
-    yield from _bought(task, learner, NETWORK_INITIAL, NETWORK_BATCH)
+    yield from _bought(task, learner, (NETWORK_INITIAL, NETWORK_BATCH), network_error)
 
 
-def _bought(task: Task, learner: ActiveLearner, initial: int, size: int) -> Iterator[Progress]:
+def _bought(
+    task: Task, learner: ActiveLearner, counts: tuple[int, int], error_of: Callable[[Task, Any], Errors]
+) -> Iterator[Progress]:
+    initial, size = counts
     while learner.left:
         items = learner.ask(size if learner.labelled else initial)
         learner.tell(items, task.y_pool[items.tolist()])
@@ -83,14 +85,17 @@ def _bought(task: Task, learner: ActiveLearner, initial: int, size: int) -> Iter
             yield Progress(len(learner.labelled), error, accuracy, tuple(learner.verdicts), learner.trace())
 
 
-def error_of(task: Task, model: Any) -> tuple[float, float | None]:
-    """Root mean squared error in the target's own units; or cross entropy, and the share that is predicted right."""
+def linear_error(task: Task, model: Any) -> Errors:
+    """Root mean squared error in the units of the target; or cross entropy, and the share of right predictions."""
     if task.kind == "regression":
         return float(np.sqrt(np.mean((task.y_test - model.predict(task.X_test)) ** 2))), None
-    if isinstance(model, DropoutNetwork):
-        draws = model.log_draws(model.machine_.tensor(task.X_test), model.samples, model.seed)
-        found = quality(draws, np.searchsorted(model.classes_, task.y_test))
-        return found.error, found.accuracy
     logits: Floats = model.latent(task.X_test)[0]
     accuracy = float(np.mean((logits > 0.0) == (task.y_test > 0.5)))
     return float(np.mean(np.logaddexp(0.0, np.where(task.y_test > 0.5, -logits, logits)))), accuracy
+
+
+def network_error(task: Task, model: Any) -> Errors:
+    """Cross entropy of a network, averaged over its draws, and the share of right predictions."""
+    draws = model.log_draws(model.machine_.tensor(task.X_test), model.samples, model.seed)
+    found = quality(draws, np.searchsorted(model.classes_, task.y_test))
+    return found.error, found.accuracy

@@ -1,8 +1,21 @@
-"""Ask which label is wanted next, tell it, and hear whether it is enough."""
+"""Active learning loops: ask which item to label next, tell its label, learn whether to stop."""
 
+# Importing a backend registers it.
+from suffice.learner import classes, gaussian, networks  # noqa: F401
 from suffice.learner.active import ActiveLearner
 from suffice.learner.committee import bagged_votes
+from suffice.learner.course import Backend, RunSettings, StepResults, register_backend
 from suffice.learner.simulate import audit, simulate
 from suffice.learner.stop_set import StopSet
 
-__all__ = ["ActiveLearner", "StopSet", "audit", "bagged_votes", "simulate"]
+__all__ = [
+    "ActiveLearner",
+    "Backend",
+    "RunSettings",
+    "StepResults",
+    "StopSet",
+    "audit",
+    "bagged_votes",
+    "register_backend",
+    "simulate",
+]

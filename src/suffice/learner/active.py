@@ -10,20 +10,17 @@ from suffice.acquisition import Indices
 from suffice.arguments import whole
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
-from suffice.learner.course import Outcome, Setting
-from suffice.learner.facts import Facts, facts_of, joined_rows, require_told
+from suffice.learner.course import RunSettings, StepResults
+from suffice.learner.facts import StepInputs, joined_rows, new_step_inputs
 from suffice.learner.recording import relearned
 from suffice.learner.start import (
-    available_facts,
     checked_indices,
-    default_acquisition,
     first_items,
     generator,
-    kind_of,
     label_costs,
-    new_course,
     number_type,
     prepare,
+    require_provided,
     seed_name,
     validation_set,
 )
@@ -96,14 +93,15 @@ class ActiveLearner:
         self._rule.reset()
         self._prepared = prepare(model, X_pool)
         self._X = self._prepared.inputs(X_pool, "X_pool")
-        facts = self._wanted_facts(stop_set, validation, seed)
+        inputs = self._step_inputs(stop_set, validation, seed)
         self._costs, self._clock, self._since = label_costs(costs, len(self._X)), clock, clock()
-        self._validated = 0 if facts.validation is None else len(facts.validation[1])
+        self._validated = 0 if inputs.validation is None else len(inputs.validation[1])
         self._first = first_items(initial, len(self._X), rng)
-        name = acquisition or default_acquisition(self._prepared.model)
+        name = acquisition or self._prepared.backend.default_acquisition
         with one_thread():
-            self._course = new_course(
-                self._prepared.model, Setting(self._X, name, rng, dtype=number_type(dtype), expected=256, facts=facts)
+            self._backend = self._prepared.backend(
+                self._prepared.model,
+                RunSettings(self._X, name, rng, dtype=number_type(dtype), expected=256, step_inputs=inputs),
             )
         self._about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed_name(seed)}
         # 0: not seen; 1: labelled; 2: skipped.
@@ -119,13 +117,13 @@ class ActiveLearner:
         self.verdict = self._undecided()
         self.verdicts: list[Verdict] = []
 
-    def _wanted_facts(self, stop_set: Any, validation: Any, seed: Any) -> Facts:
-        """What the rule asks for, as far as this loop can tell it; what it does not ask for costs nothing."""
-        model, names = self._prepared.model, self._rule.needs() - DIVERGENCES
+    def _step_inputs(self, stop_set: Any, validation: Any, seed: Any) -> StepInputs:
+        """The fields that the rule requires; what it does not require costs nothing."""
+        names = self._rule.needs() - DIVERGENCES
         held_out = validation_set(self._prepared, validation, self._X.shape[1])
-        require_told(names, available_facts(model, validated=held_out is not None), kind_of(model))
+        require_provided(names, self._prepared.model, validated=held_out is not None)
         number = int(seed) if isinstance(seed, int | np.integer) else 0
-        return facts_of(names, len(self._X), stop_set, seed=number, validation=held_out)
+        return new_step_inputs(names, len(self._X), stop_set, seed=number, validation=held_out)
 
     def __repr__(self) -> str:
         return f"ActiveLearner({self._about['model']}: {len(self._labels)} labelled, {self.left} left)"
@@ -156,7 +154,7 @@ class ActiveLearner:
         if not self._begun:
             raise SufficeError(f"the model has no label yet: {len(self._first)} are wanted before it learns")
         with one_thread():
-            return self._prepared.joined(self._course.fitted())
+            return self._prepared.joined(self._backend.fitted())
 
     def ask(self, n: int = 1) -> Indices:
         """Which items to label next, the most useful first. Asking again before telling gives the same.
@@ -179,7 +177,7 @@ class ActiveLearner:
             rest = others[~np.isin(others, waiting)]
             return np.append(waiting, rest).astype(np.intp)[:size]
         with one_thread():
-            return np.array(self._course.propose(1) if size == 1 else self._course.batch(size))
+            return np.array(self._backend.propose(1) if size == 1 else self._backend.batch(size))
 
     def tell(self, indices: Any, labels: Any) -> Verdict:
         """Learn labels, of items asked for or of others; all of one call are one step.
@@ -222,7 +220,7 @@ class ActiveLearner:
         self._status[items] = 2
         try:
             if self._begun:
-                self._course.skip(items)
+                self._backend.skip(items)
             elif not self.left and self._labels:
                 self._begin()
         except BaseException:
@@ -250,10 +248,10 @@ class ActiveLearner:
         item, label = int(items[0]), given[0]
         if item not in self._labels:
             raise InvalidValueError(f"item {item} has no label to correct; tell({item}, label) gives it one")
-        self._course.check(given)
+        self._backend.check(given)
         if self._begun:
             with one_thread():
-                self._replaced(self._course.correct(item, label))
+                self._replaced(self._backend.correct(item, label))
         self._labels[item] = label
         return self.verdict
 
@@ -282,10 +280,10 @@ class ActiveLearner:
 
     def _tell(self, items: Indices, given: "np.typing.NDArray[Any]") -> Verdict:
         if self._begun:
-            outcome = self._course.learn(items, given, together=True)
+            result = self._backend.learn(items, given, together=True)
             self._note(items, given)
             self._sizes.append(len(items))
-            self._judge(Outcome.joined([outcome]))
+            self._judge(StepResults.joined([result]))
         else:
             before = self._status[items].copy()
             self._note(items, given)
@@ -306,30 +304,30 @@ class ActiveLearner:
     def _begin(self) -> None:
         """Start the model once enough labels are there."""
         if len(self._labels) < len(self._first) and self.left:
-            self._course.check(np.asarray(as_labels(list(self._labels.values()))))
+            self._backend.check(np.asarray(as_labels(list(self._labels.values()))))
             return
         items = np.array(list(self._labels), dtype=np.intp)
-        self._course.begin(items, np.asarray(as_labels(list(self._labels.values()))))
+        self._backend.begin(items, np.asarray(as_labels(list(self._labels.values()))))
         self._begun = len(items)
         skipped = np.flatnonzero(self._status == 2)
         if len(skipped):
-            self._course.skip(skipped)
+            self._backend.skip(skipped)
 
-    def _judge(self, outcome: Outcome) -> None:
-        self._estimated = self._estimated or outcome.estimated
-        self._measures.append({**outcome.measures, **self._counted()})
-        self._new_old.append(float(outcome.kl_new_old[-1]))
-        self._old_new.append(float(outcome.kl_old_new[-1]))
-        if self._course.until_relearning() == 0:
-            self._replaced(self._course.relearn())
+    def _judge(self, result: StepResults) -> None:
+        self._estimated = self._estimated or result.estimated
+        self._measures.append({**result.measures, **self._counted()})
+        self._new_old.append(float(result.kl_new_old[-1]))
+        self._old_new.append(float(result.kl_old_new[-1]))
+        if self._backend.until_relearning() == 0:
+            self._replaced(self._backend.relearn())
         else:
-            told = {name: values for name, values in self._measures[-1].items() if name in STEP_FIELDS}
+            inputs = {name: values for name, values in self._measures[-1].items() if name in STEP_FIELDS}
             count = [self._begun + sum(self._sizes)]
-            step = Step.sequence(count, self._new_old[-1:], self._old_new[-1:], estimated=self._estimated, **told)[0]
+            step = Step.sequence(count, self._new_old[-1:], self._old_new[-1:], estimated=self._estimated, **inputs)[0]
             self.verdicts.append(self._rule.observe(step))
             self.verdict = self._exhausted(self.verdicts[-1])
 
-    def _replaced(self, history: Outcome) -> None:
+    def _replaced(self, history: StepResults) -> None:
         """Take the whole past as it is now, and have the rule judge it anew."""
         self._rule.reset()
         self.verdicts = []
@@ -340,7 +338,7 @@ class ActiveLearner:
         self._new_old[last], self._old_new[last] = float(history.kl_new_old[last]), float(history.kl_old_new[last])
         newest = {name: values[-1:] for name, values in history.measures.items()}
         self._measures[last] = {**self._measures[last], **newest}
-        self._relearned.append(relearned(last, history, self._course))
+        self._relearned.append(relearned(last, history, self._backend))
         self.verdicts = self._rule.observe_all(self.trace().steps())
         self.verdict = self._exhausted(self.verdicts[-1])
 

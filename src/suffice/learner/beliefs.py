@@ -1,4 +1,4 @@
-"""What a classifier says of items of the pool: probabilities, votes of a committee, gains, the error it expects."""
+"""Predictions of classifiers for items of the pool: probabilities, committee votes, gains, expected error."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,8 +15,8 @@ from suffice.special import Floats
 _DRAWS = 32
 
 
-class LaplaceBeliefs(NamedTuple):
-    """A Laplace posterior, by its predictions on rows of features.
+class LaplacePredictor(NamedTuple):
+    """Predictions of a Laplace posterior on rows of features.
 
     Attributes:
         posterior: Of two classes or many.
@@ -59,8 +59,8 @@ class LaplaceBeliefs(NamedTuple):
         return float(np.mean(losses))
 
 
-class DrawnBeliefs(NamedTuple):
-    """A network, by draws of its predictions.
+class SampledPredictor(NamedTuple):
+    """Predictions of a network from posterior samples.
 
     Attributes:
         log_draws: Log probabilities of some items, ``n x draws x K``, with the same masks every time.

@@ -19,7 +19,7 @@ def fingerprint(**parts: Any) -> dict[str, Any]:
     return {name: _print(part) for name, part in parts.items()}
 
 
-def settings(model: Any) -> dict[str, str]:
+def model_parameters(model: Any) -> dict[str, str]:
     """All parameters of a model or pipeline, in full; of a module among them also the weights that it came with."""
     found = model.get_params(deep=True)
     # The steps of a pipeline are listed one by one besides.

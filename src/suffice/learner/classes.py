@@ -1,4 +1,4 @@
-"""The course of a run with classes: Laplace posteriors, of two classes or many."""
+"""The backend for classes: Laplace posteriors of two classes or many."""
 
 from functools import partial
 from typing import Any
@@ -12,9 +12,9 @@ from suffice.engines.memory import require_memory
 from suffice.engines.scored import ScoredPool
 from suffice.engines.uncertain import UncertainPool
 from suffice.errors import InvalidValueError
-from suffice.learner.beliefs import LaplaceBeliefs
-from suffice.learner.course import History, Outcome, Setting
-from suffice.learner.facts import ClassFacts, stacked
+from suffice.learner.beliefs import LaplacePredictor
+from suffice.learner.course import Backend, LabelHistory, RunSettings, StepResults, register_backend
+from suffice.learner.facts import CLASSIFIER_FIELDS, ClassInputCollector, stacked
 from suffice.models.inputs import as_labels
 from suffice.models.laplace import divergence_from_prior, divergences, laplace, learn_alpha
 from suffice.models.logistic import BayesianLogistic, class_labels
@@ -24,7 +24,8 @@ from suffice.special import Floats
 _BY_EVENNESS = {"entropy": True, "margin": True, "map-entropy": False}
 
 
-class ClassCourse:
+@register_backend(BayesianLogistic)
+class ClassBackend(Backend):
     """Labels that are classes, under one prior and one set of classes until either is learned again.
 
     A class that was not known before makes the posterior one of more weights, which cannot be compared with the one
@@ -32,38 +33,33 @@ class ClassCourse:
 
     Args:
         model: A classifier; it is not changed.
-        setting: Pool, acquisition and test set.
+        settings: Pool, acquisition and test set.
     """
 
-    def __init__(self, model: BayesianLogistic, setting: Setting) -> None:
-        self._model, self._setting = model, setting
-        self._name = require_known(setting.acquisition, "classification")
-        self._features = np.asarray(model.features(setting.X), dtype=np.float64)
+    task = "classification"
+    step_fields = CLASSIFIER_FIELDS | {"kl_prior", "train_error"}
+    default_acquisition = "entropy"
+
+    def __init__(self, model: BayesianLogistic, settings: RunSettings) -> None:
+        self._model, self._settings = model, settings
+        self._name = require_known(settings.acquisition, "classification")
+        self._features = np.asarray(model.features(settings.X), dtype=np.float64)
         model.check(self._features.shape[1])
         require_memory(2 * self._features.nbytes, f"following {len(self._features)} pool items")
-        self._history = History([], [])
+        self._history = LabelHistory([], [])
         self._labels: list[Any] = []
-        self._fixed = label_free_chooser(self._name, self._features, setting.rng)
+        self._fixed = label_free_chooser(self._name, self._features, settings.rng)
         self._taken: list[int] = []
         self._classes = np.zeros(0)
         self._alpha = 1.0
         self._codes: dict[Any, int] = {}
         self._learned_at = 0
         self._stale = False
-        self._facts = ClassFacts(setting.facts, len(self._features))
-        # Classes in the order in which they were met: their columns never move.
+        self._collector = ClassInputCollector(settings.step_inputs, len(self._features))
+        # Classes in the order in which they were met: the column of a class never changes.
         self._order: list[Any] = []
-        self._told: list[dict[str, Any]] = []
-
-    @property
-    def revises(self) -> frozenset[str]:
-        """What was said of the past stays: to ask anew would be to look at the pool once for each step."""
-        return frozenset()
-
-    def propose(self, most: int) -> Indices:
-        """The next pick: another label may make another item the most useful one."""
-        del most
-        return self.batch(1)
+        # Step inputs are not revised: that would read the whole pool once for each past step.
+        self._past_inputs: list[dict[str, Any]] = []
 
     def batch(self, size: int) -> Indices:
         """The items of largest score."""
@@ -72,7 +68,7 @@ class ClassCourse:
     def skip(self, indices: Indices) -> None:
         """Leave items out."""
         self._taken.extend(int(i) for i in indices)
-        self._facts.take(indices)
+        self._collector.take(indices)
         if self._fixed is not None:
             self._fixed.skip(indices)
         self._pool.take(indices)
@@ -89,35 +85,35 @@ class ClassCourse:
         self._add(indices, y, together=True)
         try:
             self._start()
-            self._facts.begin(self._beliefs())
+            self._collector.begin(self._predictor())
         except Exception:
-            self._history, self._labels = History([], []), []
+            self._history, self._labels = LabelHistory([], []), []
             raise
 
-    def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> StepResults:
         """Learn labels under the prior at hand."""
         labels = np.asarray(y)
         codes = [self._codes.get(label) for label in labels.tolist()]
         groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
         if None in codes:
             self.check(y)
-            self._facts.before(self._beliefs(), indices)
+            self._collector.before(self._predictor(), indices)
             self._add(indices, y, together=together)
             # Nothing can be said of these steps before the past is replayed, which is due now.
             self._stale = True
             missing = np.full(len(groups), np.nan)
-            return Outcome(KLPair(missing, missing), missing if self._test is not None else np.zeros(0))
-        outcomes = []
+            return StepResults(KLPair(missing, missing), missing if self._test is not None else np.zeros(0))
+        results = []
         try:
             for group in groups:
-                self._facts.before(self._beliefs(), indices[group])
-                outcomes.append(self._extend(indices[group], np.array(codes[group])))
+                self._collector.before(self._predictor(), indices[group])
+                results.append(self._extend(indices[group], np.array(codes[group])))
         except Exception:
             self._replay()
             raise
         self._add(indices, y, together=together)
-        found = Outcome.joined(outcomes)
-        return found if self.until_relearning() == 0 else self._telling(found, len(groups))
+        found = StepResults.joined(results)
+        return found if self.until_relearning() == 0 else self._with_inputs(found, len(groups))
 
     def until_relearning(self) -> int | None:
         """Labels until they have doubled since the prior was learned; 0 when a new class was met."""
@@ -125,14 +121,18 @@ class ClassCourse:
             return 0
         return None if self._model.alpha is not None else max(0, 2 * self._learned_at - len(self._labels))
 
-    def relearn(self) -> Outcome:
+    def relearn(self) -> StepResults:
         """Learn the prior again, with the classes met so far, and replay the past."""
         due = self._model.alpha is None and len(self._labels) >= 2 * self._learned_at
         # A class met for the first time changes the posterior's shape, but not when the prior is learned.
         history = self._start() if due else self._start(self._learned_at, keep=True)
-        return self._telling(history, 1) if len(history.kl_new_old) > len(self._told) else self._with_past(history)
+        return (
+            self._with_inputs(history, 1)
+            if len(history.kl_new_old) > len(self._past_inputs)
+            else self._with_past(history)
+        )
 
-    def correct(self, index: int, y: Any) -> Outcome:
+    def correct(self, index: int, y: Any) -> StepResults:
         """Change a label and replay; a prior that was learned from it is learned again from the same labels."""
         self.check([y])
         place = self._history.indices.index(index)
@@ -149,37 +149,38 @@ class ClassCourse:
     def fitted(self) -> Any:
         """The model as it stands, as an estimator of its own."""
         rows = self._history.indices
-        return self._model.at(self._setting.X[rows], np.asarray(self._labels), self._alpha, self._learned_at)
+        return self._model.at(self._settings.X[rows], np.asarray(self._labels), self._alpha, self._learned_at)
 
-    def _beliefs(self) -> LaplaceBeliefs:
+    def _predictor(self) -> LaplacePredictor:
         columns = [self._codes.get(label, -1) for label in self._order]
         if len(self._codes) == 1:
             # Whatever else there may be has the first column that is free.
             columns = [0, 1] if len(columns) == 1 else _with_one_more(columns)
-        return LaplaceBeliefs(self._state, self._features, columns)
+        return LaplacePredictor(self._state, self._features, columns)
 
-    def _telling(self, outcome: Outcome, steps: int) -> Outcome:
-        """The outcome with what is to be told of its last steps, which have just been learned."""
-        if not self._setting.facts.names:
-            return outcome
+    def _with_inputs(self, result: StepResults, steps: int) -> StepResults:
+        """The results with the step inputs of the last steps, which have just been learned."""
+        if not self._settings.step_inputs.names:
+            return result
         size = self._history.sizes[-1]
         codes = [self._order.index(label) for label in np.asarray(self._labels[-size:]).tolist()]
-        told = self._facts.after(self._beliefs(), codes)
+        found = self._collector.after(self._predictor(), codes)
         if self._validation is not None:
-            told["validation_error"] = self._validation.error(self._state)
-        if self._setting.facts.about({"kl_prior", "train_error"}):
-            told |= self._of_training()
-        self._told.extend([{name: told[name] for name in told if name in self._setting.facts.names}] * steps)
-        return self._with_past(outcome)
+            found["validation_error"] = self._validation.error(self._state)
+        if self._settings.step_inputs.about({"kl_prior", "train_error"}):
+            found |= self._training_inputs()
+        wanted = {name: value for name, value in found.items() if name in self._settings.step_inputs.names}
+        self._past_inputs.extend([wanted] * steps)
+        return self._with_past(result)
 
-    def _with_past(self, outcome: Outcome) -> Outcome:
-        told = stacked(self._told[-len(outcome.kl_new_old) :])
-        return Outcome(outcome.pair, outcome.error, outcome.estimated, told)
+    def _with_past(self, result: StepResults) -> StepResults:
+        inputs = stacked(self._past_inputs[-len(result.kl_new_old) :])
+        return StepResults(result.pair, result.error, result.estimated, inputs)
 
-    def _of_training(self) -> dict[str, float]:
+    def _training_inputs(self) -> dict[str, float]:
         """Divergence from the prior, and the error of a label drawn from the prediction, on the labels bought."""
         features, codes = self._state.labelled()
-        p = LaplaceBeliefs(self._state, features, list(range(max(2, len(self._classes))))).probabilities(
+        p = LaplacePredictor(self._state, features, list(range(max(2, len(self._classes))))).probabilities(
             np.arange(len(codes))
         )
         error = float(1.0 - p[np.arange(len(codes)), codes].mean())
@@ -192,12 +193,12 @@ class ClassCourse:
 
     def _take(self, indices: Indices) -> None:
         self._taken.extend(int(i) for i in indices)
-        self._facts.take(indices)
+        self._collector.take(indices)
         for chooser in (self._fixed, getattr(self, "_pool", None)):
             if chooser is not None:
                 chooser.take(indices)
 
-    def _start(self, n: int | None = None, *, keep: bool = False) -> Outcome:
+    def _start(self, n: int | None = None, *, keep: bool = False) -> StepResults:
         """Learn the prior from the first ``n`` labels, all if left out, or keep it; and replay the past."""
         self._classes = self._model.known_classes(self._labels)
         self._codes = {label: code for code, label in enumerate(self._classes.tolist())}
@@ -211,33 +212,33 @@ class ClassCourse:
         elif self._model.alpha is not None:
             self._alpha = float(self._model.alpha)
         self._pool = self._new_pool()
-        self._test = self._new_test(self._setting.test, "y_test")
-        self._validation = self._new_test(self._setting.facts.validation, "validation")
+        self._test = self._new_test(self._settings.test, "y_test")
+        self._validation = self._new_test(self._settings.step_inputs.validation, "validation")
         return self._replay()
 
-    def _replay(self) -> Outcome:
+    def _replay(self) -> StepResults:
         indices = np.array(self._history.indices, dtype=np.intp)
         codes = np.searchsorted(self._classes, np.asarray(self._labels))
         n = self._history.sizes[0]
         self._state = laplace(self._features[indices[:n]], codes[:n], max(2, len(self._classes)), self._alpha)
         self._before = self._state.snapshot()
         test, self._test = self._test, None
-        outcomes, at = [], n
+        results, at = [], n
         for number, size in enumerate(self._history.sizes[1:], start=2):
             if number == len(self._history.sizes):
                 self._test = test
-            outcomes.append(self._extend(indices[at : at + size], codes[at : at + size]))
+            results.append(self._extend(indices[at : at + size], codes[at : at + size]))
             at += size
         self._test = test
-        return Outcome.joined(outcomes)
+        return StepResults.joined(results)
 
-    def _extend(self, indices: Indices, codes: Any) -> Outcome:
+    def _extend(self, indices: Indices, codes: Any) -> StepResults:
         old = self._before
         self._state.extend(self._features[indices], codes)
         self._before = self._state.snapshot()
         pair = divergences(old, self._before)
         error = np.zeros(0) if self._test is None else np.array([self._test.error(self._state)])
-        return Outcome(KLPair(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new)), error)
+        return StepResults(KLPair(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new)), error)
 
     def _new_pool(self) -> UncertainPool | ScoredPool:
         pool: UncertainPool | ScoredPool

@@ -1,4 +1,4 @@
-"""What a rule asks for besides divergences: who can tell it, and what a classifier says of pool and stop set."""
+"""Step inputs: what a rule requires besides divergences, and how a classifier provides it for pool and stop set."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from suffice.acquisition import Indices
 from suffice.arguments import whole
 from suffice.criteria import Criterion, committee_agreement, pool_facts
 from suffice.criteria.facts import selected_losses
-from suffice.errors import InvalidValueError, MissingInputError
+from suffice.errors import InvalidValueError
 from suffice.learner.stop_set import StopSet
 from suffice.special import Floats
-from suffice.trace import DIVERGENCES, STEP_FIELDS
+from suffice.trace import STEP_FIELDS
 
 #: Fields of a step that any loop can count.
-COUNTED: Final = frozenset({"seconds", "cost", "pool_size"})
-VALIDATED: Final = frozenset({"validation_error", "validation_labels"})
-_LOSSES: Final = frozenset({"selected_loss", "selected_expected_loss"})
-OF_NUMBERS: Final = _LOSSES | {"pool_variance", "pool_gain", "expected_error"}
-_OF_SELECTED: Final = _LOSSES | {"selected_probabilities", "selected_labels", "selected_agreement"}
-# What is said of a pool, and of an empty one, where nothing is uncertain.
+COUNTED_FIELDS: Final = frozenset({"seconds", "cost", "pool_size"})
+VALIDATION_FIELDS: Final = frozenset({"validation_error", "validation_labels"})
+#: Losses of the selected items before their labels were learned, and the losses that the model expected.
+LOSS_FIELDS: Final = frozenset({"selected_loss", "selected_expected_loss"})
+_SELECTED_FIELDS: Final = LOSS_FIELDS | {"selected_probabilities", "selected_labels", "selected_agreement"}
+# Fields about the pool, with their values for an empty pool, where nothing is uncertain.
 _NOTHING_LEFT: Final = {
     "pool_max_entropy": 0.0,
     "pool_uncertainty": 0.0,
@@ -31,25 +31,23 @@ _NOTHING_LEFT: Final = {
     "pool_changes": 0,
     "pool_f": 1.0,
 }
-_OF_POOL: Final = frozenset(_NOTHING_LEFT)
-OF_NETWORKS: Final = (
-    _OF_SELECTED | _OF_POOL | {"pool_gain", "stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"}
-)
-OF_CLASSES: Final = OF_NETWORKS | {"kl_prior", "train_error"}
-_OF_STOP_SET: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
+_POOL_FIELDS: Final = frozenset(_NOTHING_LEFT)
+_STOP_SET_FIELDS: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
+#: Fields that :class:`ClassInputCollector` computes.
+CLASSIFIER_FIELDS: Final = _SELECTED_FIELDS | _POOL_FIELDS | _STOP_SET_FIELDS | {"pool_gain"}
 # Members of a committee: posterior draws, or passes of a network.
 _MEMBERS: Final = 10
 _ROWS: Final = 4096
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What a run has to tell besides its divergences.
+class StepInputs:
+    """The fields that a run has to provide for each step besides its divergences.
 
     Attributes:
         names: Fields of a :class:`suffice.Step`.
-        stop: The stop set, where one of them is about it.
-        validation: Inputs and labels of a validation set, where one of them is about it.
+        stop: The stop set, if a field needs it.
+        validation: Inputs and labels of a validation set, if a field needs it.
     """
 
     names: frozenset[str] = frozenset()
@@ -57,15 +55,15 @@ class Facts:
     validation: tuple[Floats, Any] | None = None
 
     def about(self, names: Iterable[str]) -> bool:
-        """Whether any of these is wanted."""
+        """Whether any of these fields is wanted."""
         return not self.names.isdisjoint(names)
 
 
-NOTHING: Final = Facts()
+NO_STEP_INPUTS: Final = StepInputs()
 
 
-def asked_for(record: "Criterion | str | Iterable[Any]", available: frozenset[str]) -> frozenset[str]:
-    """Fields that somebody wants recorded: those of a rule, of several, by name, or ``"all"`` that there are."""
+def requested_fields(record: "Criterion | str | Iterable[Any]", available: frozenset[str]) -> frozenset[str]:
+    """Fields to record: those that one rule or several require, fields by name, or ``"all"`` available ones."""
     if isinstance(record, Criterion):
         return record.needs()
     if isinstance(record, str):
@@ -78,46 +76,28 @@ def asked_for(record: "Criterion | str | Iterable[Any]", available: frozenset[st
         return frozenset({record})
     if not isinstance(record, Iterable):
         raise InvalidValueError(f"record must be 'all', stopping rules, or fields of a Step, not {record!r}")
-    return frozenset().union(*(asked_for(part, available) for part in record))
+    return frozenset().union(*(requested_fields(part, available) for part in record))
 
 
-def require_told(names: frozenset[str], available: frozenset[str], what: str) -> None:
-    """Refuse a field that a loop cannot tell.
-
-    Raises:
-        MissingInputError: One is missing, named.
-    """
-    missing = sorted(names - available - DIVERGENCES)
-    if not missing:
-        return
-    hint = ""
-    if VALIDATED.issuperset(missing):
-        hint = ". Give a validation set: validation=(X, y)"
-    raise MissingInputError(
-        f"criterion requires {', '.join(missing)}, which {what} does not have; it gives n_labelled, "
-        f"{', '.join(sorted(available | DIVERGENCES))}{hint}"
-    )
-
-
-def facts_of(names: frozenset[str], pool_size: int, stop_set: Any, *, seed: int, validation: Any) -> Facts:
-    """What a run has to tell; the stop set is drawn where it is wanted and not given."""
+def new_step_inputs(names: frozenset[str], pool_size: int, stop_set: Any, *, seed: int, validation: Any) -> StepInputs:
+    """The fields that a run has to provide; the stop set is drawn if a field needs it and none is given."""
     stop = None
-    if names & _OF_STOP_SET:
+    if names & _STOP_SET_FIELDS:
         found = stop_set if isinstance(stop_set, StopSet) else _drawn(pool_size, stop_set, seed)
         if found.pool_size != pool_size:
             raise InvalidValueError(
                 f"stop_set was drawn from a pool of {found.pool_size} items, and this one has {pool_size}"
             )
         stop = found.indices
-    return Facts(names, stop, validation if names & VALIDATED else None)
+    return StepInputs(names, stop, validation if names & VALIDATION_FIELDS else None)
 
 
 def _drawn(pool_size: int, size: Any, seed: int) -> StopSet:
     return StopSet.draw(pool_size, 2000 if size is None else whole(size, "stop_set", least=1), seed=seed)
 
 
-class Believer(Protocol):
-    """A classifier as it stands, seen by what it says of items of the pool. Columns of classes never move."""
+class ClassPredictor(Protocol):
+    """The current predictions of a classifier for items of the pool. The column of a class never changes."""
 
     def probabilities(self, rows: Indices) -> Floats:
         """Averaged class probabilities, ``n x K``."""
@@ -129,7 +109,7 @@ class Believer(Protocol):
         """Information gain of each item's label, in nats."""
 
     def expected_error(self, rows: Indices) -> float:
-        """The error that it expects of itself."""
+        """The expected error according to the classifier itself."""
 
 
 class _Selected(NamedTuple):
@@ -137,42 +117,42 @@ class _Selected(NamedTuple):
     agreement: float | None
 
 
-class ClassFacts:
-    """What a classifier says of the items selected, of the pool and of the stop set, as far as it is wanted.
+class ClassInputCollector:
+    """Computes the wanted step inputs from a classifier's predictions for selected items, pool and stop set.
 
     Args:
-        facts: What is wanted.
+        wanted: The wanted fields.
         size: Number of items of the pool.
     """
 
-    def __init__(self, facts: Facts, size: int) -> None:
-        self._facts, self._free = facts, np.ones(size, dtype=bool)
+    def __init__(self, wanted: StepInputs, size: int) -> None:
+        self._wanted, self._free = wanted, np.ones(size, dtype=bool)
         self._predicted = np.full(size, -1)
         self._selected: _Selected | None = None
 
     def take(self, indices: Indices) -> None:
-        """Items that are not in the pool any more."""
+        """Remove items from the pool."""
         self._free[indices] = False
 
-    def begin(self, model: Believer) -> None:
-        """Note what is predicted before the first step."""
-        if self._facts.about({"pool_changes"}):
+    def begin(self, model: ClassPredictor) -> None:
+        """Store the predictions before the first step."""
+        if self._wanted.about({"pool_changes"}):
             rows = np.flatnonzero(self._free)
             self._predicted[rows] = _in_parts(model.probabilities, rows).argmax(axis=1)
 
-    def before(self, model: Believer, indices: Indices) -> None:
-        """Note what is said of items before their labels are learned."""
-        if self._facts.about(_OF_SELECTED):
+    def before(self, model: ClassPredictor, indices: Indices) -> None:
+        """Store the predictions for items before their labels are learned."""
+        if self._wanted.about(_SELECTED_FIELDS):
             p = model.probabilities(indices)
             agreed = None
-            if self._facts.about({"selected_agreement"}):
+            if self._wanted.about({"selected_agreement"}):
                 agreed = committee_agreement(model.votes(indices, _MEMBERS), p.shape[1])
             self._selected = _Selected(p, agreed)
 
-    def after(self, model: Believer, codes: Any) -> dict[str, Any]:
-        """All that is wanted, after a step whose labels are ``codes``."""
+    def after(self, model: ClassPredictor, codes: Any) -> dict[str, Any]:
+        """The wanted fields after a step whose labels are ``codes``."""
         found: dict[str, Any] = {**self._of_selected(codes), **self._of_pool(model), **self._of_stop_set(model)}
-        return {name: value for name, value in found.items() if name in self._facts.names}
+        return {name: value for name, value in found.items() if name in self._wanted.names}
 
     def _of_selected(self, codes: Any) -> dict[str, Any]:
         if self._selected is None:
@@ -187,12 +167,12 @@ class ClassFacts:
             **selected_losses(p, labels),
         }
 
-    def _of_pool(self, model: Believer) -> dict[str, Any]:
+    def _of_pool(self, model: ClassPredictor) -> dict[str, Any]:
         rows = np.flatnonzero(self._free)
         found: dict[str, Any] = {}
-        if self._facts.about({"pool_gain"}):
+        if self._wanted.about({"pool_gain"}):
             found["pool_gain"] = max(0.0, float(_in_parts(model.gains, rows).max(initial=0.0))) if len(rows) else 0.0
-        if not self._facts.about(_OF_POOL):
+        if not self._wanted.about(_POOL_FIELDS):
             return found
         if not len(rows):
             return found | _NOTHING_LEFT
@@ -201,18 +181,18 @@ class ClassFacts:
         self._predicted[rows] = p.argmax(axis=1)
         return found
 
-    def _of_stop_set(self, model: Believer) -> dict[str, Any]:
-        stop, found = self._facts.stop, {}
+    def _of_stop_set(self, model: ClassPredictor) -> dict[str, Any]:
+        stop, found = self._wanted.stop, {}
         if stop is None:
             return {}
-        if self._facts.about({"stop_probabilities", "stop_confidence"}):
+        if self._wanted.about({"stop_probabilities", "stop_confidence"}):
             p = _in_parts(model.probabilities, stop)
             # Half precision, as a record keeps them: a rule sees the same live and replayed.
             found = {"stop_probabilities": p.astype(np.float16), "stop_confidence": float(p.max(axis=1).mean())}
-        if self._facts.about({"stop_agreement"}):
+        if self._wanted.about({"stop_agreement"}):
             votes = np.concatenate([model.votes(part, _MEMBERS) for part in _parts(stop)], axis=1)
             found["stop_agreement"] = committee_agreement(votes, model.probabilities(stop[:1]).shape[1])
-        if self._facts.about({"expected_error"}):
+        if self._wanted.about({"expected_error"}):
             found["expected_error"] = float(
                 sum(len(part) * model.expected_error(part) for part in _parts(stop)) / len(stop)
             )
@@ -220,7 +200,7 @@ class ClassFacts:
 
 
 def stacked(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Facts of several steps by name, one row a step."""
+    """Step inputs of several steps by name, one row per step."""
     return {name: joined_rows([np.asarray(row[name])[None] for row in rows]) for name in (rows[0] if rows else ())}
 
 

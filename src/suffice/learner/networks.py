@@ -1,4 +1,4 @@
-"""The course of a run with a network: rounds of labels, each learned by training on from the weights of before."""
+"""The backend for networks: each round of labels is learned by further training from the current weights."""
 
 import copy
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from suffice.divergence import KLPair, dropout_contributions, kl
 from suffice.engines.memory import require_memory
 from suffice.engines.sampled import quality
 from suffice.errors import InvalidValueError, TrainingDivergedError
-from suffice.learner.beliefs import DrawnBeliefs
-from suffice.learner.course import History, Outcome, Setting
-from suffice.learner.facts import ClassFacts, stacked
+from suffice.learner.beliefs import SampledPredictor
+from suffice.learner.course import Backend, LabelHistory, RunSettings, StepResults, register_backend
+from suffice.learner.facts import CLASSIFIER_FIELDS, ClassInputCollector, stacked
 from suffice.models import DropoutNetwork
 from suffice.models.logistic import class_labels
 from suffice.models.predictive import as_numbers, exponentials
@@ -29,50 +29,44 @@ _ESTIMATED: Final = {
 _CHOOSING, _TESTING = 1, 2
 
 
-class NetworkCourse:
-    """Labels learned by training on.
+@register_backend(DropoutNetwork)
+class NetworkBackend(Backend):
+    """Labels learned by further training.
 
     The past cannot be computed anew, for the network of an earlier round is gone: a corrected label is learned like a
     new one, and the divergences of earlier rounds stay as they were.
 
     Args:
         model: The network; it is not changed.
-        setting: Pool, acquisition and test set.
+        settings: Pool, acquisition and test set.
     """
 
-    def __init__(self, model: DropoutNetwork, setting: Setting) -> None:
+    task = "classification"
+    step_fields = CLASSIFIER_FIELDS
+    default_acquisition = "batchbald"
+    # Networks compute in single precision, and an image is a row of several axes.
+    input_dtype = np.float32
+    any_input_shape = True
+    supports_checkpoints = True
+
+    def __init__(self, model: DropoutNetwork, settings: RunSettings) -> None:
         model.check()
-        self._model, self._setting = copy.deepcopy(model), setting
-        self._name = require_known(setting.acquisition, "network")
+        self._model, self._settings = copy.deepcopy(model), settings
+        self._name = require_known(settings.acquisition, "network")
         if self._name in ("bald", "batchbald") and model.samples < 2:
             raise InvalidValueError(f"{self._name} compares draws; samples must be 2 or more, not {model.samples}")
-        flat = setting.X.reshape(len(setting.X), -1)
-        self._fixed = label_free_chooser(self._name, flat, setting.rng)
-        self._free = np.ones(len(setting.X), dtype=bool)
-        self._history = History([], [])
+        flat = settings.X.reshape(len(settings.X), -1)
+        self._fixed = label_free_chooser(self._name, flat, settings.rng)
+        self._free = np.ones(len(settings.X), dtype=bool)
+        self._history = LabelHistory([], [])
         self._labels: list[Any] = []
-        self._past: list[Outcome] = []
+        self._past: list[StepResults] = []
         self._pool: Any = None
         self._test: tuple[Any, Any] | None = None
         self._draws: Any = None
-        self._facts = ClassFacts(setting.facts, len(setting.X))
-        # Classes in the order in which they were met: their columns never move.
+        self._collector = ClassInputCollector(settings.step_inputs, len(settings.X))
+        # Classes in the order in which they were met: the column of a class never changes.
         self._order: list[Any] = []
-
-    @property
-    def revises(self) -> frozenset[str]:
-        """The network of an earlier round is gone."""
-        return frozenset()
-
-    @property
-    def model(self) -> DropoutNetwork:
-        """The network itself."""
-        return self._model
-
-    def propose(self, most: int) -> Indices:
-        """The next pick: another label may make another item the most useful one."""
-        del most
-        return self.batch(1)
 
     def batch(self, size: int) -> Indices:
         """Picks to be labelled together: by BatchBALD, or those of largest score."""
@@ -114,29 +108,25 @@ class NetworkCourse:
         """Train on the initial labels."""
         self.check(y)
         with self._model.unless_it_fails():
-            self._trained(lambda: self._model.fit(self._setting.X[indices], y))
+            self._trained(lambda: self._model.fit(self._settings.X[indices], y))
             self._require_memory()
         self._add(indices, y, together=True)
-        self._facts.begin(self._beliefs())
+        self._collector.begin(self._predictor())
 
-    def learn(self, indices: Indices, y: Any, *, together: bool) -> Outcome:
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> StepResults:
         """Learn labels, a round of training for each step."""
         groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
         labels = np.asarray(y)
         for group in groups:
             self._past.append(self._round(indices[group], labels[group]))
             self._add(indices[group], labels[group], together=True)
-        return Outcome.joined(self._past[-len(groups) :])
+        return StepResults.joined(self._past[-len(groups) :])
 
-    def until_relearning(self) -> int | None:
-        """Nothing is learned but the weights."""
-        return None
-
-    def relearn(self) -> Outcome:
+    def relearn(self) -> StepResults:
         """The past as it was: there is nothing to learn again."""
-        return Outcome.joined(self._past)
+        return StepResults.joined(self._past)
 
-    def correct(self, index: int, y: Any) -> Outcome:
+    def correct(self, index: int, y: Any) -> StepResults:
         """Change a label and train on; earlier rounds stay as they were."""
         self.check([y])
         labels = list(self._labels)
@@ -145,66 +135,70 @@ class NetworkCourse:
             self._model.prepare([y])
             self._trained(lambda: self._model.learn(self._rows(), np.asarray(labels)))
         self._labels, self._draws = labels, None
-        return Outcome.joined(self._past)
+        return StepResults.joined(self._past)
 
     def fitted(self) -> Any:
         """The network as it stands, as an estimator of its own."""
         return copy.deepcopy(self._model)
 
+    def read_only_model(self) -> Any:
+        """The network itself, not a copy."""
+        return self._model
+
     def state(self) -> dict[str, Any]:
-        """All that a run needs to go on from here, besides pool, labels and settings."""
+        """Everything that a checkpoint needs besides pool, labels and settings."""
         return {
             "network": self._model.state(),
             "indices": list(self._history.indices),
             "sizes": list(self._history.sizes),
-            "past": [outcome.as_dict() for outcome in self._past],
+            "past": [result.as_dict() for result in self._past],
             "order": list(self._order),
         }
 
     def restore(self, state: Mapping[str, Any], y: Any) -> None:
-        """Go on from a saved state; ``y`` holds the labels of the whole pool."""
+        """Continue from a saved state; ``y`` holds the labels of the whole pool."""
         indices = np.asarray(state["indices"], dtype=np.intp)
-        self._model.restore(self._setting.X[indices], y[indices], state["network"])
+        self._model.restore(self._settings.X[indices], y[indices], state["network"])
         at = 0
         for size in state["sizes"]:
             self._add(indices[at : at + size], y[indices[at : at + size]], together=True)
             at += size
-        self._past = [Outcome.from_dict(part) for part in state["past"]]
+        self._past = [StepResults.from_dict(part) for part in state["past"]]
         self._order = list(state.get("order", ()))
-        self._facts.begin(self._beliefs())
+        self._collector.begin(self._predictor())
 
-    def _round(self, indices: Indices, y: Any) -> Outcome:
+    def _round(self, indices: Indices, y: Any) -> StepResults:
         model, n = self._model, len(self._labels)
         labels = class_labels(np.concatenate([np.asarray(self._labels), y]), model.classes)
         of_weights = model.approximation == "dropout"
         with model.unless_it_fails():
-            self._facts.before(self._beliefs(), indices)
+            self._collector.before(self._predictor(), indices)
             model.prepare(y)
             old: Any = model.posterior if of_weights else None
-            self._trained(lambda: model.learn(np.concatenate([self._rows(), self._setting.X[indices]]), labels))
+            self._trained(lambda: model.learn(np.concatenate([self._rows(), self._settings.X[indices]]), labels))
             # The last layer before the new labels, on the features of now: both posteriors are of one model.
             old, new = (old, model.posterior) if of_weights else model.last_layer_pair(n)
             measures = {"loss": np.array([model.losses_[-1]])}
             if of_weights:
                 measures["contributions"] = dropout_contributions(new, old)[None, :]
             pair = KLPair(np.array([float(kl(new, old))]), np.array([float(kl(old, new))]))
-            outcome = self._judged(pair, measures)
-            self._facts.take(indices)
-            return replace(outcome, measures={**outcome.measures, **self._told(y)})
+            result = self._judged(pair, measures)
+            self._collector.take(indices)
+            return replace(result, measures={**result.measures, **self._round_inputs(y)})
 
-    def _told(self, y: Any) -> dict[str, Any]:
-        """What is to be told of the round, beside its divergences."""
-        facts = self._setting.facts
-        if not facts.names:
+    def _round_inputs(self, y: Any) -> dict[str, Any]:
+        """The step inputs of the round, besides its divergences."""
+        inputs = self._settings.step_inputs
+        if not inputs.names:
             return {}
-        beliefs = self._beliefs()
-        told = self._facts.after(beliefs, [self._order.index(label) for label in np.asarray(y).tolist()])
-        if facts.validation is not None and "validation_error" in facts.names:
-            told["validation_error"] = self._error_on_validation()
-        return stacked([told])
+        predictor = self._predictor()
+        found = self._collector.after(predictor, [self._order.index(label) for label in np.asarray(y).tolist()])
+        if inputs.validation is not None and "validation_error" in inputs.names:
+            found["validation_error"] = self._error_on_validation()
+        return stacked([found])
 
     def _error_on_validation(self) -> float:
-        X, y = self._setting.facts.validation or (None, None)
+        X, y = self._settings.step_inputs.validation or (None, None)
         known = np.isin(np.asarray(y), self._model.classes_)
         if not known.any():
             raise InvalidValueError("no class of validation has been labelled yet; give the model its classes")
@@ -212,23 +206,23 @@ class NetworkCourse:
         draws = self._model.log_draws(inputs, self._model.samples, self._seed(_TESTING))
         return quality(draws, np.searchsorted(self._model.classes_, np.asarray(y)[known])).error
 
-    def _beliefs(self) -> DrawnBeliefs:
+    def _predictor(self) -> SampledPredictor:
         """The network as it stands, always seen through the same masks."""
         model = self._model
         self._order += [label for label in model.classes_.tolist() if label not in self._order]
         columns = np.searchsorted(model.classes_, np.asarray(self._order))
 
         def draws(rows: Indices) -> Any:
-            inputs = model.machine_.tensor(self._setting.X[rows])
+            inputs = model.machine_.tensor(self._settings.X[rows])
             return model.log_draws(inputs, model.samples, self._seed(_TESTING))[:, :, columns]
 
-        return DrawnBeliefs(draws)
+        return SampledPredictor(draws)
 
-    def _judged(self, pair: KLPair, measures: dict[str, Floats]) -> Outcome:
+    def _judged(self, pair: KLPair, measures: dict[str, Floats]) -> StepResults:
         estimated = _ESTIMATED[self._model.approximation]
-        if self._setting.test is None:
-            return Outcome(pair, np.zeros(0), estimated, measures)
-        X, y = self._setting.test
+        if self._settings.test is None:
+            return StepResults(pair, np.zeros(0), estimated, measures)
+        X, y = self._settings.test
         if self._test is None:
             self._test = self._model.machine_.tensor(X), np.asarray(y)
         known = np.isin(self._test[1], self._model.classes_)
@@ -243,11 +237,11 @@ class NetworkCourse:
         found = quality(draws, np.searchsorted(self._model.classes_, self._test[1][known]))
         accuracy = found.accuracy * float(known.mean())
         measures |= {"accuracy": np.array([accuracy]), "calibration": np.array([found.calibration])}
-        return Outcome(pair, np.array([found.error]), estimated, measures)
+        return StepResults(pair, np.array([found.error]), estimated, measures)
 
     def _probabilities(self, rows: Indices) -> Any:
         if self._pool is None:
-            self._pool = self._model.machine_.tensor(self._setting.X)
+            self._pool = self._model.machine_.tensor(self._settings.X)
         # New masks every round: few draws that stayed the same would be asked the same questions.
         model = self._model
         if model.machine_.plan.device.type == "cpu":
@@ -277,7 +271,7 @@ class NetworkCourse:
             ) from None
 
     def _rows(self) -> Floats:
-        return self._setting.X[self._history.indices]
+        return self._settings.X[self._history.indices]
 
     def _add(self, indices: Indices, y: Any, *, together: bool) -> None:
         self._history.add(indices, together=together)
@@ -288,7 +282,7 @@ class NetworkCourse:
 
     def _leave_out(self, indices: Indices) -> None:
         self._free[indices] = False
-        self._facts.take(indices)
+        self._collector.take(indices)
         self._draws = None
 
 

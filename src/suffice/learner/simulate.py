@@ -8,22 +8,19 @@ import numpy as np
 
 from suffice.arguments import whole
 from suffice.errors import InvalidValueError
-from suffice.learner.checkpoint import settings
-from suffice.learner.course import Setting
-from suffice.learner.facts import asked_for, facts_of, require_told
-from suffice.learner.recording import Counting, Plan, Watch, new_place, record_run
+from suffice.learner.checkpoint import model_parameters
+from suffice.learner.course import RunSettings
+from suffice.learner.facts import new_step_inputs, requested_fields
+from suffice.learner.recording import ModelWatcher, RunPlan, StepCounter, checkpoint_file, record_run
 from suffice.learner.start import (
-    available_facts,
-    default_acquisition,
     first_items,
     generator,
-    kind_of,
     known_labels,
     label_costs,
     labelled_set,
-    new_course,
     number_type,
     prepare,
+    require_provided,
     seed_name,
     validation_set,
 )
@@ -110,35 +107,35 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         raise InvalidValueError(
             f"steps is {wanted}, but {len(pool)} rows less {len(first)} initial ones leave {room} steps of {size}"
         )
-    name = acquisition or default_acquisition(prepared.model)
+    name = acquisition or prepared.backend.default_acquisition
     held_out = validation_set(prepared, validation, pool.shape[1])
-    available = available_facts(prepared.model, validated=held_out is not None)
-    wanted_facts = asked_for(record, available) - DIVERGENCES
-    require_told(wanted_facts, available, kind_of(prepared.model))
+    available = prepared.backend.provided_fields(validated=held_out is not None)
+    wanted_fields = requested_fields(record, available) - DIVERGENCES
+    require_provided(wanted_fields, prepared.model, validated=held_out is not None)
     drawn_with = seed if isinstance(seed, int | np.integer) else 0
-    facts = facts_of(wanted_facts, len(pool), stop_set, seed=int(drawn_with), validation=held_out)
-    counting = Counting(wanted_facts, label_costs(costs, len(pool)), 0 if held_out is None else len(held_out[1]))
-    setting = Setting(
+    inputs = new_step_inputs(wanted_fields, len(pool), stop_set, seed=int(drawn_with), validation=held_out)
+    counter = StepCounter(wanted_fields, label_costs(costs, len(pool)), 0 if held_out is None else len(held_out[1]))
+    settings = RunSettings(
         X=pool,
         acquisition=name,
         rng=rng,
         dtype=number_type(dtype),
         expected=len(first) + wanted * size,
         test=labelled_set(prepared, (X_test, y_test), pool.shape[1], ("X_test", "y_test")),
-        facts=facts,
+        step_inputs=inputs,
     )
     about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed_name(seed), "batch": size}
     with one_thread():
-        course = new_course(prepared.model, setting)
-        X, y = setting.test or (None, None)
-        parts = {"acquisition": name, "seed": about["seed"], "batch": size, **settings(model)}
+        backend = prepared.backend(prepared.model, settings)
+        X, y = settings.test or (None, None)
+        parts = {"acquisition": name, "seed": about["seed"], "batch": size, **model_parameters(model)}
         data = {"initial": first, "X_pool": pool, "y_pool": labels, "X_test": X, "y_test": y}
-        told: dict[str, Any] = {"record": sorted(facts.names), "stop_set": facts.stop} if facts.names else {}
-        if facts.validation is not None:
-            told |= dict(zip(("X of validation", "y of validation"), facts.validation, strict=True))
-        place = new_place(checkpoint, course, {**parts, **data, **told})
-        seen = None if watch is None else Watch(watch, prepared)
-        return record_run(course, labels, first, Plan(wanted, size, about, progress, place, seen, counting))
+        recorded: dict[str, Any] = {"record": sorted(inputs.names), "stop_set": inputs.stop} if inputs.names else {}
+        if inputs.validation is not None:
+            recorded |= dict(zip(("X of validation", "y of validation"), inputs.validation, strict=True))
+        saved = checkpoint_file(checkpoint, backend, {**parts, **data, **recorded})
+        watcher = None if watch is None else ModelWatcher(watch, prepared)
+        return record_run(backend, labels, first, RunPlan(wanted, size, about, progress, saved, watcher, counter))
 
 
 def audit(  # noqa: PLR0913 - as above

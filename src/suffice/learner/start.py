@@ -1,4 +1,4 @@
-"""From a model and a pool to the course of a run: pipelines taken apart, arguments checked."""
+"""Preparation of a run: split pipelines, validate arguments, check that a loop provides what a rule requires."""
 
 from copy import deepcopy
 from typing import Any, NamedTuple, cast
@@ -12,24 +12,27 @@ from sklearn.pipeline import Pipeline
 from suffice.acquisition import Indices
 from suffice.arguments import whole
 from suffice.engines.memory import require_memory
-from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.learner.classes import ClassCourse
-from suffice.learner.course import Course, Setting
-from suffice.learner.facts import COUNTED, OF_CLASSES, OF_NETWORKS, OF_NUMBERS, VALIDATED
-from suffice.learner.gaussian import GaussianCourse
-from suffice.learner.networks import NetworkCourse
-from suffice.models import DropoutNetwork
+from suffice.errors import InvalidValueError, MissingInputError
+from suffice.learner.course import Backend, backend_type
+from suffice.learner.facts import VALIDATION_FIELDS
 from suffice.models.inputs import as_labels, column_names, require_finite
-from suffice.models.logistic import BayesianLogistic
-from suffice.models.regression import GaussianRegressor
 from suffice.special import Floats
 
 
-class Prepared(NamedTuple):
-    """A model taken apart: what transforms inputs, fitted on the pool; and the Bayesian model itself."""
+class PreparedModel(NamedTuple):
+    """A model without its pipeline.
+
+    Attributes:
+        transform: The transformers of the pipeline, fitted on the pool; None if there are none.
+        model: The Bayesian model itself.
+        backend: The backend of its type.
+        name: Its name in the pipeline.
+        columns: Names of the columns of the pool, if it has any.
+    """
 
     transform: Any
     model: Any
+    backend: type[Backend]
     name: str = "model"
     columns: tuple[str, ...] = ()
 
@@ -40,16 +43,14 @@ class Prepared(NamedTuple):
         if issparse(given):
             require_memory(8 * given.shape[0] * given.shape[1], f"{name} with all its zeros")
             given = given.toarray()
-        # Networks compute in single precision, and take rows of any shape.
-        deep = isinstance(self.model, DropoutNetwork)
         try:
-            # A copy: the caller may write to what is his.
-            array: Any = np.array(given, dtype=np.float32 if deep else np.float64)
+            # A copy: the caller may change the original.
+            array: Any = np.array(given, dtype=self.backend.input_dtype)
         except (TypeError, ValueError):
             raise InvalidValueError(
                 f"{name} must be a table of numbers; put what turns it into numbers before the model, in a Pipeline"
             ) from None
-        if array.ndim < 2 or (array.ndim > 2 and not deep) or not array.size:
+        if array.ndim < 2 or (array.ndim > 2 and not self.backend.any_input_shape) or not array.size:
             raise InvalidValueError(f"{name} must be a table of at least one row, but its shape is {array.shape}")
         require_finite(array.reshape(len(array), -1), names if self.transform is None else None, name)
         return cast(Floats, array)
@@ -63,43 +64,65 @@ class Prepared(NamedTuple):
         return Pipeline([*deepcopy(self.transform.steps), (self.name, fitted)])
 
 
-def prepare(model: Any, X_pool: Any) -> Prepared:
-    """Take a pipeline apart and fit its transformers on the pool, which needs no label; a bare model stays as it is."""
-    if not hasattr(model, "get_params"):
-        raise _not_a_model(model)
-    if isinstance(model, Pipeline):
-        *steps, (name, last) = model.steps
-        transform = clone(Pipeline(steps)).fit(X_pool) if steps else None
-        return Prepared(transform, clone(last), name)
-    return Prepared(None, clone(model), columns=tuple(column_names(X_pool) or ()))
+def prepare(model: Any, X_pool: Any) -> PreparedModel:
+    """Split a pipeline and fit its transformers on the pool, which needs no label; a bare model is cloned.
+
+    Raises:
+        InvalidTypeError: No backend is registered for the model.
+    """
+    last = final_estimator(model)
+    backend = backend_type(last)
+    if last is model:
+        return PreparedModel(None, clone(model), backend, columns=tuple(column_names(X_pool) or ()))
+    *steps, (name, _) = model.steps
+    transform = clone(Pipeline(steps)).fit(X_pool) if steps else None
+    return PreparedModel(transform, clone(last), backend, name)
 
 
-def new_course(model: Any, setting: Setting) -> Course:
-    """The course that fits the model."""
-    if isinstance(model, GaussianRegressor):
-        return GaussianCourse(model, setting)
-    if isinstance(model, BayesianLogistic):
-        return ClassCourse(model, setting)
-    if isinstance(model, DropoutNetwork):
-        return NetworkCourse(model, setting)
-    raise _not_a_model(model)
+def final_estimator(model: Any) -> Any:
+    """The last step of a pipeline; any other model as it is."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
-def available_facts(model: Any, *, validated: bool) -> frozenset[str]:
-    """The fields of a step that a loop with this model can tell, besides divergences."""
-    if isinstance(model, GaussianRegressor):
-        told = OF_NUMBERS
-    else:
-        told = OF_NETWORKS if isinstance(model, DropoutNetwork) else OF_CLASSES
-    return told | COUNTED | (VALIDATED if validated else frozenset())
+def provided_fields(model: Any, *, validated: bool = False) -> frozenset[str]:
+    """Fields of a step that a loop with this model, or a pipeline that ends in it, provides."""
+    return backend_type(final_estimator(model)).provided_fields(validated=validated)
 
 
-def kind_of(model: Any) -> str:
-    """What a loop with this model is called in an error."""
-    return "a loop of regression" if isinstance(model, GaussianRegressor) else "a loop of classification"
+def require_provided(
+    required: frozenset[str],
+    model: Any,
+    *,
+    validated: bool = False,
+    names: tuple[str, str] | None = None,
+    remedy: str = "",
+) -> None:
+    """Refuse a rule or record that requires fields of a step which a loop with this model does not provide.
+
+    Args:
+        required: The fields, as :meth:`suffice.Criterion.needs` returns them.
+        model: A model, or a pipeline that ends in one.
+        validated: Whether the loop has a validation set.
+        names: What the error calls the rule and the loop; "criterion" and "a loop of regression" or likewise if left
+            out.
+        remedy: How to correct it; the error lists the fields that the loop provides if left out.
+
+    Raises:
+        MissingInputError: A field is not provided; the message names it.
+    """
+    provided = provided_fields(model, validated=validated)
+    missing = sorted(required - provided)
+    if not missing:
+        return
+    rule, loop = names or ("criterion", f"a loop of {backend_type(final_estimator(model)).task}")
+    if not remedy:
+        remedy = f"it provides n_labelled, {', '.join(sorted(provided))}"
+        if VALIDATION_FIELDS.issuperset(missing):
+            remedy += ". Give a validation set: validation=(X, y)"
+    raise MissingInputError(f"{rule} requires {', '.join(missing)}, which {loop} does not provide; {remedy}")
 
 
-def labelled_set(prepared: Prepared, given: Any, width: int, names: tuple[str, str]) -> tuple[Floats, Any] | None:
+def labelled_set(prepared: PreparedModel, given: Any, width: int, names: tuple[str, str]) -> tuple[Floats, Any] | None:
     """Inputs and labels of a test or validation set as the model takes them, or None where neither is given.
 
     Raises:
@@ -116,7 +139,7 @@ def labelled_set(prepared: Prepared, given: Any, width: int, names: tuple[str, s
     return inputs, known_labels(y, len(inputs), names[1], names[0])
 
 
-def validation_set(prepared: Prepared, given: Any, width: int) -> tuple[Floats, Any] | None:
+def validation_set(prepared: PreparedModel, given: Any, width: int) -> tuple[Floats, Any] | None:
     """The validation set as the model takes it, or None where there is none."""
     if given is None:
         return None
@@ -148,14 +171,6 @@ def label_costs(costs: Any, size: int) -> Floats:
     return np.array(found)
 
 
-def _not_a_model(model: Any) -> InvalidTypeError:
-    return InvalidTypeError(
-        f"{type(model).__name__} is not a model that can be followed; use one of suffice.models, alone or last in a "
-        "Pipeline. For any other model, feed a rule yourself: suffice.Step.between(old, new, n_labelled=n) for "
-        "posteriors, suffice.Step(n_labelled=n, **suffice.criteria.pool_facts(p)) for probabilities"
-    )
-
-
 def generator(seed: Any) -> np.random.Generator:
     """The randomness that a seed stands for."""
     if isinstance(seed, np.random.Generator):
@@ -168,13 +183,6 @@ def seed_name(seed: Any) -> int | str:
     if not isinstance(seed, np.random.Generator):
         return int(seed)
     return f"{seed} at state {crc32(repr(seed.bit_generator.state).encode()):08x}"
-
-
-def default_acquisition(model: Any) -> str:
-    """What is asked for where nothing is said: variance for numbers, entropy for classes, BatchBALD for networks."""
-    if isinstance(model, DropoutNetwork):
-        return "batchbald"
-    return "variance" if isinstance(model, GaussianRegressor) else "entropy"
 
 
 def first_items(initial: Any, size: int, rng: np.random.Generator) -> Indices:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import expit
 
 from suffice.forecast import value_after
+from suffice.learner.course import backend_type
 from suffice.models.predictive import moderated_logits, weight_draws
 from suffice.models.threads import one_thread
 from suffice.session.calibration import error_changes, factors, guesses, sharpness
@@ -95,7 +96,7 @@ def expected_error(model: Any, X: Floats, *, calibrated: bool = True) -> SelfErr
         (0.14, True)
     """
     features = model.features(X)
-    if hasattr(model, "classes_"):
+    if backend_type(model).task == "classification":
         errors = _wrong(model.state_, features)
         if calibrated:
             errors = _as_labels_came(errors, model.state_, features)

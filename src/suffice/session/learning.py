@@ -14,7 +14,6 @@ from suffice.learner import ActiveLearner
 from suffice.models.threads import one_thread
 from suffice.session.estimates import ITEMS, LABELS, purchase
 from suffice.session.insight import Insight, Point
-from suffice.session.models import make_model
 from suffice.session.settings import Settings
 from suffice.session.state import Call
 from suffice.session.witness import Witness
@@ -114,7 +113,7 @@ class Follower:
 
     def __init__(self, settings: Settings, X: Floats) -> None:
         self._settings, self._X = settings, X
-        self._model = make_model(settings)
+        self._model = settings.estimator()
         # Not the seed alone, by which the first items are drawn.
         order = np.random.default_rng([settings.seed, 11]).permutation(len(X))
         self._sample = np.sort(order[: ITEMS[settings.task]])

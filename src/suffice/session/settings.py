@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from suffice.criteria import Criterion, criterion_from_dict
 from suffice.errors import InvalidValueError
+from suffice.models.factory import MODEL_FAMILIES, make_model, model_description
 
 Task = Literal["classification", "regression"]
 Shown = Literal["table", "text", "image"]
@@ -74,3 +75,48 @@ class Settings:
     def criterion(self) -> Criterion:
         """The stopping rule, that has seen nothing."""
         return criterion_from_dict(self.rule)
+
+    def estimator(self) -> Any:
+        """The model, which has not learned anything yet.
+
+        Raises:
+            InvalidValueError: A project cannot have this model, it is for the other task, or there are fewer than 2
+                classes.
+        """
+        usable = {name: family.task for name, family in MODEL_FAMILIES.items() if family.interactive}
+        if self.model not in usable:
+            slow = f"{model_description(self.model)} learns too slowly" if self.model in MODEL_FAMILIES else ""
+            reason = f"{slow} for a person who waits for the next item; " if slow else ""
+            raise InvalidValueError(f"{reason}model must be one of {', '.join(usable)}, not {self.model!r}")
+        if usable[self.model] != self.task:
+            fitting = " or ".join(name for name, task in usable.items() if task == self.task)
+            raise InvalidValueError(
+                f"the model {self.model} is for {usable[self.model]}, and this is a project of {self.task}; use "
+                f"{fitting}"
+            )
+        if self.task == "classification" and len(self.classes) < 2:
+            raise InvalidValueError(
+                f"a project of classification needs at least 2 classes, and this one has {len(self.classes)}; name all"
+            )
+        return make_model(self.model, classes=self.classes if self.task == "classification" else None)
+
+    def require_usable_rule(self) -> None:
+        """Refuse a stopping rule that a project cannot follow.
+
+        Raises:
+            InvalidValueError: The rule limits time, or requires fields that the model does not provide.
+        """
+        from suffice.learner.start import require_provided
+
+        rule = self.criterion()
+        if "seconds" in rule.needs():
+            raise InvalidValueError(
+                f"the rule {type(rule).__name__} counts seconds, and days may pass between two labels of a project; "
+                "use Budget to limit the labels"
+            )
+        require_provided(
+            rule.needs(),
+            self.estimator(),
+            names=(f"the rule {type(rule).__name__}", f"a project with {model_description(self.model)}"),
+            remedy="use ErrorStability, which every project can have",
+        )

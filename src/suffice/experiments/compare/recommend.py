@@ -14,7 +14,8 @@ from suffice.errors import InvalidValueError
 from suffice.experiments.compare.evidence import shipped
 from suffice.experiments.compare.recording import MODELS
 from suffice.experiments.compare.rules import catalogue
-from suffice.learner.facts import COUNTED, OF_NETWORKS
+from suffice.learner.facts import COUNTED_FIELDS
+from suffice.learner.networks import NetworkBackend
 from suffice.trace import DIVERGENCES, STEP_FIELDS
 
 _TASKS: Final = ("regression", "classification")
@@ -144,7 +145,7 @@ def _require_task(task: str, model: str | None) -> None:
 
 def _available(given: Iterable[str] | None, model: str | None) -> frozenset[str] | None:
     if given is None:
-        return OF_NETWORKS | DIVERGENCES if model == _NETWORK else None
+        return NetworkBackend.step_fields | DIVERGENCES if model == _NETWORK else None
     names = frozenset([given] if isinstance(given, str) else given)
     unknown = sorted(names - STEP_FIELDS - {"n_labelled"})
     if unknown:
@@ -164,7 +165,7 @@ def _ranked(table: Mapping[str, Any], at: int, available: frozenset[str] | None)
     for entry in catalogue():
         # What is only counted is no rule to recommend; and a cost over the whole range of the loss is not the cost that
         # is asked for here.
-        if entry.name not in table or entry.needs() & COUNTED or entry.name == _OTHER_COSTS:
+        if entry.name not in table or entry.needs() & COUNTED_FIELDS or entry.name == _OTHER_COSTS:
             continue
         if available is not None and not entry.needs() <= available:
             continue

@@ -18,13 +18,14 @@ from suffice.errors import InvalidValueError
 from suffice.experiments.compare.tasks import Labelled, Task, cut, load, source
 from suffice.experiments.runner import Moved
 from suffice.learner import StopSet, simulate
+from suffice.models.factory import MODEL_FAMILIES, make_model
 from suffice.special import Floats
 from suffice.trace import Trace
 
 # To be raised whenever the code makes a model's runs come out otherwise: what was kept before is then run again.
 _VERSIONS: Final = {"gp": 2, "ridge": 2, "logistic": 1}
 #: Models that can be compared on, and what they are for.
-MODELS: Final = {"gp": "regression", "ridge": "regression", "logistic": "classification"}
+MODELS: Final = {name: MODEL_FAMILIES[name].task for name in _VERSIONS}
 # Weights of a classifier of many classes; more features than that are replaced by principal components.
 _MOST_WEIGHTS: Final = 250
 _LEAST_COMPONENTS: Final = 5
@@ -189,9 +190,9 @@ def prepared(job: Recording) -> Prepared:
     cutoff = min(how.validation, len(X_test) // 4)
     validation = (X_test[:cutoff], task.y_test[:cutoff]) if cutoff else None
     rest = Task(task.name, task.kind, X_pool, task.y_pool, X_test[cutoff:], task.y_test[cutoff:])
-    return Prepared(
-        rest, _model(job.model, task.y_pool), StopSet.draw(len(X_pool), how.stop_set, seed=job.seed), validation
-    )
+    classes = np.unique(task.y_pool).tolist() if task.kind == "classification" else None
+    model, stop_set = make_model(job.model, classes=classes), StopSet.draw(len(X_pool), how.stop_set, seed=job.seed)
+    return Prepared(rest, model, stop_set, validation)
 
 
 def recordings(  # noqa: PLR0913 - what is crossed with what, all but two by keyword
@@ -274,16 +275,3 @@ def _fewer_features(task: Task) -> tuple[Floats, Floats]:
     components = PCA(size, random_state=0).fit(task.X_pool)
     scale = np.sqrt(np.maximum(components.explained_variance_[0], 1e-12))
     return components.transform(task.X_pool) / scale, components.transform(task.X_test) / scale
-
-
-def _model(name: str, y: Any) -> Any:
-    """The model as ``suffice run`` takes it."""
-    from sklearn.pipeline import make_pipeline
-
-    from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess, RadialBasis
-
-    if name == "gp":
-        return GaussianProcess()
-    if name == "ridge":
-        return make_pipeline(RadialBasis(10), BayesianRidge(fit_intercept=False))
-    return BayesianLogistic(alpha=1.0, classes=np.unique(y).tolist())

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import suffice
 from suffice.errors import InvalidValueError
+from suffice.models.factory import MODEL_FAMILIES, model_description
 from suffice.report.labelling.contents import Contents
 from suffice.report.labelling.saying import count, cut, day, number, percent
 from suffice.report.page import pairs_html
 from suffice.report.table import Table
 from suffice.session.items import Item
-from suffice.session.models import KNOWN
 
 _SHOWN: Final = {"table": "rows of a table", "text": "texts", "image": "images"}
 #: Classes that are named, and characters of what is said of the data.
@@ -26,7 +26,7 @@ def method(told: Contents) -> str:
         ("Data", f"{cut(settings.source) or 'not named'}: {count(size, 'item')}, {_SHOWN[settings.shown]}"),
         ("Label", _label(told)),
         *(("What was done to the data", cut(note, _LONGEST_NOTE)) for note in settings.notes),
-        ("Model", KNOWN[settings.model].words if settings.model in KNOWN else settings.model),
+        ("Model", model_description(settings.model) if settings.model in MODEL_FAMILIES else settings.model),
         ("Stopping rule", _rule(told)),
         ("Start", f"{count(settings.initial, 'label')} of items drawn at random, then the model chose"),
     ]

@@ -1,0 +1,129 @@
+"""Models by name, with the settings that the commands, labelling projects and experiments use."""
+
+from collections.abc import Iterable
+from typing import Any, Final, Literal, NamedTuple
+
+from suffice.arguments import whole
+from suffice.errors import InvalidValueError
+
+ModelTask = Literal["regression", "classification"]
+
+
+class ModelFamily(NamedTuple):
+    """A kind of model that can be created by name.
+
+    Attributes:
+        task: The task it is for.
+        description: What to call it in a sentence.
+        basis: Default number of radial basis functions per feature; None if the model takes none.
+        interactive: Whether it learns a label fast enough for a person who waits for the next item.
+    """
+
+    task: ModelTask
+    description: str
+    basis: int | None = None
+    interactive: bool = True
+
+
+#: The models by name; the first one of a task is its default.
+MODEL_FAMILIES: Final = {
+    "gp": ModelFamily("regression", "a Gaussian process"),
+    "ridge": ModelFamily("regression", "Bayesian ridge regression", basis=10),
+    "logistic": ModelFamily("classification", "Bayesian logistic regression", basis=0),
+    "dropout": ModelFamily("classification", "a network with dropout", interactive=False),
+}
+
+
+def model_names(task: ModelTask) -> list[str]:
+    """Names of the models for a task, the default first.
+
+    Examples:
+        >>> model_names("classification")
+        ['logistic', 'dropout']
+    """
+    return [name for name, family in MODEL_FAMILIES.items() if family.task == task]
+
+
+def basis_size(name: str, basis: int | None = None, *, argument: str = "basis") -> int:
+    """Number of radial basis functions per feature, 0 for none.
+
+    Args:
+        name: Name of the model.
+        basis: The number asked for; the model's default if None.
+        argument: What errors call ``basis``.
+
+    Raises:
+        InvalidValueError: It is not a whole number of at least 0, or the model takes no basis.
+    """
+    default = MODEL_FAMILIES[name].basis
+    if basis is None:
+        return default or 0
+    size = whole(basis, argument, least=0)
+    if size and default is None:
+        fitting = " or ".join(each for each, family in MODEL_FAMILIES.items() if family.basis is not None)
+        raise InvalidValueError(
+            f"{argument} goes with the model {fitting}, and {MODEL_FAMILIES[name].description} takes none; leave it out"
+        )
+    return size
+
+
+def model_description(name: str, basis: int | None = None) -> str:
+    """What to call a model in a sentence.
+
+    Examples:
+        >>> model_description("ridge")
+        'Bayesian ridge regression on 10 radial basis functions per feature'
+    """
+    size = basis_size(name, basis)
+    functions = f" on {size} radial basis function{'s' * (size != 1)} per feature" if size else ""
+    return f"{MODEL_FAMILIES[name].description}{functions}"
+
+
+def make_model(name: str, *, classes: Iterable[Any] | None = None, basis: int | None = None, seed: int = 0) -> Any:
+    """A model that has not learned anything yet.
+
+    Args:
+        name: One of :data:`MODEL_FAMILIES`.
+        classes: All classes, for a classifier; learned from the labels if left out.
+        basis: Radial basis functions that replace each feature, 0 for none; the model's default if left out.
+        seed: Seed of a network; the other models have no randomness.
+
+    Returns:
+        A model of :mod:`suffice.models`, or a pipeline that ends in one.
+
+    Raises:
+        InvalidValueError: There is no such model, or an argument does not go with it.
+        MissingExtraError: The model needs torch, which is not installed.
+
+    Examples:
+        >>> make_model("logistic", classes=["cat", "dog"])
+        BayesianLogistic(alpha=1.0, classes=['cat', 'dog'])
+    """
+    if name not in MODEL_FAMILIES:
+        raise InvalidValueError(f"model must be one of {', '.join(MODEL_FAMILIES)}, not {name!r}")
+    if classes is not None and MODEL_FAMILIES[name].task == "regression":
+        raise InvalidValueError(f"classes go with a classifier, and the model {name} is for regression; leave them out")
+    size, known = basis_size(name, basis), None if classes is None else list(classes)
+    # scikit-learn takes a while to import, and names and descriptions do not need it.
+    from suffice import models
+
+    if name == "gp":
+        return models.GaussianProcess()
+    if name == "dropout":
+        from suffice.models.deep.settings import require_torch
+
+        require_torch()
+        # Trained a little in every round, as in the paper: the rule watches the network converge.
+        return models.DropoutNetwork("mlp", classes=known, samples=10, device="cpu", seed=seed)
+    model: Any
+    if name == "ridge":
+        model = models.BayesianRidge(fit_intercept=not size)
+    else:
+        # Features are standardised, so weights of order 1 are a fair prior. The evidence would be misled by labels that
+        # were chosen where the model is unsure.
+        model = models.BayesianLogistic(alpha=1.0, classes=known)
+    if not size:
+        return model
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(models.RadialBasis(size), model)

@@ -1,0 +1,85 @@
+"""Models by name: what they are made of, what they are called, and what does not go together."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from suffice import models
+from suffice.cli.choices import ModelName
+from suffice.errors import InvalidValueError
+from suffice.models.factory import MODEL_FAMILIES, basis_size, make_model, model_description, model_names
+
+
+def test_names_and_tasks() -> None:
+    assert list(MODEL_FAMILIES) == list(ModelName)
+    assert model_names("regression") == ["gp", "ridge"]
+    assert model_names("classification") == ["logistic", "dropout"]
+    assert [name for name, family in MODEL_FAMILIES.items() if not family.interactive] == ["dropout"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "shown"),
+    [
+        ("gp", {}, "GaussianProcess()"),
+        ("gp", {"basis": 0}, "GaussianProcess()"),
+        ("ridge", {"basis": 0}, "BayesianRidge(fit_intercept=True)"),
+        ("logistic", {}, "BayesianLogistic(alpha=1.0)"),
+        ("logistic", {"classes": ("b", "a")}, "BayesianLogistic(alpha=1.0, classes=['b', 'a'])"),
+    ],
+)
+def test_models_without_a_basis(name: str, options: dict[str, Any], shown: str) -> None:
+    assert repr(make_model(name, **options)) == shown
+
+
+@pytest.mark.parametrize(("name", "basis", "size"), [("ridge", None, 10), ("ridge", 4, 4), ("logistic", 3, 3)])
+def test_models_on_a_basis(name: str, basis: int | None, size: int) -> None:
+    transformer, model = (step for _, step in make_model(name, basis=basis).steps)
+    assert (type(transformer).__name__, transformer.n_centres) == ("RadialBasis", size)
+    # The basis holds the constant of ridge regression already.
+    assert model.fit_intercept == (name == "logistic")
+
+
+def test_the_network() -> None:
+    pytest.importorskip("torch")
+    network = make_model("dropout", classes=["a", "b"], seed=7)
+    changed = {"classes": ["a", "b"], "samples": 10, "device": "cpu", "seed": 7}
+    assert network.get_params() == type(network)().get_params() | changed
+
+
+def test_descriptions() -> None:
+    assert model_description("gp") == "a Gaussian process"
+    assert model_description("ridge") == "Bayesian ridge regression on 10 radial basis functions per feature"
+    assert model_description("ridge", 0) == "Bayesian ridge regression"
+    assert model_description("logistic", 1) == "Bayesian logistic regression on 1 radial basis function per feature"
+    assert model_description("dropout") == "a network with dropout"
+    assert [basis_size(name) for name in MODEL_FAMILIES] == [0, 10, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("forest", {}, "model must be one of gp, ridge, logistic, dropout, not 'forest'"),
+        ("gp", {"basis": 3}, "basis goes with the model ridge or logistic, and a Gaussian process takes none"),
+        ("dropout", {"basis": 3}, "a network with dropout takes none"),
+        ("ridge", {"basis": -1}, "basis must be a whole number, 0 or more, not -1"),
+        ("ridge", {"classes": ["a", "b"]}, "classes go with a classifier, and the model ridge is for regression"),
+    ],
+)
+def test_what_does_not_go_together(name: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidValueError, match=said):
+        make_model(name, **options)
+
+
+def test_names_are_known_without_scikit_learn() -> None:
+    code = (
+        "import sys; from suffice.models.factory import model_description; import suffice.session; "
+        "model_description('ridge'); import suffice.models; assert 'BayesianRidge' in dir(suffice.models); "
+        "print(sorted({'sklearn', 'torch', 'suffice.criteria.step'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # `import suffice` brings the criteria.
+    assert done.stdout.strip() == "['suffice.criteria.step']"
+    with pytest.raises(AttributeError, match="no attribute 'Forest'"):
+        _ = models.Forest
