@@ -19,7 +19,7 @@ from suffice.session.insight import Insight
 from suffice.session.learning import Follower
 from suffice.session.models import KNOWN, default_model, make_model, model_words, require_rule
 from suffice.session.state import Call
-from suffice.session.witness import Witness, spacing
+from suffice.session.witness import SelfErrorTracker, spacing
 
 sys.path.append(str(Path(__file__).parent))
 from following import CASES, Case, labels_of, settings_of
@@ -211,25 +211,25 @@ def test_errors_are_estimated_at_every_fifth_label_and_now(case: Case) -> None:
 
 
 @pytest.mark.parametrize("initial", [7, 10])
-def test_a_witness_says_what_the_learner_would(case: Case, initial: int) -> None:
+def test_a_tracker_says_what_a_model_fitted_to_all_labels_says(case: Case, initial: int) -> None:
     learner = ActiveLearner(make_model(case.settings), case.X, acquisition="order", initial=initial)
     sample = np.arange(0, 60, 2)
-    witness, n = Witness(learner, case.X, sample, initial), 0
+    tracker, n = SelfErrorTracker(learner, case.X[sample], initial), 0
     for call in case.calls(31):
         assert call.label is not None
         learner.tell(call.item, call.label)
-        witness.note(call.item, call.label)
+        tracker.label_learned()
         n += 1
         if n < initial:
-            assert witness.errors() == ()
+            assert tracker.errors() == ()
             continue
         fitted, rows = learner.model, case.X[sample]
         if hasattr(fitted, "steps"):
             fitted, rows = fitted[-1], fitted[:-1].transform(rows)
-        expected, found = expected_error(fitted, rows), witness.errors()[-1]
+        expected, found = expected_error(fitted, rows), tracker.errors()[-1]
         np.testing.assert_allclose([found.value, found.low, found.high], expected, rtol=1e-5)
         assert found.n_labelled == n
-    assert [each.n_labelled for each in witness.errors()] == [n for n in (10, 15, 20, 25, 30, 31) if n >= initial]
+    assert [each.n_labelled for each in tracker.errors()] == [n for n in (10, 15, 20, 25, 30, 31) if n >= initial]
 
 
 def test_estimates_become_rarer_with_many_labels() -> None:

@@ -171,6 +171,9 @@ class Course(Protocol):
     def fitted(self) -> Any:
         """The model as it stands."""
 
+    def current_model(self) -> Any:
+        """The same without a fit: it refers to the posterior of this course, and is valid until the next label."""
+
 
 @dataclass
 class History:

@@ -127,6 +127,12 @@ class GaussianCourse:
         rows = self._history.indices
         return self._model.at(self._setting.X[rows], self._y[rows], self._prior, self._learned_at)
 
+    def current_model(self) -> Any:
+        """The model with the posterior of this course; valid until the next label."""
+        assert self._prior is not None
+        rows = self._history.indices
+        return self._model.at(self._setting.X[rows], self._y[rows], self._prior, self._learned_at, self._state)
+
     def _start(self) -> Outcome:
         self._learn_prior(len(self._history.indices))
         return self._replay()

@@ -151,6 +151,10 @@ class NetworkCourse:
         """The network as it stands, as an estimator of its own."""
         return copy.deepcopy(self._model)
 
+    def current_model(self) -> Any:
+        """The network of this course; valid until the next label."""
+        return copy.copy(self._model)
+
     def state(self) -> dict[str, Any]:
         """All that a run needs to go on from here, besides pool, labels and settings."""
         return {

@@ -17,7 +17,7 @@ from suffice.session.insight import Insight, Point
 from suffice.session.models import make_model
 from suffice.session.settings import Settings
 from suffice.session.state import Call
-from suffice.session.witness import Witness
+from suffice.session.witness import SelfErrorTracker
 from suffice.special import Floats
 
 # Rows predicted for at a time, and what may be computed at a time: other threads wait while SciPy solves triangles.
@@ -125,7 +125,7 @@ class Follower:
     def _start_over(self) -> None:
         self._calls: list[Call] = []
         self._judge: ActiveLearner | None = None
-        self._witness: Witness | None = None
+        self._tracker: SelfErrorTracker | None = None
         self._picker: ActiveLearner | None = None
         self._picker_knows = 0
         self._problem = self._no_queue = ""
@@ -172,17 +172,17 @@ class Follower:
         """
         if self._judge is None and self._failed is None:
             self.follow(self._calls)
-        if self._judge is None or self._witness is None:
+        if self._judge is None or self._tracker is None:
             return Insight(problem=self._problem)
-        errors, curve = self._witness.errors(), _curve(self._judge.verdicts)
+        errors, curve = self._tracker.errors(), _curve(self._judge.verdicts)
         # The rule stops where it first says so: a label more, and a noisy curve may lie above the threshold again.
         stop = next((each for each in self._judge.verdicts if each.stop), None)
-        verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._witness.n)
+        verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
         # Only now, for what keeps the picker from choosing is said too.
         asked = self._ask(queue)
         return Insight(
             calls=len(self._calls),
-            n_labelled=self._witness.n,
+            n_labelled=self._tracker.n,
             verdict=verdict,
             curve=tuple(point for point, _ in curve),
             forecast=verdict.forecast,
@@ -203,13 +203,13 @@ class Follower:
         Raises:
             SufficeError: It has not begun.
         """
-        if self._witness is None or not self._witness.begun:
+        if self._tracker is None or not self._tracker.begun:
             raise SufficeError(
                 self._problem
                 or f"the model has no prediction yet: it begins with {self._initial} labels, and there are "
-                f"{0 if self._witness is None else self._witness.n}"
+                f"{0 if self._tracker is None else self._tracker.n}"
             )
-        return Predictor(*self._witness.model(), self._settings.classes)
+        return Predictor(*self._tracker.model(), self._settings.classes)
 
     def predict(self, X: Floats) -> Predictions:
         """What the model says of some items.
@@ -225,7 +225,7 @@ class Follower:
     def _begin(self) -> ActiveLearner:
         if self._judge is None:
             self._judge = self._learner("order")
-            self._witness = Witness(self._judge, self._X, self._sample, self._initial)
+            self._tracker = SelfErrorTracker(self._judge, self._X[self._sample], self._initial)
         return self._judge
 
     def _learner(self, acquisition: str | None) -> ActiveLearner:
@@ -241,12 +241,12 @@ class Follower:
         )
 
     def _tell(self, judge: ActiveLearner, call: Call) -> None:
-        assert self._witness is not None
+        assert self._tracker is not None
         if call.label is None:
             judge.skip(call.item)
         else:
             judge.tell(call.item, call.label)
-            self._witness.note(call.item, call.label)
+            self._tracker.label_learned()
         self._calls.append(call)
 
     def _ask(self, size: int) -> tuple[int, ...]:
