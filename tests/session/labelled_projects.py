@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from suffice.session.insight import Insight
-from suffice.session.learning import Follower
+from suffice.session.insight import LearningStatus
+from suffice.session.learning import ProjectLearner
 from suffice.session.making import create_project
 from suffice.session.project import Project
 
@@ -65,12 +65,12 @@ def label_some(project: Project, items: Sequence[int], person: str = "ann") -> N
         project.label(item, of_feature(project, item), person=person)
 
 
-def learned(project: Project) -> tuple[Follower, Insight]:
+def learned(project: Project) -> tuple[ProjectLearner, LearningStatus]:
     """The model that knows all labels of a project, and what it says."""
-    follower = Follower(project.settings, project.X)
+    project_learner = ProjectLearner(project.settings, project.X)
     with project.lock:
-        follower.follow(project.state().calls())
-    return follower, follower.insight()
+        project_learner.follow(project.state().answers())
+    return project_learner, project_learner.learning_status()
 
 
 def busy_project(place: Path, n: int = 120, task: str = "classification") -> Project:

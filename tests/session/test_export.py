@@ -136,8 +136,8 @@ def test_labels_come_in_their_order_with_all_that_is_known_of_them(busy: Project
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_predictions_are_of_all_items_without_a_label(busy: Project, format: Format) -> None:
-    follower, _ = learned(busy)
-    predictions = follower.predict(busy.X)
+    project_learner, _ = learned(busy)
+    predictions = project_learner.predict(busy.X)
     file = predictions_file(busy, predictions, format)
     rows = rows_of(file)
     assert [row["id"] for row in rows] == [f"id-{item}" for item in range(40, 120)]
@@ -161,8 +161,8 @@ def test_predictions_are_of_all_items_without_a_label(busy: Project, format: For
 @pytest.mark.parametrize("format", FORMATS)
 def test_numbers_stay_numbers(tmp_path: Path, format: Format) -> None:
     with busy_project(tmp_path / "p", task="regression") as project:
-        follower, _ = learned(project)
-        predictions = follower.predict(project.X)
+        project_learner, _ = learned(project)
+        predictions = project_learner.predict(project.X)
         labels, rest = rows_of(labels_file(project, format)), rows_of(predictions_file(project, predictions, format))
         with project.lock:
             assert [float(row["animal"]) for row in labels] == [each.label for each in project.state().labelled()]
@@ -230,8 +230,8 @@ def test_a_name_that_a_cell_has_already_gets_a_number(tmp_path: Path) -> None:
 
 
 def test_many_items_are_read_in_parts_and_none_is_lost(busy: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    follower, _ = learned(busy)
-    predictions = follower.predict(busy.X)
+    project_learner, _ = learned(busy)
+    predictions = project_learner.predict(busy.X)
     whole = [labels_file(busy, "csv"), predictions_file(busy, predictions, "jsonl")]
     monkeypatch.setattr(export, "_CHUNK", 7)
     assert [labels_file(busy, "csv"), predictions_file(busy, predictions, "jsonl")] == whole

@@ -4,6 +4,7 @@ This script was run once, with suffice 0.6.0: ``python tests/session/projects_of
 kept to document what the files contain. Do not run it with a later version: ``expected.json`` must hold what 0.6.0
 says. It uses the modules of 0.6.0, so it does not work with later versions either.
 """
+# mypy: ignore-errors
 
 import json
 import math
@@ -72,15 +73,14 @@ def texts(folder: Path) -> Project:
 
 
 def process(folder: Path) -> Project:
-    """Numbers with a Gaussian process and the default rule with a threshold; some labels came with the data; a stop is advised."""
+    """Numbers with a Gaussian process; some labels came with the data; a stop is advised."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(70, 2)).round(3)
     y = (20.0 + 4.0 * np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=70)).round(3)
     known = set(range(3))
     data = folder / "yield.csv"
     data.write_text(
-        "heat,time,yield\n"
-        + "".join(f"{a},{b},{y[k] if k in known else ''}\n" for k, (a, b) in enumerate(X.tolist()))
+        "heat,time,yield\n" + "".join(f"{a},{b},{y[k] if k in known else ''}\n" for k, (a, b) in enumerate(X.tolist()))
     )
     project = new_project(folder, ProjectOptions(str(data), target="yield", regression=True, threshold=0.2))
     for k in range(52):

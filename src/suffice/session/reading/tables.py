@@ -26,7 +26,7 @@ _LONGEST_ID: Final = 500
 _LIKE_LABELS: Final = {"label", "target", "class"}
 
 
-class _Source(NamedTuple):
+class _TableSource(NamedTuple):
     """A table that is read, and what its columns are for; target, image and text by name, None for none."""
 
     path: Path
@@ -83,7 +83,7 @@ def table_items(path: Path, request: ReadingOptions) -> Items:
     )
 
 
-def _source(path: Path, request: ReadingOptions) -> _Source:
+def _source(path: Path, request: ReadingOptions) -> _TableSource:
     if path.suffix.lower() in ENDINGS and os.path.isfile(path):
         raise InvalidValueError(
             f"{path} is one image; name the folder that holds the images, or a table of their paths"
@@ -106,7 +106,7 @@ def _source(path: Path, request: ReadingOptions) -> _Source:
     like = [name for name in shown if name.lower() in _LIKE_LABELS] if request.target is None else []
     hints = [f"column {name!r} is {use}; give --target {name} if it holds labels" for name in like]
     every = (*file.notes, *first_line_notes(file), *notes, *hints)
-    return _Source(path, file, rows, ids, target, request.image, text, shown, every)
+    return _TableSource(path, file, rows, ids, target, request.image, text, shown, every)
 
 
 def _with_clean_names(file: Columns, path: Path) -> Columns:
@@ -175,14 +175,16 @@ def _id_problem(ids: Sequence[str], file: Columns) -> str:
     return ""
 
 
-def _labelling(source: _Source, request: ReadingOptions) -> Labelling:
+def _labelling(source: _TableSource, request: ReadingOptions) -> Labelling:
     if source.target is None:
         return no_labels(request)
     column = named_column(source.file, source.target, source.path)
     return read_labels(TargetColumn(source.target, source.cells(source.target), column, source.file.place), request)
 
 
-def _features(source: _Source, request: ReadingOptions, columns: Mapping[str, Sequence[str]], name: str) -> Features:
+def _features(
+    source: _TableSource, request: ReadingOptions, columns: Mapping[str, Sequence[str]], name: str
+) -> Features:
     """Return what one column becomes."""
     file = source.file
     if name == source.image:
