@@ -23,7 +23,7 @@ from suffice.cli.labeller.desk import Labeller, opened_labeller
 from suffice.cli.labeller.keys import END, ENTER
 from suffice.cli.labeller.loop import follow
 from suffice.session.items import Items
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.settings import Settings
 from tables import publish, table
 
@@ -84,7 +84,7 @@ def waits(size: int, classes: int) -> np.typing.NDArray[np.float64]:
     with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:
         console = Console(file=nowhere, force_terminal=True, width=120, height=40, color_system="truecolor")
         with (
-            create_project(Path(folder) / "p.suffice", settings, items) as project,
+            write_project(Path(folder) / "p.suffice", settings, items) as project,
             opened_labeller(project, "ann") as labeller,
         ):
             labeller.ask()

@@ -14,7 +14,7 @@ from suffice.cli.labeller.view import Message, Mode
 from suffice.errors import InvalidValueError
 from suffice.session.insight import LearningStatus
 from suffice.session.items import Items
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.project import Project
 from suffice.session.settings import Settings
 
@@ -45,7 +45,7 @@ def project(request: pytest.FixtureRequest) -> Any:
     X = np.random.default_rng(0).normal(size=(n, 2))
     ids = tuple(f"mail-{k}" for k in range(n))
     items = Items(about.shown, ids, about.columns, cells, about.main, X, about.task, about.classes, {}, ())
-    with create_project("p.suffice", about, items) as made:
+    with write_project("p.suffice", about, items) as made:
         yield made
 
 

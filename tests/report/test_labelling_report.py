@@ -18,7 +18,7 @@ from suffice.report.labelling.chart import Chart, svg, ticks
 from suffice.report.labelling.contents import contents, pace
 from suffice.report.labelling.judgement import curve_chart
 from suffice.session.insight import ErrorEstimate, LearningStatus, Point, Purchase
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.state import LabelledItem, Opinion
 
 sys.path.append(str(Path(__file__).parent))
@@ -189,7 +189,7 @@ def test_whatever_a_text_holds_it_stays_text(tmp_path: Path) -> None:
 def test_long_texts_are_cut(tmp_path: Path) -> None:
     long = "x" * 1_000_000
     items = replace(some_items(3), ids=(long, "b", "c"), cells=((long, long), ("word " * 200_000, "2"), ("c", "3")))
-    with create_project(tmp_path / "p", about(name=long, target=long, notes=(long,)), items) as project:
+    with write_project(tmp_path / "p", about(name=long, target=long, notes=(long,)), items) as project:
         label_some(project, [0, 1, 2])
         page = report_page(project, LearningStatus())
     assert len(page) < 40_000
@@ -199,7 +199,7 @@ def test_long_texts_are_cut(tmp_path: Path) -> None:
 def test_many_classes_and_many_people_are_not_all_shown(tmp_path: Path) -> None:
     classes = tuple(f"class {k}" for k in range(300))
     items = replace(some_items(60), classes=classes)
-    with create_project(tmp_path / "p", about(classes=classes), items) as project:
+    with write_project(tmp_path / "p", about(classes=classes), items) as project:
         for item in range(60):
             project.label(item, classes[item], person=f"person {item}")
         text = Reader(report_page(project, LearningStatus())).text

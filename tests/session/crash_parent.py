@@ -27,7 +27,7 @@ from making_projects import about, some_items
 from suffice.errors import SufficeError
 from suffice.session.companion import BackgroundLearner
 from suffice.session.database import StorageError
-from suffice.session.making import create_project, open_project
+from suffice.session.making import open_project, write_project
 from suffice.session.project import Project
 from suffice.web.access import Access
 from suffice.web.app import create_app
@@ -105,7 +105,7 @@ async def ask(app: Any, path: str, body: bytes) -> None:
 def warm_up() -> None:
     """Have everything imported and made that a server would when it starts."""
     with tempfile.TemporaryDirectory() as folder:
-        project = create_project(Path(folder) / "x", about("regression"), some_items(5, task="regression"))
+        project = write_project(Path(folder) / "x", about("regression"), some_items(5, task="regression"))
         app = create_app(project, BackgroundLearner(project), Access())
         uvicorn.Config(app, lifespan="off", ws="none").load()
         for path, body in (("/health", b""), ("/api/next", b'{"person": "ann"}'), ("/api/status", b"")):

@@ -8,7 +8,7 @@ from typing import Any
 
 from suffice.session.insight import LearningStatus
 from suffice.session.learning import ProjectLearner
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.project import Project
 
 sys.path.append(str(Path(__file__).parent))
@@ -50,7 +50,7 @@ def hostile_project(place: Path, **changes: Any) -> Project:
         some_items(n), ids=tuple(f"{text} {k}" for k, text in enumerate(HOSTILE)), cells=tuple((t, t) for t in HOSTILE)
     )
     settings = about(**changes)
-    return create_project(place, settings, replace(items, task=settings.task, classes=settings.classes))
+    return write_project(place, settings, replace(items, task=settings.task, classes=settings.classes))
 
 
 def of_feature(project: Project, item: int) -> str | float:

@@ -9,7 +9,7 @@ import numpy as np
 from suffice import ErrorStability
 from suffice.session.events import Event, Label
 from suffice.session.items import Items
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.project import Project
 from suffice.session.settings import Settings
 from suffice.session.state import ProjectState
@@ -50,7 +50,7 @@ def some_items(n: int, labels: Mapping[int, Label] | None = None, task: str = "c
 def make(place: str | Path, n: int = 20, *, labels: Mapping[int, Label] | None = None, **changes: Any) -> Project:
     """Make a small project."""
     settings = about(**changes)
-    return create_project(place, settings, some_items(n, labels, settings.task))
+    return write_project(place, settings, some_items(n, labels, settings.task))
 
 
 def replayed(events: list[Event], size: int) -> ProjectState:

@@ -19,7 +19,7 @@ from suffice.session import export
 from suffice.session.export import Exported, labels_file, predictions_file
 from suffice.session.formats import Column, Format, encoded, exact, harmless
 from suffice.session.learning import Predictions
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.project import Project
 
 sys.path.append(str(Path(__file__).parent))
@@ -189,7 +189,7 @@ def test_hostile_texts_go_out_as_they_came_in(tmp_path: Path, format: Format) ->
 def test_a_cell_of_a_megabyte_is_whole(tmp_path: Path, format: Format) -> None:
     long = "=" + "ab," * 400_000
     items = replace(some_items(2), cells=((long, "1"), ("b", "2")))
-    with create_project(tmp_path / "p", about(), items) as project:
+    with write_project(tmp_path / "p", about(), items) as project:
         label_some(project, [0])
         limit = csv.field_size_limit(10_000_000)
         try:
@@ -216,7 +216,7 @@ def test_a_project_without_labels_gives_a_table_without_rows(tmp_path: Path, for
 def test_a_name_that_a_cell_has_already_gets_a_number(tmp_path: Path) -> None:
     columns = ("id", "agreed", "animal", "animal_2", "=x")
     items = replace(some_items(2), columns=columns, cells=(("a", "b", "c", "d", "e"),) * 2, main="id")
-    with create_project(tmp_path / "p", about(columns=columns, main="id"), items) as project:
+    with write_project(tmp_path / "p", about(columns=columns, main="id"), items) as project:
         label_some(project, [0])
         file = labels_file(project, "csv")
         (row,) = rows_of(file)

@@ -140,7 +140,9 @@ def test_the_report_right_after_a_correction_is_that_of_the_corrected_model(app:
     correct(script)
     answer = script.get("/api/report")
     assert answer.status_code == 200
-    assert background_of(app).learning_status.errors == learned(project_of(app)).learning_status().errors != stale.errors
+    assert (
+        background_of(app).learning_status.errors == learned(project_of(app)).learning_status().errors != stale.errors
+    )
     shown = report_page(project_of(app), background_of(app).learning_status)
     assert shown != report_page(project_of(app), stale)
     assert answer.text == shown

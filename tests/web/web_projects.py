@@ -11,7 +11,7 @@ import numpy as np
 from suffice import ErrorStability
 from suffice.session.companion import BackgroundLearner
 from suffice.session.items import Items
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.project import Project
 from suffice.session.settings import Settings
 from suffice.web.access import Access, granted_access
@@ -67,7 +67,7 @@ def make_project(folder: Path, n: int = 30, **changes: Any) -> Project:
         labels={},
         notes=(),
     )
-    return create_project(folder, settings, items, person="Ann")
+    return write_project(folder, settings, items, person="Ann")
 
 
 def make_image_project(folder: Path, root: Path, paths: Mapping[int, str]) -> Project:
@@ -98,7 +98,7 @@ def make_image_project(folder: Path, root: Path, paths: Mapping[int, str]) -> Pr
         notes=(),
         root=root,
     )
-    return create_project(folder, settings, items)
+    return write_project(folder, settings, items)
 
 
 @contextmanager

@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from suffice.criteria import Criterion, criterion_from_dict
+from suffice.criteria import Criterion, ErrorStability, criterion_from_dict
 from suffice.errors import InvalidValueError
 
 Task = Literal["classification", "regression"]
 Shown = Literal["table", "text", "image"]
+
+#: Error ratio at which :class:`~suffice.ErrorStability` stops if nothing else is asked for, within the paper's choices.
+DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "dropout": 0.2}
+#: Labels at random before the model chooses, if nothing else is asked for.
+DEFAULT_INITIAL: Final = 10
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Settings:
     model: str
     rule: Mapping[str, Any]
     seed: int = 0
-    initial: int = 10
+    initial: int = DEFAULT_INITIAL
     overlap: float = 0.0
     lease: float = 600.0
     source: str = ""
@@ -74,3 +79,16 @@ class Settings:
     def criterion(self) -> Criterion:
         """The stopping rule, that has seen nothing."""
         return criterion_from_dict(self.rule)
+
+
+def default_rule(model: str) -> Criterion:
+    """The stopping rule of a project that nothing was said about: the paper's, with a threshold for the model.
+
+    Args:
+        model: gp, ridge or logistic.
+
+    Examples:
+        >>> default_rule("ridge").threshold
+        0.02
+    """
+    return ErrorStability(DEFAULT_THRESHOLDS[model], calibration=10)

@@ -26,7 +26,7 @@ _LONGEST_ID: Final = 500
 _LIKE_LABELS: Final = {"label", "target", "class"}
 
 
-class _TableSource(NamedTuple):
+class _Source(NamedTuple):
     """A table that is read, and what its columns are for; target, image and text by name, None for none."""
 
     path: Path
@@ -45,15 +45,15 @@ class _TableSource(NamedTuple):
         return [row[k] for row in self.rows]
 
 
-def table_items(path: Path, request: ReadingOptions) -> Items:
-    """Make every row of a table an item.
+def table_items(path: Path, request: ReadingOptions, table: Columns | None = None) -> Items:
+    """Make every row of a table an item. A ``table`` that is given is not read; ``path`` is then its name.
 
     Raises:
         InvalidValueError: It is no table, or cannot be used so; the message says what to do about it.
         MissingExtraError: It needs a package that is not installed.
         SufficeError: The model for ``embed`` cannot be loaded.
     """
-    source = _source(path, request)
+    source = _source(path, request, table)
     n = len(source.ids)
     labelling = _labelling(source, request)
     columns = {name: source.cells(name) for name in source.shown}
@@ -83,12 +83,12 @@ def table_items(path: Path, request: ReadingOptions) -> Items:
     )
 
 
-def _source(path: Path, request: ReadingOptions) -> _TableSource:
+def _source(path: Path, request: ReadingOptions, table: Columns | None) -> _Source:
     if path.suffix.lower() in ENDINGS and os.path.isfile(path):
         raise InvalidValueError(
             f"{path} is one image; name the folder that holds the images, or a table of their paths"
         )
-    file = _with_clean_names(read_columns(path), path)
+    file = _with_clean_names(read_columns(path) if table is None else table, path)
     rows = clean_rows(file.cells())
     if len(rows) < 2:
         raise InvalidValueError(f"{path} holds {counted(len(rows), 'item')}; at least 2 are required")
@@ -106,7 +106,7 @@ def _source(path: Path, request: ReadingOptions) -> _TableSource:
     like = [name for name in shown if name.lower() in _LIKE_LABELS] if request.target is None else []
     hints = [f"column {name!r} is {use}; give --target {name} if it holds labels" for name in like]
     every = (*file.notes, *first_line_notes(file), *notes, *hints)
-    return _TableSource(path, file, rows, ids, target, request.image, text, shown, every)
+    return _Source(path, file, rows, ids, target, request.image, text, shown, every)
 
 
 def _with_clean_names(file: Columns, path: Path) -> Columns:
@@ -175,16 +175,14 @@ def _id_problem(ids: Sequence[str], file: Columns) -> str:
     return ""
 
 
-def _labelling(source: _TableSource, request: ReadingOptions) -> Labelling:
+def _labelling(source: _Source, request: ReadingOptions) -> Labelling:
     if source.target is None:
         return no_labels(request)
     column = named_column(source.file, source.target, source.path)
     return read_labels(TargetColumn(source.target, source.cells(source.target), column, source.file.place), request)
 
 
-def _features(
-    source: _TableSource, request: ReadingOptions, columns: Mapping[str, Sequence[str]], name: str
-) -> Features:
+def _features(source: _Source, request: ReadingOptions, columns: Mapping[str, Sequence[str]], name: str) -> Features:
     """Return what one column becomes."""
     file = source.file
     if name == source.image:
