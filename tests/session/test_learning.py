@@ -13,6 +13,8 @@ from suffice import Budget, ErrorStability, LabelWorth, MaxConfidence, PoolFract
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, NotEnoughMemoryError, SufficeError
 from suffice.learner import ActiveLearner
+from suffice.models.latent import KernelState, WeightState
+from suffice.models.softmax import GrowingPosterior
 from suffice.session import learning
 from suffice.session.estimates import expected_error
 from suffice.session.insight import LearningStatus
@@ -230,6 +232,36 @@ def test_a_tracker_says_what_a_model_fitted_to_all_labels_says(case: Case, initi
         np.testing.assert_allclose([found.value, found.low, found.high], expected, rtol=1e-5)
         assert found.n_labelled == n
     assert [each.n_labelled for each in tracker.errors()] == [n for n in (10, 15, 20, 25, 30, 31) if n >= initial]
+
+
+def test_a_label_is_learned_once_to_judge_and_once_to_choose(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned: list[int] = []
+
+    def count(kind: type, name: str) -> None:
+        real = getattr(kind, name)
+
+        def spy(self: Any, rows: Any, labels: Any) -> Any:
+            learned.append(len(labels))
+            return real(self, rows, labels)
+
+        monkeypatch.setattr(kind, name, spy)
+
+    # A process learns blocks of rows, a linear model and a classifier the rows themselves.
+    count(KernelState, "extend")
+    count(WeightState, "learn")
+    count(GrowingPosterior, "extend")
+    project_learner, answers = ProjectLearner(case.settings, case.X), case.answers(38)
+    for n, answer in enumerate(answers, start=1):
+        learned.clear()
+        project_learner.follow(answers[:n])
+        project_learner.learning_status()
+        project_learner.learning_status(queue=3)
+        if n > 10:
+            project_learner.predict(case.X[:5])
+        assert answer.label is not None
+        # At 10 labels the model starts; a prior that is learned is learned again at 20, from all labels.
+        if n > 10 and n != 20:
+            assert learned == [1, 1], n
 
 
 def test_estimates_become_rarer_with_many_labels() -> None:
