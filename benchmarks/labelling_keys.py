@@ -18,12 +18,12 @@ from rich.console import Console
 from rich.live import Live
 
 import suffice as sf
-from suffice.cli.labeller.board import Board
-from suffice.cli.labeller.desk import Desk, seated
+from suffice.cli.labeller.board import KeyHandler
+from suffice.cli.labeller.desk import Labeller, opened_labeller
 from suffice.cli.labeller.keys import END, ENTER
 from suffice.cli.labeller.loop import follow
 from suffice.session.items import Items
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.settings import Settings
 from tables import publish, table
 
@@ -37,8 +37,8 @@ LIMIT = 200.0
 class Hand:
     """Presses a key now and then, and looks at the clock."""
 
-    def __init__(self, desk: Desk, y: Any) -> None:
-        self._desk, self._y = desk, y
+    def __init__(self, labeller: Labeller, y: Any) -> None:
+        self._desk, self._y = labeller, y
         self._pressed: float | None = None
         self.waits: list[float] = []
 
@@ -83,11 +83,14 @@ def waits(size: int, classes: int) -> np.typing.NDArray[np.float64]:
     items, settings, y = data(size, classes)
     with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:
         console = Console(file=nowhere, force_terminal=True, width=120, height=40, color_system="truecolor")
-        with create_project(Path(folder) / "p.suffice", settings, items) as project, seated(project, "ann") as desk:
-            desk.ask()
-            hand = Hand(desk, y)
+        with (
+            write_project(Path(folder) / "p.suffice", settings, items) as project,
+            opened_labeller(project, "ann") as labeller,
+        ):
+            labeller.ask()
+            hand = Hand(labeller, y)
             with Live(console=console, screen=True, auto_refresh=False) as live:
-                follow(Board(desk), hand, console, live)
+                follow(KeyHandler(labeller), hand, console, live)
     return np.array(hand.waits)
 
 

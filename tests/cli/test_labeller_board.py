@@ -8,13 +8,13 @@ import pytest
 
 from suffice import ErrorStability
 from suffice.cli.labeller import keys
-from suffice.cli.labeller.board import Board
-from suffice.cli.labeller.desk import Desk
+from suffice.cli.labeller.board import KeyHandler
+from suffice.cli.labeller.desk import Labeller
 from suffice.cli.labeller.view import Message, Mode
 from suffice.errors import InvalidValueError
-from suffice.session.insight import Insight
+from suffice.session.insight import LearningStatus
 from suffice.session.items import Items
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.project import Project
 from suffice.session.settings import Settings
 
@@ -26,9 +26,9 @@ PRICES = replace(MAILS, task="regression", classes=(), model="gp", shown="table"
 
 
 class Still:
-    """A companion that learns nothing."""
+    """A background learner that learns nothing."""
 
-    insight = Insight()
+    learning_status = LearningStatus()
 
     def wake(self) -> None:
         """Nobody listens."""
@@ -45,113 +45,113 @@ def project(request: pytest.FixtureRequest) -> Any:
     X = np.random.default_rng(0).normal(size=(n, 2))
     ids = tuple(f"mail-{k}" for k in range(n))
     items = Items(about.shown, ids, about.columns, cells, about.main, X, about.task, about.classes, {}, ())
-    with create_project("p.suffice", about, items) as made:
+    with write_project("p.suffice", about, items) as made:
         yield made
 
 
-def board_of(project: Project) -> Board:
-    desk = Desk(project, Still(), "ann")  # type: ignore[arg-type]
-    desk.ask()
-    return Board(desk)
+def key_handler_of(project: Project) -> KeyHandler:
+    labeller = Labeller(project, Still(), "ann")  # type: ignore[arg-type]
+    labeller.ask()
+    return KeyHandler(labeller)
 
 
 def test_keys_label_and_say_so(project: Project) -> None:
-    board = board_of(project)
-    first = board.view().item
+    key_handler = key_handler_of(project)
+    first = key_handler.view().item
     assert first is not None
-    assert board.press("2")
-    shown = board.view()
+    assert key_handler.press("2")
+    shown = key_handler.view()
     assert (shown.counts.labelled, shown.counts.classes, shown.message.text) == (1, (0, 1), f"{first.id} is spam")
-    assert not board.press("7")
-    assert board.view().message == Message("'7' is no key here; ? shows the keys", bad=True)
-    board.press(f"{keys.PASTED}1212")
-    assert board.view().message.text == "what is pasted is not taken for keys"
-    board.press(keys.UNDO)
-    assert board.view().item == first
-    board.press("u")
-    assert "there is nothing of ann to undo" in board.view().message.text
-    board.press("c")
-    assert board.view().message == Message("there is no label to correct yet", bad=True)
-    board.press(keys.END)
-    assert board.left
+    assert not key_handler.press("7")
+    assert key_handler.view().message == Message("'7' is no key here; ? shows the keys", bad=True)
+    key_handler.press(f"{keys.PASTED}1212")
+    assert key_handler.view().message.text == "what is pasted is not taken for keys"
+    key_handler.press(keys.UNDO)
+    assert key_handler.view().item == first
+    key_handler.press("u")
+    assert "there is nothing of ann to undo" in key_handler.view().message.text
+    key_handler.press("c")
+    assert key_handler.view().message == Message("there is no label to correct yet", bad=True)
+    key_handler.press(keys.END)
+    assert key_handler.left
 
 
 def test_a_correction_can_be_left_and_undone(project: Project) -> None:
-    board = board_of(project)
-    first = board.view().item
+    key_handler = key_handler_of(project)
+    first = key_handler.view().item
     assert first is not None
-    board.press("1")
-    waiting = board.view().item
+    key_handler.press("1")
+    waiting = key_handler.view().item
     for key in ("c", "5"):
-        board.press(key)
-    assert "press the number before a label" in board.view().message.text
-    board.press("1")
-    assert (board.view().mode, board.view().item) == (Mode.correct, first)
-    board.press("s")
-    assert "Esc goes back" in board.view().message.text
-    board.press(keys.ESCAPE)
-    assert (board.view().mode, board.view().item) == (Mode.label, waiting)
+        key_handler.press(key)
+    assert "press the number before a label" in key_handler.view().message.text
+    key_handler.press("1")
+    assert (key_handler.view().mode, key_handler.view().item) == (Mode.correct, first)
+    key_handler.press("s")
+    assert "Esc goes back" in key_handler.view().message.text
+    key_handler.press(keys.ESCAPE)
+    assert (key_handler.view().mode, key_handler.view().item) == (Mode.label, waiting)
     for key in "c12":
-        board.press(key)
+        key_handler.press(key)
     assert project.state().label_of(first.position) == "spam"
-    board.press("u")
-    assert board.view().message.text == f"the correction of {first.id} is undone"
-    assert (board.view().item, project.state().label_of(first.position)) == (waiting, "ham")
+    key_handler.press("u")
+    assert key_handler.view().message.text == f"the correction of {first.id} is undone"
+    assert (key_handler.view().item, project.state().label_of(first.position)) == (waiting, "ham")
 
 
 @pytest.mark.parametrize("project", [PRICES], indirect=True)
 def test_a_number_is_typed_letter_by_letter(project: Project) -> None:
-    board = board_of(project)
+    key_handler = key_handler_of(project)
     for key in ["1", "2", keys.BACKSPACE, ".", "5", "x", keys.ENTER]:
-        board.press(key)
-    assert board.view().typed == "1.5x"
-    assert board.view().message.bad
+        key_handler.press(key)
+    assert key_handler.view().typed == "1.5x"
+    assert key_handler.view().message.bad
     for key in [keys.BACKSPACE, keys.ENTER]:
-        board.press(key)
-    assert (board.view().typed, project.state().n_labelled) == ("", 1)
-    board.press(f"{keys.PASTED}{'9' * 300}")
-    assert "more than 200 characters are no label" in board.view().message.text
-    board.press(keys.ENTER)
-    assert "type something first" in board.view().message.text
-    board.press("s")
-    assert board.view().counts.skipped == 1
+        key_handler.press(key)
+    assert (key_handler.view().typed, project.state().n_labelled) == ("", 1)
+    key_handler.press(f"{keys.PASTED}{'9' * 300}")
+    assert "more than 200 characters are no label" in key_handler.view().message.text
+    key_handler.press(keys.ENTER)
+    assert "type something first" in key_handler.view().message.text
+    key_handler.press("s")
+    assert key_handler.view().counts.skipped == 1
 
 
 def test_when_nothing_is_left_it_is_said(project: Project) -> None:
-    board = board_of(project)
+    key_handler = key_handler_of(project)
     for _ in range(30):
-        assert board.view().item is not None
-        board.press("1")
-    assert board.view().item is None
-    board.press("1")
-    assert board.view().message.text == "there is no item to label now"
-    board.press("u")
-    assert board.view().item is not None
+        assert key_handler.view().item is not None
+        key_handler.press("1")
+    assert key_handler.view().item is None
+    key_handler.press("1")
+    assert key_handler.view().message.text == "there is no item to label now"
+    key_handler.press("u")
+    assert key_handler.view().item is not None
 
 
 def test_what_cannot_be_written_is_said_and_the_item_stays(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    board = board_of(project)
-    before = board.view().item
+    key_handler = key_handler_of(project)
+    before = key_handler.view().item
 
     def full(*_: object, **__: object) -> None:
         raise InvalidValueError("the disk is full")
 
     with monkeypatch.context() as broken:
         broken.setattr(project, "label", full)
-        assert not board.press("1")
-    assert board.view().message == Message("the disk is full", bad=True)
-    assert board.view().item == before
-    board.press("1")
-    assert board.view().counts.labelled == 1
+        assert not key_handler.press("1")
+    assert key_handler.view().message == Message("the disk is full", bad=True)
+    assert key_handler.view().item == before
+    key_handler.press("1")
+    assert key_handler.view().counts.labelled == 1
 
 
 def test_what_was_labelled_in_another_window_is_left_behind(project: Project) -> None:
-    board, other = board_of(project), board_of(project)
-    first = board.view().item
+    key_handler, other = key_handler_of(project), key_handler_of(project)
+    first = key_handler.view().item
     assert other.view().item == first
     assert other.press("2")
-    assert board.press("1")
-    shown = board.view()
+    assert key_handler.press("1")
+    shown = key_handler.view()
     assert "has labelled item" in shown.message.text
     assert shown.message.bad
     assert shown.item is not None
@@ -162,15 +162,17 @@ def test_what_was_labelled_in_another_window_is_left_behind(project: Project) ->
 def test_a_label_that_is_saved_is_said_to_be_so_when_the_next_item_cannot_be_had(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = board_of(project)
+    key_handler = key_handler_of(project)
 
     def full(*_: object, **__: object) -> None:
         raise InvalidValueError("the disk is full")
 
     with monkeypatch.context() as broken:
         broken.setattr(project, "next", full)
-        board.press("1")
-        assert board.view().message.text == "that is saved, but the next item cannot be asked for: the disk is full"
-    assert board.view().counts.labelled == 1
+        key_handler.press("1")
+        assert (
+            key_handler.view().message.text == "that is saved, but the next item cannot be asked for: the disk is full"
+        )
+    assert key_handler.view().counts.labelled == 1
     monkeypatch.setattr("suffice.cli.labeller.desk._ASK_AGAIN", 0.0)
-    assert board.view().item is not None
+    assert key_handler.view().item is not None

@@ -16,15 +16,15 @@ from suffice import ErrorStability, StabilizingPredictions
 from suffice.cli.labeller import keys
 from suffice.cli.labeller.answers import command_keys, direct_keys, typed_class
 from suffice.cli.labeller.keys import KeyDecoder
-from suffice.cli.labeller.paper import Paper, wrapped
+from suffice.cli.labeller.paper import Viewport, wrapped
 from suffice.cli.labeller.pictures import Picture, Pictures, drawn, read_picture
-from suffice.cli.labeller.screen import last_top, painted
-from suffice.cli.labeller.view import Counts, Given, Message, Mode, View
+from suffice.cli.labeller.screen import last_top, rendered_screen
+from suffice.cli.labeller.view import Counts, Given, LabellerView, Message, Mode
 from suffice.cli.labeller.visible import one_line, visible
 from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
-from suffice.session.insight import ErrorEstimate, Insight, Point, Purchase
+from suffice.session.insight import ErrorEstimate, LearningStatus, Point, Purchase
 from suffice.session.items import Item
 from suffice.session.settings import Settings
 
@@ -47,25 +47,30 @@ def settings(**changes: Any) -> Settings:
     return replace(about, **changes)
 
 
-def insight(*, stop: bool = False, rule: str = "ErrorStability") -> Insight:
+def learning_status(*, stop: bool = False, rule: str = "ErrorStability") -> LearningStatus:
     curve = tuple(Point(n, 9.0 / n, 0.1) for n in range(11, 100))
     reason = "the error ratio 0.09 is at most the threshold 0.1"
     verdict = Verdict(stop=stop, value=0.09, threshold=0.1, ready=True, reason=reason, rule=rule, n_labelled=99)
     forecast = None if stop else Forecast(34, 18, 70)
     errors = (ErrorEstimate(99, 0.082, 0.06, 0.11),)
-    return Insight(99, 99, verdict, curve, forecast, errors, Purchase(50, 0.082, 0.069, 0.05, 0.08))
+    return LearningStatus(99, 99, verdict, curve, forecast, errors, Purchase(50, 0.082, 0.069, 0.05, 0.08))
 
 
-def view(**changes: Any) -> View:
+def view(**changes: Any) -> LabellerView:
     item = Item(16, "mail-17", (("subject", "a parcel"), ("body", "The quick brown fox. " * 60)))
-    return replace(View(settings(), "ann", Counts(99, 3, 1000, (60, 39)), insight(), item=item, why="why"), **changes)
+    return replace(
+        LabellerView(settings(), "ann", Counts(99, 3, 1000, (60, 39)), learning_status(), item=item, why="why"),
+        **changes,
+    )
 
 
-def screen(shown: View, width: int = 80, height: int = 24, *, encoding: str = "utf-8", colours: bool = True) -> str:
+def screen(
+    shown: LabellerView, width: int = 80, height: int = 24, *, encoding: str = "utf-8", colours: bool = True
+) -> str:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
     console = Console(file=stream, width=width, height=height, force_terminal=True, color_system=None)
-    console.print(painted(shown, Paper(width, height, encoding, colours)), height=height)
+    console.print(rendered_screen(shown, Viewport(width, height, encoding, colours)), height=height)
     stream.flush()
     return raw.getvalue().decode(encoding)
 
@@ -147,8 +152,8 @@ def test_every_view_fills_every_size_and_no_more(width: int, height: int) -> Non
     given_labels = tuple(Given(k, f"mail-{k}", "text " * 30, "spam", "bob") for k in range(10))
     views = [
         view(),
-        view(insight=Insight()),
-        view(insight=insight(stop=True)),
+        view(learning_status=LearningStatus()),
+        view(learning_status=learning_status(stop=True)),
         view(item=None),
         view(top=10_000),
         view(mode=Mode.help),
@@ -188,7 +193,7 @@ def test_that_nothing_is_left_is_said() -> None:
 
 def test_that_one_can_stop_is_said_at_every_size() -> None:
     for width, height in ((80, 24), (40, 24), (40, 9), (30, 6)):
-        text = " ".join(screen(view(insight=insight(stop=True)), width, height).split())
+        text = " ".join(screen(view(learning_status=learning_status(stop=True)), width, height).split())
         assert "You can stop now" in text
 
 
@@ -203,25 +208,25 @@ def test_markup_and_emoji_codes_of_items_are_left_as_they_are() -> None:
 def test_a_long_text_is_moved_through_to_its_end() -> None:
     body = "\n".join(f"line {k}" for k in range(100))
     long = view(item=Item(0, "x", (("body", body),)))
-    lowest = last_top(long, Paper(80, 24))
+    lowest = last_top(long, Viewport(80, 24))
     assert "line 0 " in screen(long)
     assert "lines 1 to 18 of 100" in screen(long)
     end = screen(replace(long, top=lowest))
     assert "line 99" in end
     assert f"lines {lowest + 1} to 100 of 100" in end
-    assert last_top(view(mode=Mode.help), Paper(80, 24)) == 0
+    assert last_top(view(mode=Mode.help), Viewport(80, 24)) == 0
 
 
 def test_ten_megabytes_are_cut() -> None:
     long = view(item=Item(0, "x", (("subject", "y" * 10_000_000), ("body", "z"))))
     assert "y" * 20 in screen(long)
-    end = replace(long, top=last_top(long, Paper(80, 24)))
+    end = replace(long, top=last_top(long, Viewport(80, 24)))
     assert "10,000,000 characters; the rest is not shown" in " ".join(screen(end, 120, 24).split())
 
 
 def test_another_rule_is_drawn_with_its_own_name() -> None:
     about = settings(rule=StabilizingPredictions().state_dict())
-    text = screen(view(settings=about, insight=insight(rule="StabilizingPredictions")), 120, 40)
+    text = screen(view(settings=about, learning_status=learning_status(rule="StabilizingPredictions")), 120, 40)
     assert "StabilizingPredictions" in text
 
 

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from suffice.cli.app import app
 from suffice.cli.project_reading import Reading
 from suffice.errors import MissingExtraError, SufficeError
-from suffice.session.companion import Companion
-from suffice.session.insight import Insight
+from suffice.session.companion import BackgroundLearner
+from suffice.session.insight import LearningStatus
 from suffice.session.making import open_project
 from suffice.session.summary import status
 from tests.report.reading import Reader
@@ -89,11 +89,11 @@ def test_a_project_is_found_by_its_folder_its_file_and_its_data(pets: Path, monk
 
 
 def test_status_is_asked_while_people_label(pets: Path) -> None:
-    with open_project(pets) as project, Companion(project) as companion:
+    with open_project(pets) as project, BackgroundLearner(project) as background:
         asked = project.next("ann")[0].position
         assert told("status", str(pets))["n_labelled"] == 40
         project.label(asked, "cat", person="ann")
-        companion.wake()
+        background.wake()
         assert told("status", str(pets))["n_labelled"] == 41
         assert project.next("bob")
 
@@ -235,7 +235,7 @@ def test_the_report_is_written_where_it_is_asked_for(pets: Path, tmp_path: Path)
 
 def test_files_of_a_project_in_a_database_go_to_the_folder_where_one_is(pets: Path) -> None:
     with open_project(pets) as project:
-        found = Reading(project, "postgresql://ann:sesame@host/pets", Insight(), None)
+        found = Reading(project, "postgresql://ann:sesame@host/pets", LearningStatus(), None)
         assert found.folder == Path("pets-export")
 
 

@@ -16,9 +16,9 @@ from suffice.report.labelling import report_page
 from suffice.report.labelling.chart import Chart, svg, ticks
 from suffice.report.labelling.contents import contents, pace
 from suffice.report.labelling.judgement import curve_chart
-from suffice.session.insight import ErrorEstimate, Insight, Point, Purchase
-from suffice.session.making import create_project
-from suffice.session.state import Labelled, Opinion
+from suffice.session.insight import ErrorEstimate, LearningStatus, Point, Purchase
+from suffice.session.making import write_project
+from suffice.session.state import LabelledItem, Opinion
 from tests.report.reading import Reader
 from tests.session.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
 from tests.session.making_projects import CLASSES, about, make, some_items
@@ -34,8 +34,8 @@ STOP = Verdict(
     certificate=Certificate("The last step changed it by at most 0.12.", "the loss is bounded.", 0.12),
 )
 GO_ON = replace(STOP, stop=False, value=0.5, reason="the error ratio 0.5 is above the threshold 0.05")
-ENOUGH = Insight(
-    calls=42,
+ENOUGH = LearningStatus(
+    n_answers=42,
     n_labelled=40,
     verdict=STOP,
     curve=tuple(Point(n, 10.0 / n**1.5 if n > 20 else 1.0, 0.05) for n in range(11, 41)),
@@ -45,7 +45,7 @@ ENOUGH = Insight(
 MORE = replace(ENOUGH, verdict=GO_ON, forecast=Forecast(401, 73, 1177))
 
 
-def page_of(place: Path, insight: Insight | None = None, task: str = "classification") -> Reader:
+def page_of(place: Path, insight: LearningStatus | None = None, task: str = "classification") -> Reader:
     with busy_project(place, task=task) as project:
         return Reader(report_page(project, insight or learned(project)[1]))
 
@@ -128,7 +128,7 @@ def test_a_stop_that_comes_early_is_told_with_a_caution(tmp_path: Path) -> None:
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_a_project_without_labels_has_a_report_too(tmp_path: Path, task: str) -> None:
     with make(tmp_path / "p", task=task) as project:
-        page = report_page(project, Insight())
+        page = report_page(project, LearningStatus())
     read = Reader(page)
     is_whole(read, page)
     assert "Nothing is labelled yet." in read.text
@@ -161,7 +161,7 @@ def test_a_pool_that_is_used_up_saved_nothing(tmp_path: Path) -> None:
 
 
 def test_why_the_model_cannot_learn_is_told(tmp_path: Path) -> None:
-    text = page_of(tmp_path / "p", Insight(problem="The model cannot learn: it is <tired>.")).text
+    text = page_of(tmp_path / "p", LearningStatus(problem="The model cannot learn: it is <tired>.")).text
     assert "The model cannot learn: it is <tired>." in text
 
 
@@ -185,9 +185,9 @@ def test_whatever_a_text_holds_it_stays_text(tmp_path: Path) -> None:
 def test_long_texts_are_cut(tmp_path: Path) -> None:
     long = "x" * 1_000_000
     items = replace(some_items(3), ids=(long, "b", "c"), cells=((long, long), ("word " * 200_000, "2"), ("c", "3")))
-    with create_project(tmp_path / "p", about(name=long, target=long, notes=(long,)), items) as project:
+    with write_project(tmp_path / "p", about(name=long, target=long, notes=(long,)), items) as project:
         label_some(project, [0, 1, 2])
-        page = report_page(project, Insight())
+        page = report_page(project, LearningStatus())
     assert len(page) < 40_000
     assert "x…" in Reader(page).text
 
@@ -195,10 +195,10 @@ def test_long_texts_are_cut(tmp_path: Path) -> None:
 def test_many_classes_and_many_people_are_not_all_shown(tmp_path: Path) -> None:
     classes = tuple(f"class {k}" for k in range(300))
     items = replace(some_items(60), classes=classes)
-    with create_project(tmp_path / "p", about(classes=classes), items) as project:
+    with write_project(tmp_path / "p", about(classes=classes), items) as project:
         for item in range(60):
             project.label(item, classes[item], person=f"person {item}")
-        text = Reader(report_page(project, Insight())).text
+        text = Reader(report_page(project, LearningStatus())).text
     assert "The 40 most frequent of 300 classes." in text
     assert "The 40 of 60 people who labelled most." in text
     assert "and 270 more" in text
@@ -212,7 +212,7 @@ def test_numbers_of_any_size_are_shown(tmp_path: Path, values: tuple[float, floa
     with make(tmp_path / "p", task="regression") as project:
         for item, value in enumerate(values * 3):
             project.label(item, value, person="ann")
-        page = report_page(project, Insight())
+        page = report_page(project, LearningStatus())
     read = Reader(page)
     assert "Half of the labels are" in read.text
     assert "nan" not in read.text
@@ -221,7 +221,7 @@ def test_numbers_of_any_size_are_shown(tmp_path: Path, values: tuple[float, floa
 
 def test_a_model_that_lags_is_said_to(tmp_path: Path) -> None:
     words = "has not yet learned the newest 2 of the labels and skips; all of this is about the 38 labels before."
-    assert words in page_of(tmp_path / "p", replace(ENOUGH, calls=40, n_labelled=38)).text
+    assert words in page_of(tmp_path / "p", replace(ENOUGH, n_answers=40, n_labelled=38)).text
     assert "has not yet learned" not in page_of(tmp_path / "other", ENOUGH).text
 
 
@@ -239,8 +239,8 @@ def test_a_rule_of_another_kind_is_told_in_its_own_words(tmp_path: Path) -> None
 
 
 def test_the_pace_is_that_of_a_person_at_work() -> None:
-    def labels(moments: list[float], person: str = "ann") -> list[Labelled]:
-        return [Labelled(n, "a", person, at, False, (Opinion(person, "a", at),)) for n, at in enumerate(moments)]
+    def labels(moments: list[float], person: str = "ann") -> list[LabelledItem]:
+        return [LabelledItem(n, "a", person, at, False, (Opinion(person, "a", at),)) for n, at in enumerate(moments)]
 
     steady = [7.0 * n for n in range(12)]
     assert pace(labels(steady)) == 7.0

@@ -16,10 +16,10 @@ import numpy as np
 
 from suffice import ErrorStability
 from suffice.session.events import ACTS, Event, EventKind
-from suffice.session.learning import Follower
+from suffice.session.learning import ProjectLearner
 from suffice.session.making import open_project
 from suffice.session.places import sa
-from suffice.session.state import Call
+from suffice.session.state import Answer
 from tests.processes import environment
 from tests.session.crash_clients import Client, Connection
 from tests.session.crash_parent import serve_web
@@ -126,7 +126,7 @@ def check_journal(place: str, clients: list[Client]) -> None:
     with open_project(place) as project:
         events = project.events()
         assert picture(project.state(), SIZE, 0.0) == picture(replayed(events, SIZE), SIZE, 0.0)
-        assert project.state().calls() == plainly_told(events)
+        assert project.state().answers() == plainly_told(events)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     by_request = {event.request: event for event in events if event.request is not None}
     assert set(Counter(event.request for event in events if event.request).values()) <= {1}
@@ -162,30 +162,30 @@ def check_same(event: Event, message: dict[str, Any]) -> None:
 def check_verdict(place: str, tmp_path: Path) -> Any:
     """The verdict is that of a project that was never interrupted; return it."""
     with open_project(place) as project:
-        calls = project.state().calls()
-        broken = Follower(project.settings, project.X)
-        broken.follow(calls)
-        verdict = broken.insight().verdict
+        answers = project.state().answers()
+        broken = ProjectLearner(project.settings, project.X)
+        broken.follow(answers)
+        verdict = broken.learning_status().verdict
         unbroken = make(tmp_path / "unbroken.suffice", SIZE, task="regression", rule=RULE)
         sa.event.listen(unbroken._database._engine, "checkout", lambda each, *_: each.execute("PRAGMA synchronous=OFF"))
         assert unbroken.settings == project.settings
-    follower = Follower(unbroken.settings, unbroken.X)
-    for k, (item, label) in enumerate(calls):
+    project_learner = ProjectLearner(unbroken.settings, unbroken.X)
+    for k, (item, label) in enumerate(answers):
         if label is None:
             unbroken.skip(item, person="eve")
         else:
             unbroken.label(item, label, person="eve")
         if k % 100 == 0:
-            follower.follow(unbroken.state().calls())
-    follower.follow(unbroken.state().calls())
+            project_learner.follow(unbroken.state().answers())
+    project_learner.follow(unbroken.state().answers())
     unbroken.close()
-    assert follower.insight().verdict == verdict
+    assert project_learner.learning_status().verdict == verdict
     assert verdict is not None
-    assert verdict.n_labelled == sum(label is not None for _, label in calls)
+    assert verdict.n_labelled == sum(label is not None for _, label in answers)
     return verdict
 
 
-def plainly_told(events: list[Event]) -> list[Call]:
+def plainly_told(events: list[Event]) -> list[Answer]:
     """What the events come to by the plain telling of the rules."""
     naive = NaiveProject(SIZE, 600.0)
     for event in events:
@@ -196,4 +196,4 @@ def plainly_told(events: list[Event]) -> list[Call]:
             do = {EventKind.labelled: naive.label, EventKind.skipped: naive.skip, EventKind.corrected: naive.correct}
             said = [event.data["label"]] if "label" in event.data else []
             assert do[event.kind](event.person, event.item, *said, event.at)  # type: ignore[operator]
-    return [Call(item, naive.label_of(item)) for item in naive.done]
+    return [Answer(item, naive.label_of(item)) for item in naive.done]

@@ -22,9 +22,9 @@ from typing import Any
 import uvicorn
 
 from suffice.errors import SufficeError
-from suffice.session.companion import Companion
+from suffice.session.companion import BackgroundLearner
 from suffice.session.database import StorageError
-from suffice.session.making import create_project, open_project
+from suffice.session.making import open_project, write_project
 from suffice.session.project import Project
 from suffice.web.access import Access
 from suffice.web.app import create_app
@@ -35,8 +35,8 @@ from tests.session.making_projects import about, some_items
 def serve_web(place: str, listener: socket.socket) -> None:
     """Serve as ``suffice serve`` does."""
     project = open_project(place)
-    with Companion(project) as companion:
-        serve_on(create_app(project, companion, Access()), listener, "127.0.0.1", lambda _: None)
+    with BackgroundLearner(project) as background:
+        serve_on(create_app(project, background, Access()), listener, "127.0.0.1", lambda _: None)
 
 
 def answer(project: Project, asked: dict[str, Any]) -> dict[str, Any]:
@@ -103,8 +103,8 @@ async def ask(app: Any, path: str, body: bytes) -> None:
 def warm_up() -> None:
     """Have everything imported and made that a server would when it starts."""
     with tempfile.TemporaryDirectory() as folder:
-        project = create_project(Path(folder) / "x", about("regression"), some_items(5, task="regression"))
-        app = create_app(project, Companion(project), Access())
+        project = write_project(Path(folder) / "x", about("regression"), some_items(5, task="regression"))
+        app = create_app(project, BackgroundLearner(project), Access())
         uvicorn.Config(app, lifespan="off", ws="none").load()
         for path, body in (("/health", b""), ("/api/next", b'{"person": "ann"}'), ("/api/status", b"")):
             asyncio.run(ask(app, path, body))

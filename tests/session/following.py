@@ -8,7 +8,7 @@ from suffice import ErrorStability
 from suffice.criteria import Criterion
 from suffice.session.events import Label
 from suffice.session.settings import Settings
-from suffice.session.state import Call
+from suffice.session.state import Answer
 from suffice.special import Floats
 
 
@@ -37,11 +37,11 @@ class Case(NamedTuple):
     X: Floats
     labels: list[Label]
 
-    def calls(self, n: int, *, skips: int = 0) -> list[Call]:
+    def answers(self, n: int, *, skips: int = 0) -> list[Answer]:
         """The first so many of all items in a random order, of which some are skipped."""
         order = np.random.default_rng(5).permutation(len(self.X))[:n].tolist()
         left_out = set(order[3 : 3 + 4 * skips : 4])
-        return [Call(item, None if item in left_out else self.labels[item]) for item in order]
+        return [Answer(item, None if item in left_out else self.labels[item]) for item in order]
 
     def first(self, n: int) -> "Case":
         """The first items of it."""

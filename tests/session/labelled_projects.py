@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from suffice.session.insight import Insight
-from suffice.session.learning import Follower
-from suffice.session.making import create_project
+from suffice.session.insight import LearningStatus
+from suffice.session.learning import ProjectLearner
+from suffice.session.making import write_project
 from suffice.session.project import Project
 from tests.session.making_projects import CLASSES, about, make, some_items
 
@@ -47,7 +47,7 @@ def hostile_project(place: Path, **changes: Any) -> Project:
         some_items(n), ids=tuple(f"{text} {k}" for k, text in enumerate(HOSTILE)), cells=tuple((t, t) for t in HOSTILE)
     )
     settings = about(**changes)
-    return create_project(place, settings, replace(items, task=settings.task, classes=settings.classes))
+    return write_project(place, settings, replace(items, task=settings.task, classes=settings.classes))
 
 
 def of_feature(project: Project, item: int) -> str | float:
@@ -62,12 +62,12 @@ def label_some(project: Project, items: Sequence[int], person: str = "ann") -> N
         project.label(item, of_feature(project, item), person=person)
 
 
-def learned(project: Project) -> tuple[Follower, Insight]:
+def learned(project: Project) -> tuple[ProjectLearner, LearningStatus]:
     """The model that knows all labels of a project, and what it says."""
-    follower = Follower(project.settings, project.X)
+    project_learner = ProjectLearner(project.settings, project.X)
     with project.lock:
-        follower.follow(project.state().calls())
-    return follower, follower.insight()
+        project_learner.follow(project.state().answers())
+    return project_learner, project_learner.learning_status()
 
 
 def busy_project(place: Path, n: int = 120, task: str = "classification") -> Project:

@@ -9,10 +9,10 @@ import numpy as np
 from suffice import ErrorStability
 from suffice.session.events import Event, Label
 from suffice.session.items import Items
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.project import Project
 from suffice.session.settings import Settings
-from suffice.session.state import State
+from suffice.session.state import ProjectState
 
 CLASSES = ("cat", "dog", "eel")
 COLUMNS = ("text", "number")
@@ -50,18 +50,18 @@ def some_items(n: int, labels: Mapping[int, Label] | None = None, task: str = "c
 def make(place: str | Path, n: int = 20, *, labels: Mapping[int, Label] | None = None, **changes: Any) -> Project:
     """Make a small project."""
     settings = about(**changes)
-    return create_project(place, settings, some_items(n, labels, settings.task))
+    return write_project(place, settings, some_items(n, labels, settings.task))
 
 
-def replayed(events: list[Event], size: int) -> State:
+def replayed(events: list[Event], size: int) -> ProjectState:
     """The state that a journal comes to."""
-    state = State(size)
+    state = ProjectState(size)
     for event in events:
         state.apply(event)
     return state
 
 
-def picture(state: State, size: int, now: float) -> dict[str, Any]:
+def picture(state: ProjectState, size: int, now: float) -> dict[str, Any]:
     """Everything that can be asked of a state."""
     items = range(size)
     people = state.people
@@ -69,7 +69,7 @@ def picture(state: State, size: int, now: float) -> dict[str, Any]:
         "seq": state.seq,
         "made": state.made,
         "advice": state.advice,
-        "calls": state.calls(),
+        "answers": state.answers(),
         "labels": [state.label_of(item) for item in items],
         "open": [state.is_open(item) for item in items],
         "is_skipped": [state.is_skipped(item) for item in items],

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from suffice.session.events import Label
-from suffice.session.state import Call, Labelled, Lease, Opinion, Person, Skipped
+from suffice.session.state import Answer, LabelledItem, Lease, Opinion, Person, SkippedItem
 
 
 class RefusedError(Exception):
@@ -130,14 +130,14 @@ class NaiveProject:
         skipped = [item for item in self.done if self.status(item) == "skipped"]
         labels = [self.label_of(item) for item in labelled]
         return {
-            "calls": [Call(item, self.label_of(item)) for item in self.done],
+            "answers": [Answer(item, self.label_of(item)) for item in self.done],
             "labels": [self.label_of(item) for item in items],
             "open": [self.status(item) == "open" for item in items],
             "is_skipped": [self.status(item) == "skipped" for item in items],
             "opinions": [self.opinions(item) for item in items],
             "corrected": [any(act.kind == "correction" for act in self.of(item)) for item in items],
             "labelled": [self._labelled(item) for item in labelled],
-            "skipped": [Skipped(item, self.of(item)[0].person, self.of(item)[0].at) for item in skipped],
+            "skipped": [SkippedItem(item, self.of(item)[0].person, self.of(item)[0].at) for item in skipped],
             "counts": {label: labels.count(label) for label in labels if label is not None},
             "numbers": (len(labelled), len(skipped), self.size - len(self.done)),
             "people": {name: Person(self._labels_by(name), last) for name, last in self.seen.items()},
@@ -159,11 +159,11 @@ class NaiveProject:
     def _labels_by(self, person: str) -> int:
         return len([act for act in self.acts if act.person == person and act.kind == "label"])
 
-    def _labelled(self, item: int) -> Labelled:
+    def _labelled(self, item: int) -> LabelledItem:
         act = self.counting(item)
         assert act is not None
         assert act.label is not None
-        return Labelled(item, act.label, act.person, act.at, act.kind == "correction", self.opinions(item))
+        return LabelledItem(item, act.label, act.person, act.at, act.kind == "correction", self.opinions(item))
 
     def _act(self, act: Act) -> bool:
         before = self.status(act.item)

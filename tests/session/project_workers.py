@@ -13,7 +13,7 @@ from typing import Any
 
 from suffice.errors import SufficeError
 from suffice.session import layouts
-from suffice.session.making import create_project, open_project
+from suffice.session.making import open_project, write_project
 from tests.processes import environment
 from tests.session.making_projects import CLASSES, about, some_items
 
@@ -65,7 +65,7 @@ def label(place: str, person: str, count: str) -> list[tuple[int, str, int]]:
 def create(place: str, n: str) -> str:
     """Make a project."""
     try:
-        create_project(place, about(), some_items(int(n))).close()
+        write_project(place, about(), some_items(int(n))).close()
     except SufficeError as error:
         return type(error).__name__
     return "made"
@@ -75,7 +75,7 @@ def look(place: str) -> dict[str, Any]:
     """Open a project as somebody who may not write to it, look at it, and try to write to it."""
     with tempfile.TemporaryDirectory() as folder:
         # Whatever is imported on the way may lie where nobody else can read.
-        create_project(Path(folder) / "x", about(), some_items(3)).close()
+        write_project(Path(folder) / "x", about(), some_items(3)).close()
         look_at(f"{folder}/x")
     if os.geteuid() == 0:
         nobody = pwd.getpwnam("nobody")

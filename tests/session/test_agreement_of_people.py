@@ -9,22 +9,22 @@ from hypothesis import strategies as st
 from suffice.criteria.agreement import cohen_kappa
 from suffice.session.agreement import Agreement, agreement
 from suffice.session.events import Event, EventKind, Label
-from suffice.session.state import State
+from suffice.session.state import ProjectState
 from tests.session.making_projects import CLASSES, about
 
 Said = list[tuple[str, int, Label]]
 
 
-def state_of(said: Said, size: int = 10) -> State:
+def state_of(said: Said, size: int = 10) -> ProjectState:
     """What people said of which item, one after the other."""
-    state = State(size)
+    state = ProjectState(size)
     for seq, (person, item, label) in enumerate(said, start=1):
         state.apply(Event(EventKind.labelled, person, item, {"label": label}, seq=seq, at=float(seq)))
     return state
 
 
 def test_where_nobody_labelled_the_same_there_is_nothing_to_say() -> None:
-    assert agreement(State(3), about()) is None
+    assert agreement(ProjectState(3), about()) is None
     assert agreement(state_of([("ann", 0, "cat"), ("bob", 1, "cat")]), about()) is None
 
 

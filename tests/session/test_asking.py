@@ -4,9 +4,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.session.asking import AGAIN, AT_RANDOM, BY_MODEL, SECOND_OPINION, Asked, Wanted, choose, wants_second
+from suffice.session.asking import (
+    AGAIN,
+    AT_RANDOM,
+    BY_MODEL,
+    SECOND_OPINION,
+    Assignment,
+    AssignmentRequest,
+    choose,
+    wants_second,
+)
 from suffice.session.events import Event, EventKind
-from suffice.session.state import State
+from suffice.session.state import ProjectState
 from tests.session.making_projects import about
 
 SIZE = 12
@@ -20,9 +29,9 @@ LABELS = st.lists(st.tuples(PEOPLE, ITEMS), unique=True)
 
 def standing(
     labels: list[tuple[str, int]], leases: dict[int, tuple[str, float]], skipped: frozenset[int] = frozenset()
-) -> State:
+) -> ProjectState:
     """A state with labels, skips and leases, in this order."""
-    state = State(SIZE)
+    state = ProjectState(SIZE)
     events = [Event(EventKind.labelled, person, item, {"label": "cat"}) for person, item in labels]
     events += [Event(EventKind.skipped, "dan", item) for item in sorted(skipped - {item for _, item in labels})]
     events += [
@@ -33,9 +42,11 @@ def standing(
     return state
 
 
-def asked_for(state: State, *, n: int = SIZE, overlap: float = 0.0, queue: tuple[int, ...] = ()) -> list[Asked]:
+def asked_for(
+    state: ProjectState, *, n: int = SIZE, overlap: float = 0.0, queue: tuple[int, ...] = ()
+) -> list[Assignment]:
     settings = about(overlap=overlap, lease=600.0, initial=3)
-    return choose(state, settings, Wanted("ann", n, queue, np.arange(SIZE), NOW))
+    return choose(state, settings, AssignmentRequest("ann", n, queue, np.arange(SIZE), NOW))
 
 
 @given(LABELS, LEASES, st.frozensets(ITEMS), st.integers(1, SIZE), st.sampled_from([0.0, 0.5, 1.0]), st.lists(ITEMS))
@@ -93,4 +104,4 @@ def test_the_share_of_second_opinions_is_about_what_was_asked_for(seed: int, ove
 
 def test_a_lease_without_a_reason_gets_one() -> None:
     asked = asked_for(standing([], {2: ("ann", NOW + 500.0)}), n=1)
-    assert asked == [Asked(2, NOW + 500.0, AGAIN, new=False)]
+    assert asked == [Assignment(2, NOW + 500.0, AGAIN, new=False)]

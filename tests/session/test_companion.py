@@ -12,13 +12,13 @@ import pytest
 
 from suffice.criteria import Verdict
 from suffice.errors import SufficeError
-from suffice.session import companion as companion_module
-from suffice.session.companion import Companion, queue_size
+from suffice.session import companion as background_module
+from suffice.session.companion import BackgroundLearner, queue_size
 from suffice.session.events import Event, EventKind
-from suffice.session.learning import Follower
+from suffice.session.learning import ProjectLearner
 from suffice.session.project import Project
 from suffice.session.settings import Settings
-from suffice.session.state import Call, State
+from suffice.session.state import Answer, ProjectState
 from suffice.special import Floats
 from tests.session.following import CASES, Case
 from tests.session.making_projects import make
@@ -33,12 +33,12 @@ class Small:
 
     settings: Settings
     X: Floats
-    events: State
+    events: ProjectState
     lock: Any = field(default_factory=threading.RLock)
     verdicts: list[Verdict] = field(default_factory=list)
     broken: str = ""
 
-    def state(self) -> State:
+    def state(self) -> ProjectState:
         if self.broken:
             raise SufficeError(self.broken)
         return self.events
@@ -53,16 +53,16 @@ class Small:
         with self.lock:
             self.events.apply(Event(kind, person, item, seq=self.events.seq + 1, at=time.time(), **changes))
 
-    def tell(self, calls: list[Call], person: str = "ann") -> None:
-        for call in calls:
-            if call.label is None:
-                self.add(EventKind.skipped, person, call.item)
+    def tell(self, answers: list[Answer], person: str = "ann") -> None:
+        for answer in answers:
+            if answer.label is None:
+                self.add(EventKind.skipped, person, answer.item)
             else:
-                self.add(EventKind.labelled, person, call.item, data={"label": call.label})
+                self.add(EventKind.labelled, person, answer.item, data={"label": answer.label})
 
 
 def small(case: Case) -> Small:
-    return Small(case.settings, case.X, State(len(case.X)))
+    return Small(case.settings, case.X, ProjectState(len(case.X)))
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -75,7 +75,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(companion_module, "_POLL", 0.02)
+    monkeypatch.setattr(background_module, "_POLL", 0.02)
 
 
 @pytest.fixture(params=["three classes", "process"])
@@ -91,15 +91,15 @@ def project(case: Case) -> Iterator[Small]:
 
 
 def test_it_learns_what_comes(project: Small, case: Case) -> None:
-    calls = case.calls(30, skips=2)
-    with Companion(project) as companion:
+    answers = case.answers(30, skips=2)
+    with BackgroundLearner(project) as background:
         for n in (1, 12, 30):
-            project.tell(calls[project.events.n_labelled + project.events.n_skipped : n])
-            companion.wake()
-            assert companion.wait(n, LONG)
-            by_hand = Follower(case.settings, case.X)
-            by_hand.follow(calls[:n])
-            expected, found = by_hand.insight(), companion.insight
+            project.tell(answers[project.events.n_labelled + project.events.n_skipped : n])
+            background.wake()
+            assert background.wait(n, LONG)
+            by_hand = ProjectLearner(case.settings, case.X)
+            by_hand.follow(answers[:n])
+            expected, found = by_hand.learning_status(), background.learning_status
             assert (found.verdict, found.curve, found.errors, found.purchase) == (
                 expected.verdict,
                 expected.curve,
@@ -108,64 +108,64 @@ def test_it_learns_what_comes(project: Small, case: Case) -> None:
             )
             assert found.problem == ""
             assert len(found.queue) == 4
-            assert not set(found.queue) & {call.item for call in calls[:n]}
+            assert not set(found.queue) & {answer.item for answer in answers[:n]}
 
 
 def test_it_sees_what_others_wrote_without_being_woken(project: Small, case: Case) -> None:
-    with Companion(project) as companion:
-        until(lambda: bool(companion.insight.queue))
-        project.tell(case.calls(11))
-        assert companion.wait(11, LONG)
-        assert companion.insight.n_labelled == 11
+    with BackgroundLearner(project) as background:
+        until(lambda: bool(background.learning_status.queue))
+        project.tell(case.answers(11))
+        assert background.wait(11, LONG)
+        assert background.learning_status.n_labelled == 11
 
 
 def test_a_label_that_is_taken_back_is_forgotten(project: Small, case: Case) -> None:
-    calls = case.calls(20)
-    project.tell(calls)
-    with Companion(project) as companion:
-        assert companion.wait(20, LONG)
+    answers = case.answers(20)
+    project.tell(answers)
+    with BackgroundLearner(project) as background:
+        assert background.wait(20, LONG)
         undone = project.events.newest_act("ann")
         assert undone is not None
         project.add(EventKind.undone, "ann", undone.item, data={"of": undone.seq})
-        companion.wake()
-        until(lambda: companion.insight.calls == 19)
-    by_hand = Follower(case.settings, case.X)
-    by_hand.follow(calls[:19])
-    assert companion.insight.verdict == by_hand.insight().verdict
+        background.wake()
+        until(lambda: background.learning_status.n_answers == 19)
+    by_hand = ProjectLearner(case.settings, case.X)
+    by_hand.follow(answers[:19])
+    assert background.learning_status.verdict == by_hand.learning_status().verdict
 
 
 def test_advice_is_given_and_withdrawn_when_it_changes(project: Small, case: Case) -> None:
-    with Companion(project) as companion:
+    with BackgroundLearner(project) as background:
         # All but one, which leaves the rule to judge, and then nothing.
-        calls = case.calls(80)
+        answers = case.answers(80)
         for n in range(1, 81):
-            project.tell(calls[n - 1 : n])
-            companion.wake()
-            assert companion.wait(n, LONG)
-            until(lambda: (project.events.advice is not None) == _stops(companion))
+            project.tell(answers[n - 1 : n])
+            background.wake()
+            assert background.wait(n, LONG)
+            until(lambda: (project.events.advice is not None) == _stops(background))
         undone = project.events.newest_act("ann")
         assert undone is not None
         project.add(EventKind.undone, "ann", undone.item, data={"of": undone.seq})
-        until(lambda: companion.insight.calls == 79)
-        until(lambda: (project.events.advice is not None) == _stops(companion))
+        until(lambda: background.learning_status.n_answers == 79)
+        until(lambda: (project.events.advice is not None) == _stops(background))
     # Nothing is said twice.
     assert [verdict.stop for verdict in project.verdicts] == [k % 2 == 0 for k in range(len(project.verdicts))]
     assert project.verdicts[0].stop
 
 
-def _stops(companion: Companion) -> bool:
-    verdict = companion.insight.verdict
+def _stops(background: BackgroundLearner) -> bool:
+    verdict = background.learning_status.verdict
     return verdict is not None and verdict.stop
 
 
 def test_more_people_have_more_items_ready(project: Small, case: Case) -> None:
-    calls = case.calls(15)
-    with Companion(project) as companion:
-        for k, call in enumerate(calls[:5]):
-            project.tell([call], person=f"person {k}")
-        companion.wake()
-        until(lambda: len(companion.insight.queue) == 15)
-        assert companion.wait(5, LONG)
+    answers = case.answers(15)
+    with BackgroundLearner(project) as background:
+        for k, answer in enumerate(answers[:5]):
+            project.tell([answer], person=f"person {k}")
+        background.wake()
+        until(lambda: len(background.learning_status.queue) == 15)
+        assert background.wait(5, LONG)
 
 
 def test_how_many_items_are_ready() -> None:
@@ -177,43 +177,43 @@ def test_how_many_items_are_ready() -> None:
 def test_while_there_is_much_to_learn_it_says_how_far_it_is(
     project: Small, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(companion_module, "_PUBLISH", 0.0)
-    monkeypatch.setattr(companion_module, "_CHOOSE", 1e9)
-    follow, seen = Follower.follow, []
+    monkeypatch.setattr(background_module, "_PUBLISH", 0.0)
+    monkeypatch.setattr(background_module, "_CHOOSE", 1e9)
+    follow, seen = ProjectLearner.follow, []
 
-    def one_at_a_time(self: Follower, calls: list[Call], **_: Any) -> None:
+    def one_at_a_time(self: ProjectLearner, answers: list[Answer], **_: Any) -> None:
         given = iter([False, True])
-        follow(self, calls, patience=lambda: next(given))
-        seen.append((companion.insight.calls, companion.insight.queue))
+        follow(self, answers, patience=lambda: next(given))
+        seen.append((background.learning_status.n_answers, background.learning_status.queue))
 
-    monkeypatch.setattr(Follower, "follow", one_at_a_time)
-    companion = Companion(project)
-    project.tell(case.calls(25))
-    with companion:
-        assert companion.wait(25, LONG)
-    assert [calls for calls, _ in seen] == [0, *range(1, 25)]
+    monkeypatch.setattr(ProjectLearner, "follow", one_at_a_time)
+    background = BackgroundLearner(project)
+    project.tell(case.answers(25))
+    with background:
+        assert background.wait(25, LONG)
+    assert [answers for answers, _ in seen] == [0, *range(1, 25)]
     # It chooses at first, and when it has caught up.
     assert len({queue for _, queue in seen[1:]}) == 1
-    assert len(companion.insight.queue) == 4
+    assert len(background.learning_status.queue) == 4
 
 
 def test_a_journal_that_cannot_be_read_is_a_problem_until_it_can(project: Small, case: Case) -> None:
     project.broken = "the disk is gone"
-    with Companion(project) as companion:
-        until(lambda: "the disk is gone" in companion.insight.problem)
-        assert companion.insight.problem == (
+    with BackgroundLearner(project) as background:
+        until(lambda: "the disk is gone" in background.learning_status.problem)
+        assert background.learning_status.problem == (
             "The model does not follow the labels: the disk is gone. No label is lost, and it is tried again."
         )
         project.broken = ""
-        project.tell(case.calls(12))
-        assert companion.wait(12, LONG)
-        assert companion.insight.problem == ""
+        project.tell(case.answers(12))
+        assert background.wait(12, LONG)
+        assert background.learning_status.problem == ""
         project.broken = "it is gone again"
-        until(lambda: "gone again" in companion.insight.problem)
+        until(lambda: "gone again" in background.learning_status.problem)
         # What was known is not forgotten.
-        assert companion.insight.n_labelled == 12
+        assert background.learning_status.n_labelled == 12
         project.broken = ""
-        until(lambda: companion.insight.problem == "")
+        until(lambda: background.learning_status.problem == "")
 
 
 def test_advice_that_cannot_be_written_is_tried_again(case: Case) -> None:
@@ -227,10 +227,10 @@ def test_advice_that_cannot_be_written_is_tried_again(case: Case) -> None:
             return super().advise(verdict)
 
     full = Full(project.settings, project.X, project.events)
-    full.tell(case.calls(80))
-    with Companion(full) as companion:
+    full.tell(case.answers(80))
+    with BackgroundLearner(full) as background:
         until(lambda: full.events.advice is not None)
-        until(lambda: companion.insight.problem == "")
+        until(lambda: background.learning_status.problem == "")
     assert len(tries) == 3
     assert len(full.verdicts) == 1
 
@@ -238,29 +238,29 @@ def test_advice_that_cannot_be_written_is_tried_again(case: Case) -> None:
 def test_a_failure_in_learning_is_said_and_not_tried_before_labels_change(
     project: Small, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    insight, tries = Follower.insight, []
+    learning_status, tries = ProjectLearner.learning_status, []
 
-    def fails(self: Follower, *, queue: int = 0) -> Any:
-        if self.calls == 12:
+    def fails(self: ProjectLearner, *, queue: int = 0) -> Any:
+        if self.n_answers == 12:
             tries.append(queue)
             raise ZeroDivisionError
-        return insight(self, queue=queue)
+        return learning_status(self, queue=queue)
 
-    monkeypatch.setattr(Follower, "insight", fails)
-    calls = case.calls(13)
-    with Companion(project) as companion:
-        project.tell(calls[:12])
-        assert not companion.wait(12, LONG)
-        assert "ZeroDivisionError" in companion.insight.problem
+    monkeypatch.setattr(ProjectLearner, "learning_status", fails)
+    answers = case.answers(13)
+    with BackgroundLearner(project) as background:
+        project.tell(answers[:12])
+        assert not background.wait(12, LONG)
+        assert "ZeroDivisionError" in background.learning_status.problem
         for _ in range(3):
-            companion.wake()
-            assert not companion.wait(12, LONG)
+            background.wake()
+            assert not background.wait(12, LONG)
         time.sleep(0.1)
         assert len(tries) == 1
-        project.tell(calls[12:])
-        companion.wake()
-        assert companion.wait(13, LONG)
-        assert companion.insight.problem == ""
+        project.tell(answers[12:])
+        background.wake()
+        assert background.wait(13, LONG)
+        assert background.learning_status.problem == ""
 
 
 def test_who_waits_for_what_cannot_be_learned_is_not_kept(
@@ -270,38 +270,38 @@ def test_who_waits_for_what_cannot_be_learned_is_not_kept(
         raise np.linalg.LinAlgError("it is singular")
 
     monkeypatch.setattr("suffice.session.learning.ActiveLearner.tell", fails)
-    project.tell(case.calls(3))
-    with Companion(project) as companion:
-        assert not companion.wait(3, LONG)
-        assert "it is singular" in companion.insight.problem
+    project.tell(case.answers(3))
+    with BackgroundLearner(project) as background:
+        assert not background.wait(3, LONG)
+        assert "it is singular" in background.learning_status.problem
         with pytest.raises(SufficeError, match="it is singular"):
-            companion.predictions()
+            background.predictions()
 
 
 def test_waiting_ends(project: Small) -> None:
-    companion = Companion(project)
-    assert not companion.wait(1, 0.01)
-    with companion:
-        assert companion.wait(0, LONG)
-        assert not companion.wait(1, 0.01)
-    assert not companion.wait(1, LONG)
+    background = BackgroundLearner(project)
+    assert not background.wait(1, 0.01)
+    with background:
+        assert background.wait(0, LONG)
+        assert not background.wait(1, 0.01)
+    assert not background.wait(1, LONG)
 
 
 def test_predictions_are_those_of_all_items(project: Small, case: Case) -> None:
-    calls = case.calls(14)
-    companion = Companion(project)
+    answers = case.answers(14)
+    background = BackgroundLearner(project)
     with pytest.raises(SufficeError, match="not begun"):
-        companion.predictions()
-    with companion:
-        project.tell(calls[:5])
-        assert companion.wait(5, LONG)
+        background.predictions()
+    with background:
+        project.tell(answers[:5])
+        assert background.wait(5, LONG)
         with pytest.raises(SufficeError, match="begins with 10 labels, and there are 5"):
-            companion.predictions()
-        project.tell(calls[5:])
-        assert companion.wait(14, LONG)
-        found = companion.predictions()
-    by_hand = Follower(case.settings, case.X)
-    by_hand.follow(calls)
+            background.predictions()
+        project.tell(answers[5:])
+        assert background.wait(14, LONG)
+        found = background.predictions()
+    by_hand = ProjectLearner(case.settings, case.X)
+    by_hand.follow(answers)
     expected = by_hand.predict(case.X)
     np.testing.assert_array_equal(found.labels, expected.labels)
     np.testing.assert_array_equal(found.uncertainty, expected.uncertainty)
@@ -309,58 +309,58 @@ def test_predictions_are_those_of_all_items(project: Small, case: Case) -> None:
 
 def test_it_ends_in_the_middle_of_learning(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     project, started = small(case), threading.Event()
-    tell = Follower._tell
+    tell = ProjectLearner._tell
 
-    def slowly(self: Follower, *given: Any) -> None:
+    def slowly(self: ProjectLearner, *given: Any) -> None:
         started.set()
         time.sleep(0.05)
         tell(self, *given)
 
-    monkeypatch.setattr(Follower, "_tell", slowly)
-    project.tell(case.calls(80))
-    with Companion(project) as companion:
+    monkeypatch.setattr(ProjectLearner, "_tell", slowly)
+    project.tell(case.answers(80))
+    with BackgroundLearner(project) as background:
         assert started.wait(LONG)
-    assert companion.insight.calls < 80
-    assert not companion._thread.is_alive()
+    assert background.learning_status.n_answers < 80
+    assert not background._thread.is_alive()
     # Once more does no harm.
-    companion.close()
+    background.close()
 
 
 def test_one_that_was_never_started_can_be_closed(project: Small) -> None:
-    Companion(project).close()
+    BackgroundLearner(project).close()
 
 
 def test_the_same_verdict_whoever_follows_a_real_project(tmp_path: Path) -> None:
     with make(tmp_path / "pets", 40, initial=5) as project:
         order = np.random.default_rng(0).permutation(40)[:30].tolist()
-        with Companion(project) as companion:
+        with BackgroundLearner(project) as background:
             for k, item in enumerate(order):
                 person = f"person {k % 3}"
                 if k % 7 == 6:
                     project.skip(item, person=person)
                 else:
                     project.label(item, "cat" if project.X[item, 0] > 0.0 else "dog", person=person)
-                companion.wake()
+                background.wake()
             project.undo(person="person 1")
-            calls = project.state().calls()
-            assert len(calls) == 29
-            until(lambda: companion.insight.calls == 29)
-            kept = companion.insight
-        with Companion(project) as again:
+            answers = project.state().answers()
+            assert len(answers) == 29
+            until(lambda: background.learning_status.n_answers == 29)
+            kept = background.learning_status
+        with BackgroundLearner(project) as again:
             assert again.wait(29, LONG)
-            found = again.insight
-        by_hand = Follower(project.settings, project.X)
-        by_hand.follow(calls)
-        assert found.verdict == kept.verdict == by_hand.insight().verdict
-        assert found.errors == kept.errors == by_hand.insight().errors
+            found = again.learning_status
+        by_hand = ProjectLearner(project.settings, project.X)
+        by_hand.follow(answers)
+        assert found.verdict == kept.verdict == by_hand.learning_status().verdict
+        assert found.errors == kept.errors == by_hand.learning_status().errors
         assert len(project.next("person 1", 3, queue=found.queue)) == 3
         _advised(project)
 
 
 def _advised(project: Project) -> None:
     """What the journal says of advice is what the rule says."""
-    follower = Follower(project.settings, project.X)
-    follower.follow(project.state().calls())
-    verdict = follower.insight().verdict
+    project_learner = ProjectLearner(project.settings, project.X)
+    project_learner.follow(project.state().answers())
+    verdict = project_learner.learning_status().verdict
     assert verdict is not None
     assert (project.state().advice is not None) == verdict.stop

@@ -19,7 +19,7 @@ from suffice.session import export
 from suffice.session.export import Exported, labels_file, predictions_file
 from suffice.session.formats import Column, Format, encoded, exact, harmless
 from suffice.session.learning import Predictions
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.project import Project
 from tests.session.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
 from tests.session.making_projects import about, make, some_items
@@ -134,8 +134,8 @@ def test_labels_come_in_their_order_with_all_that_is_known_of_them(busy: Project
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_predictions_are_of_all_items_without_a_label(busy: Project, format: Format) -> None:
-    follower, _ = learned(busy)
-    predictions = follower.predict(busy.X)
+    project_learner, _ = learned(busy)
+    predictions = project_learner.predict(busy.X)
     file = predictions_file(busy, predictions, format)
     rows = rows_of(file)
     assert [row["id"] for row in rows] == [f"id-{item}" for item in range(40, 120)]
@@ -159,8 +159,8 @@ def test_predictions_are_of_all_items_without_a_label(busy: Project, format: For
 @pytest.mark.parametrize("format", FORMATS)
 def test_numbers_stay_numbers(tmp_path: Path, format: Format) -> None:
     with busy_project(tmp_path / "p", task="regression") as project:
-        follower, _ = learned(project)
-        predictions = follower.predict(project.X)
+        project_learner, _ = learned(project)
+        predictions = project_learner.predict(project.X)
         labels, rest = rows_of(labels_file(project, format)), rows_of(predictions_file(project, predictions, format))
         with project.lock:
             assert [float(row["animal"]) for row in labels] == [each.label for each in project.state().labelled()]
@@ -187,7 +187,7 @@ def test_hostile_texts_go_out_as_they_came_in(tmp_path: Path, format: Format) ->
 def test_a_cell_of_a_megabyte_is_whole(tmp_path: Path, format: Format) -> None:
     long = "=" + "ab," * 400_000
     items = replace(some_items(2), cells=((long, "1"), ("b", "2")))
-    with create_project(tmp_path / "p", about(), items) as project:
+    with write_project(tmp_path / "p", about(), items) as project:
         label_some(project, [0])
         limit = csv.field_size_limit(10_000_000)
         try:
@@ -214,7 +214,7 @@ def test_a_project_without_labels_gives_a_table_without_rows(tmp_path: Path, for
 def test_a_name_that_a_cell_has_already_gets_a_number(tmp_path: Path) -> None:
     columns = ("id", "agreed", "animal", "animal_2", "=x")
     items = replace(some_items(2), columns=columns, cells=(("a", "b", "c", "d", "e"),) * 2, main="id")
-    with create_project(tmp_path / "p", about(columns=columns, main="id"), items) as project:
+    with write_project(tmp_path / "p", about(columns=columns, main="id"), items) as project:
         label_some(project, [0])
         file = labels_file(project, "csv")
         (row,) = rows_of(file)
@@ -228,8 +228,8 @@ def test_a_name_that_a_cell_has_already_gets_a_number(tmp_path: Path) -> None:
 
 
 def test_many_items_are_read_in_parts_and_none_is_lost(busy: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    follower, _ = learned(busy)
-    predictions = follower.predict(busy.X)
+    project_learner, _ = learned(busy)
+    predictions = project_learner.predict(busy.X)
     whole = [labels_file(busy, "csv"), predictions_file(busy, predictions, "jsonl")]
     monkeypatch.setattr(export, "_CHUNK", 7)
     assert [labels_file(busy, "csv"), predictions_file(busy, predictions, "jsonl")] == whole

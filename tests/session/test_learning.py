@@ -12,12 +12,14 @@ from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, NotEnoughMemoryError, SufficeError
 from suffice.learner import ActiveLearner
 from suffice.models.factory import MODEL_FAMILIES
+from suffice.models.latent import KernelState, WeightState
+from suffice.models.softmax import GrowingPosterior
 from suffice.session import learning
 from suffice.session.estimates import expected_error
-from suffice.session.insight import Insight
-from suffice.session.learning import Follower
-from suffice.session.state import Call
-from suffice.session.witness import Witness, spacing
+from suffice.session.insight import LearningStatus
+from suffice.session.learning import ProjectLearner
+from suffice.session.state import Answer
+from suffice.session.witness import SelfErrorTracker, spacing
 from tests.session.following import CASES, Case, labels_of, settings_of
 
 
@@ -26,39 +28,39 @@ def case(request: pytest.FixtureRequest) -> Case:
     return CASES[request.param]
 
 
-def followed(case: Case, calls: Sequence[Call], queue: int = 0) -> Insight:
-    follower = Follower(case.settings, case.X)
-    follower.follow(calls)
-    return follower.insight(queue=queue)
+def followed(case: Case, answers: Sequence[Answer], queue: int = 0) -> LearningStatus:
+    project_learner = ProjectLearner(case.settings, case.X)
+    project_learner.follow(answers)
+    return project_learner.learning_status(queue=queue)
 
 
 def test_a_verdict_follows_from_the_labels_however_they_came(case: Case) -> None:
-    calls = case.calls(37, skips=3)
-    at_once = followed(case, calls)
-    slowly = Follower(case.settings, case.X)
-    for n in range(len(calls)):
-        slowly.follow(calls[: n + 1])
-        slowly.insight(queue=1 + n % 3)
-    in_parts = Follower(case.settings, case.X)
-    in_parts.follow(calls[:5])
-    in_parts.insight(queue=4)
-    in_parts.follow(calls[:23])
+    answers = case.answers(37, skips=3)
+    at_once = followed(case, answers)
+    slowly = ProjectLearner(case.settings, case.X)
+    for n in range(len(answers)):
+        slowly.follow(answers[: n + 1])
+        slowly.learning_status(queue=1 + n % 3)
+    in_parts = ProjectLearner(case.settings, case.X)
+    in_parts.follow(answers[:5])
+    in_parts.learning_status(queue=4)
+    in_parts.follow(answers[:23])
     in_parts.predict(case.X[:3])
-    in_parts.follow(calls)
-    assert at_once == slowly.insight() == in_parts.insight()
+    in_parts.follow(answers)
+    assert at_once == slowly.learning_status() == in_parts.learning_status()
     assert at_once.problem == ""
-    assert at_once.calls == 37
+    assert at_once.n_answers == 37
     assert at_once.n_labelled == 34
 
 
 def test_the_verdict_is_that_of_a_learner_that_is_told_one_label_a_step(case: Case) -> None:
-    calls = case.calls(32)
+    answers = case.answers(32)
     learner = ActiveLearner(
         case.settings.estimator(), case.X, criterion=case.settings.criterion(), acquisition="order", initial=10
     )
-    for call in calls:
-        learner.tell(call.item, call.label)
-    found = followed(case, calls)
+    for answer in answers:
+        learner.tell(answer.item, answer.label)
+    found = followed(case, answers)
     assert found.verdict == learner.verdict
     assert [point.value for point in found.curve] == [verdict.value for verdict in learner.verdicts]
     assert [point.n_labelled for point in found.curve] == list(range(11, 33))
@@ -66,90 +68,90 @@ def test_the_verdict_is_that_of_a_learner_that_is_told_one_label_a_step(case: Ca
 
 
 def test_impatience_leaves_the_rest_for_another_time(case: Case) -> None:
-    calls = case.calls(30)
-    follower, asked = Follower(case.settings, case.X), iter([False] * 12 + [True])
-    follower.follow(calls, patience=lambda: next(asked))
-    assert follower.calls == 12
-    assert follower.insight() == followed(case, calls[:12])
-    follower.follow(calls)
-    assert follower.insight() == followed(case, calls)
+    answers = case.answers(30)
+    project_learner, asked = ProjectLearner(case.settings, case.X), iter([False] * 12 + [True])
+    project_learner.follow(answers, patience=lambda: next(asked))
+    assert project_learner.n_answers == 12
+    assert project_learner.learning_status() == followed(case, answers[:12])
+    project_learner.follow(answers)
+    assert project_learner.learning_status() == followed(case, answers)
 
 
 def test_a_changed_past_is_learned_anew(case: Case) -> None:
-    calls = case.calls(30)
-    other = next(label for label in labels_of(case) if label != calls[4].label)
-    corrected = [*calls[:4], calls[4]._replace(label=other), *calls[5:]]
-    follower = Follower(case.settings, case.X)
-    for past in (calls, corrected, calls[:17], [*calls[:16], Call(calls[16].item, None)]):
-        follower.follow(past)
-        assert follower.insight(queue=2) == followed(case, past, queue=2)
+    answers = case.answers(30)
+    other = next(label for label in labels_of(case) if label != answers[4].label)
+    corrected = [*answers[:4], answers[4]._replace(label=other), *answers[5:]]
+    project_learner = ProjectLearner(case.settings, case.X)
+    for past in (answers, corrected, answers[:17], [*answers[:16], Answer(answers[16].item, None)]):
+        project_learner.follow(past)
+        assert project_learner.learning_status(queue=2) == followed(case, past, queue=2)
 
 
 def test_before_it_begins_the_first_items_are_asked_for(case: Case) -> None:
-    insight = followed(case, (), queue=10)
-    assert insight.verdict is not None
-    assert not insight.verdict.ready
-    assert "0 of the 10" in insight.verdict.reason
-    assert insight.errors == ()
-    assert insight.curve == ()
-    assert insight.purchase is None
+    learning_status = followed(case, (), queue=10)
+    assert learning_status.verdict is not None
+    assert not learning_status.verdict.ready
+    assert "0 of the 10" in learning_status.verdict.reason
+    assert learning_status.errors == ()
+    assert learning_status.curve == ()
+    assert learning_status.purchase is None
     learner = ActiveLearner(case.settings.estimator(), case.X, seed=case.settings.seed)
-    assert insight.queue == tuple(learner.ask(10))
-    later = followed(case, [Call(insight.queue[2], case.labels[insight.queue[2]])], queue=3)
-    assert later.queue == (insight.queue[0], insight.queue[1], insight.queue[3])
+    assert learning_status.queue == tuple(learner.ask(10))
+    later = followed(case, [Answer(learning_status.queue[2], case.labels[learning_status.queue[2]])], queue=3)
+    assert later.queue == (learning_status.queue[0], learning_status.queue[1], learning_status.queue[3])
 
 
 def test_what_is_asked_for_is_open_and_useful(case: Case) -> None:
-    calls = case.calls(30, skips=5)
-    queue = followed(case, calls, queue=6).queue
+    answers = case.answers(30, skips=5)
+    queue = followed(case, answers, queue=6).queue
     assert len(set(queue)) == 6
-    assert not {call.item for call in calls} & set(queue)
+    assert not {answer.item for answer in answers} & set(queue)
     learner = ActiveLearner(case.settings.estimator(), case.X)
-    learner.skip([call.item for call in calls if call.label is None])
-    told = [call for call in calls if call.label is not None]
-    learner.tell([call.item for call in told], [call.label for call in told])
+    learner.skip([answer.item for answer in answers if answer.label is None])
+    told = [answer for answer in answers if answer.label is not None]
+    learner.tell([answer.item for answer in told], [answer.label for answer in told])
     assert queue == tuple(learner.ask(6))
 
 
 def test_a_pool_that_ends_is_said(case: Case) -> None:
     small = case.first(14)
-    everything = [Call(item, small.labels[item]) for item in range(12)]
+    everything = [Answer(item, small.labels[item]) for item in range(12)]
     assert len(followed(small, everything, queue=9).queue) == 2
-    insight = followed(small, [*everything, Call(12, None), Call(13, None)], queue=9)
-    assert insight.queue == ()
-    assert insight.purchase is None
-    assert insight.verdict is not None
-    assert insight.verdict.stop
-    assert "labelled or skipped" in insight.verdict.reason
+    learning_status = followed(small, [*everything, Answer(12, None), Answer(13, None)], queue=9)
+    assert learning_status.queue == ()
+    assert learning_status.purchase is None
+    assert learning_status.verdict is not None
+    assert learning_status.verdict.stop
+    assert "labelled or skipped" in learning_status.verdict.reason
 
 
 def test_it_begins_with_fewer_labels_where_no_more_are_to_be_had(case: Case) -> None:
     small = case.first(8)
-    calls = [Call(item, small.labels[item]) for item in range(6)]
-    assert followed(small, calls).errors == ()
-    follower = Follower(small.settings, small.X)
-    follower.follow([*calls, Call(6, None), Call(7, None)])
-    assert [each.n_labelled for each in follower.insight().errors] == [6]
-    assert len(follower.predict(small.X).labels) == 8
-    follower.follow([*calls, Call(6, small.labels[6]), Call(7, small.labels[7])])
-    assert follower.insight().errors[-1].n_labelled == 8
+    answers = [Answer(item, small.labels[item]) for item in range(6)]
+    assert followed(small, answers).errors == ()
+    project_learner = ProjectLearner(small.settings, small.X)
+    project_learner.follow([*answers, Answer(6, None), Answer(7, None)])
+    assert [each.n_labelled for each in project_learner.learning_status().errors] == [6]
+    assert len(project_learner.predict(small.X).labels) == 8
+    project_learner.follow([*answers, Answer(6, small.labels[6]), Answer(7, small.labels[7])])
+    assert project_learner.learning_status().errors[-1].n_labelled == 8
 
 
 def test_everything_skipped_is_no_reason_to_fail(case: Case) -> None:
     small = case.first(3)
-    insight = followed(small, [Call(item, None) for item in range(3)], queue=2)
-    assert insight.problem == ""
-    assert (insight.n_labelled, insight.calls, insight.queue) == (0, 3, ())
+    learning_status = followed(small, [Answer(item, None) for item in range(3)], queue=2)
+    assert learning_status.problem == ""
+    assert (learning_status.n_labelled, learning_status.n_answers, learning_status.queue) == (0, 3, ())
 
 
 def test_predictions_are_those_of_the_learner(case: Case) -> None:
-    calls = case.calls(33)
-    follower = Follower(case.settings, case.X)
-    follower.follow(calls)
+    answers = case.answers(33)
+    project_learner = ProjectLearner(case.settings, case.X)
+    project_learner.follow(answers)
     learner = ActiveLearner(case.settings.estimator(), case.X, acquisition="order")
-    for call in calls:
-        learner.tell(call.item, call.label)
-    found = follower.predict(case.X)
+    for answer in answers:
+        learner.tell(answer.item, answer.label)
+    found = project_learner.predict(case.X)
     if case.settings.task == "regression":
         mean, deviation = learner.model.predict(case.X, return_std=True)
         np.testing.assert_allclose(found.labels, mean, rtol=1e-6)
@@ -165,67 +167,97 @@ def test_predictions_are_those_of_the_learner(case: Case) -> None:
 
 
 def test_many_rows_are_predicted_like_few(case: Case) -> None:
-    follower = Follower(case.settings, case.X)
-    follower.follow(case.calls(20))
+    project_learner = ProjectLearner(case.settings, case.X)
+    project_learner.follow(case.answers(20))
     rows = np.random.default_rng(3).normal(size=(9000, case.X.shape[1]))
-    found, last = follower.predict(rows), follower.predict(rows[-10:])
+    found, last = project_learner.predict(rows), project_learner.predict(rows[-10:])
     assert found.labels.shape == (9000,)
     np.testing.assert_allclose(found.uncertainty[-10:], last.uncertainty, rtol=1e-9)
-    none = follower.predict(rows[:0])
+    none = project_learner.predict(rows[:0])
     assert none.labels.shape == none.uncertainty.shape == (0,)
     assert (none.probabilities is None) == (case.settings.task == "regression")
 
 
 def test_a_predictor_stays_as_it_is_while_more_is_learned(case: Case) -> None:
-    calls = case.calls(40)
-    follower = Follower(case.settings, case.X)
+    answers = case.answers(40)
+    project_learner = ProjectLearner(case.settings, case.X)
     # At 25 an estimate is due, at 27 none.
     for n in (25, 27):
-        follower.follow(calls[:n])
-        predictor = follower.predictor()
+        project_learner.follow(answers[:n])
+        predictor = project_learner.predictor()
         before = predictor.predict(case.X)
-        follower.follow(calls)
-        follower.insight()
+        project_learner.follow(answers)
+        project_learner.learning_status()
         after = predictor.predict(case.X)
         np.testing.assert_array_equal(before.uncertainty, after.uncertainty)
         np.testing.assert_array_equal(before.labels, after.labels)
 
 
 def test_there_is_no_prediction_before_the_model_has_begun(case: Case) -> None:
-    follower = Follower(case.settings, case.X)
+    project_learner = ProjectLearner(case.settings, case.X)
     with pytest.raises(SufficeError, match="begins with 10 labels, and there are 0"):
-        follower.predict(case.X)
-    follower.follow(case.calls(9))
+        project_learner.predict(case.X)
+    project_learner.follow(case.answers(9))
     with pytest.raises(SufficeError, match="begins with 10 labels, and there are 9"):
-        follower.predict(case.X)
+        project_learner.predict(case.X)
 
 
 def test_errors_are_estimated_at_every_fifth_label_and_now(case: Case) -> None:
-    errors = followed(case, case.calls(33)).errors
+    errors = followed(case, case.answers(33)).errors
     assert [each.n_labelled for each in errors] == [10, 15, 20, 25, 30, 33]
     assert all(0.0 <= each.low <= each.value <= each.high for each in errors)
 
 
 @pytest.mark.parametrize("initial", [7, 10])
-def test_a_witness_says_what_the_learner_would(case: Case, initial: int) -> None:
+def test_a_tracker_says_what_a_model_fitted_to_all_labels_says(case: Case, initial: int) -> None:
     learner = ActiveLearner(case.settings.estimator(), case.X, acquisition="order", initial=initial)
     sample = np.arange(0, 60, 2)
-    witness, n = Witness(learner, case.X, sample, initial), 0
-    for call in case.calls(31):
-        assert call.label is not None
-        learner.tell(call.item, call.label)
-        witness.note(call.item, call.label)
+    tracker, n = SelfErrorTracker(learner, case.X[sample], initial), 0
+    for answer in case.answers(31):
+        assert answer.label is not None
+        learner.tell(answer.item, answer.label)
+        tracker.label_learned()
         n += 1
         if n < initial:
-            assert witness.errors() == ()
+            assert tracker.errors() == ()
             continue
         fitted, rows = learner.model, case.X[sample]
         if hasattr(fitted, "steps"):
             fitted, rows = fitted[-1], fitted[:-1].transform(rows)
-        expected, found = expected_error(fitted, rows), witness.errors()[-1]
+        expected, found = expected_error(fitted, rows), tracker.errors()[-1]
         np.testing.assert_allclose([found.value, found.low, found.high], expected, rtol=1e-5)
         assert found.n_labelled == n
-    assert [each.n_labelled for each in witness.errors()] == [n for n in (10, 15, 20, 25, 30, 31) if n >= initial]
+    assert [each.n_labelled for each in tracker.errors()] == [n for n in (10, 15, 20, 25, 30, 31) if n >= initial]
+
+
+def test_a_label_is_learned_once_to_judge_and_once_to_choose(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned: list[int] = []
+
+    def count(kind: type, name: str) -> None:
+        real = getattr(kind, name)
+
+        def spy(self: Any, rows: Any, labels: Any) -> Any:
+            learned.append(len(labels))
+            return real(self, rows, labels)
+
+        monkeypatch.setattr(kind, name, spy)
+
+    # A process learns blocks of rows, a linear model and a classifier the rows themselves.
+    count(KernelState, "extend")
+    count(WeightState, "learn")
+    count(GrowingPosterior, "extend")
+    project_learner, answers = ProjectLearner(case.settings, case.X), case.answers(38)
+    for n, answer in enumerate(answers, start=1):
+        learned.clear()
+        project_learner.follow(answers[:n])
+        project_learner.learning_status()
+        project_learner.learning_status(queue=3)
+        if n > 10:
+            project_learner.predict(case.X[:5])
+        assert answer.label is not None
+        # At 10 labels the model starts; a prior that is learned is learned again at 20, from all labels.
+        if n > 10 and n != 20:
+            assert learned == [1, 1], n
 
 
 def test_estimates_become_rarer_with_many_labels() -> None:
@@ -258,28 +290,28 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
 
 
 def test_what_cannot_be_learned_is_said_and_tried_again_when_labels_change(case: Case, failing: Failing) -> None:
-    calls = [Call(item, case.labels[item]) for item in range(20)]
-    follower = Follower(case.settings, case.X)
-    follower.follow(calls[:13])
-    assert follower.insight(queue=2).problem == ""
+    answers = [Answer(item, case.labels[item]) for item in range(20)]
+    project_learner = ProjectLearner(case.settings, case.X)
+    project_learner.follow(answers[:13])
+    assert project_learner.learning_status(queue=2).problem == ""
     for _ in range(3):
-        follower.follow(calls)
-        insight = follower.insight(queue=2)
-        assert insight.verdict is None
-        assert insight.queue == ()
-        assert insight.problem == (
+        project_learner.follow(answers)
+        learning_status = project_learner.learning_status(queue=2)
+        assert learning_status.verdict is None
+        assert learning_status.queue == ()
+        assert learning_status.problem == (
             "The model cannot learn: LinAlgError: it is singular. No label is lost; it is tried again when labels "
             "change."
         )
         with pytest.raises(SufficeError, match="it is singular"):
-            follower.predict(case.X)
+            project_learner.predict(case.X)
     assert failing.told == [13]
-    follower.follow([*calls, Call(30, case.labels[30])])
+    project_learner.follow([*answers, Answer(30, case.labels[30])])
     assert failing.told == [13, 13]
-    follower.follow(calls[:12])
-    insight = follower.insight(queue=2)
-    assert insight.problem == ""
-    assert insight.n_labelled == 12
+    project_learner.follow(answers[:12])
+    learning_status = project_learner.learning_status(queue=2)
+    assert learning_status.problem == ""
+    assert learning_status.n_labelled == 12
 
 
 def test_a_pool_that_does_not_fit_is_asked_at_random(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,27 +324,27 @@ def test_a_pool_that_does_not_fit_is_asked_at_random(case: Case, monkeypatch: py
                 raise NotEnoughMemoryError("following the pool needs 9.0 GB of memory, and 1.0 GB are free")
             super().__init__(*given, **options)
 
-    calls = case.calls(20)
-    without_queue = followed(case, calls)
+    answers = case.answers(20)
+    without_queue = followed(case, answers)
     monkeypatch.setattr(learning, "ActiveLearner", Large)
-    follower = Follower(case.settings, case.X)
-    follower.follow(calls)
+    project_learner = ProjectLearner(case.settings, case.X)
+    project_learner.follow(answers)
     for _ in range(3):
-        insight = follower.insight(queue=3)
-        assert insight.queue == ()
-        assert insight.problem == (
+        learning_status = project_learner.learning_status(queue=3)
+        assert learning_status.queue == ()
+        assert learning_status.problem == (
             "The model learns but cannot choose: following the pool needs 9.0 GB of memory, and 1.0 GB are free. Items "
             "are asked for at random."
         )
-        assert replace(insight, problem="") == without_queue
+        assert replace(learning_status, problem="") == without_queue
     assert len(tries) == 1
 
 
 def test_labels_that_are_none_of_the_classes_are_a_problem_not_an_end() -> None:
     case = CASES["three classes"]
-    insight = followed(case, [Call(0, "dragon")])
-    assert "dragon" in insight.problem
-    assert insight.verdict is None
+    learning_status = followed(case, [Answer(0, "dragon")])
+    assert "dragon" in learning_status.problem
+    assert learning_status.verdict is None
 
 
 def rules() -> Iterator[tuple[str, Criterion, bool, bool]]:
@@ -327,14 +359,14 @@ def rules() -> Iterator[tuple[str, Criterion, bool, bool]]:
 @pytest.mark.parametrize(("rule", "curve", "ratio"), [each[1:] for each in rules()], ids=[each[0] for each in rules()])
 def test_any_rule_has_its_curve(case: Case, rule: Criterion, curve: bool, ratio: bool) -> None:
     other = case._replace(settings=replace(case.settings, rule=rule.state_dict()))
-    insight = followed(other, case.calls(40))
-    assert insight.problem == ""
-    assert bool(insight.curve) == curve
-    assert insight.purchase is not None
-    assert (insight.purchase.ratio is not None) == ratio
+    learning_status = followed(other, case.answers(40))
+    assert learning_status.problem == ""
+    assert bool(learning_status.curve) == curve
+    assert learning_status.purchase is not None
+    assert (learning_status.purchase.ratio is not None) == ratio
     if ratio:
         # Not the number of labels, which the budget compares.
-        assert all(point.value < 20.0 for point in insight.curve)
+        assert all(point.value < 20.0 for point in learning_status.curve)
 
 
 def test_models_by_name() -> None:
@@ -362,7 +394,7 @@ def test_models_by_name() -> None:
 )
 def test_models_that_do_not_fit_are_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidValueError, match=said):
-        Follower(replace(settings_of("classification", "logistic"), **changes), np.zeros((3, 1)))
+        ProjectLearner(replace(settings_of("classification", "logistic"), **changes), np.zeros((3, 1)))
 
 
 @pytest.mark.parametrize(
@@ -382,21 +414,21 @@ def test_rules_that_do_not_fit_are_refused(task: Any, model: str, rule: Criterio
 @pytest.mark.parametrize("rule", [ErrorStability(), Budget(9), LabelWorth(10.0, 1.0)])
 def test_rules_that_fit_are_not(case: Case, rule: Criterion) -> None:
     replace(case.settings, rule=rule.state_dict()).require_usable_rule()
-    assert followed(case._replace(settings=replace(case.settings, rule=rule.state_dict())), case.calls(13)).verdict
+    assert followed(case._replace(settings=replace(case.settings, rule=rule.state_dict())), case.answers(13)).verdict
 
 
 def test_a_large_pool_is_kept_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "_SMALL_POOL", 10)
     case = CASES["process"]
-    found = followed(case, case.calls(30), queue=1)
+    found = followed(case, case.answers(30), queue=1)
     monkeypatch.undo()
-    assert found == followed(case, case.calls(30), queue=1)
+    assert found == followed(case, case.answers(30), queue=1)
 
 
 def test_a_stop_stands_though_the_curve_rises_again(case: Case) -> None:
-    def judged(threshold: float, n: int) -> Insight:
+    def judged(threshold: float, n: int) -> LearningStatus:
         rule = ErrorStability(threshold).state_dict()
-        return followed(case._replace(settings=replace(case.settings, rule=rule)), case.calls(n))
+        return followed(case._replace(settings=replace(case.settings, rule=rule)), case.answers(n))
 
     # Between 20 and 40 labels no hyper-parameters are learned again; classifiers here learn none.
     values = [point.value for point in judged(0.0, 39 if case.settings.task == "regression" else 90).curve]

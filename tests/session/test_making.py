@@ -13,7 +13,7 @@ from suffice.errors import SufficeError
 from suffice.session import making
 from suffice.session.database import FILE, TABLES, Database
 from suffice.session.events import EventKind
-from suffice.session.making import create_project, has_project, open_project
+from suffice.session.making import has_project, open_project, write_project
 from suffice.session.project import ConflictError
 from tests.session.making_projects import about, make, some_items
 from tests.session.project_workers import begin, start
@@ -59,7 +59,7 @@ def test_a_process_killed_while_making_a_project_leaves_room_for_another_try(pla
         if worker.returncode != -signal.SIGKILL or has_project(place):
             break
     if not has_project(place):
-        create_project(place, about(), some_items(30)).close()
+        write_project(place, about(), some_items(30)).close()
     with open_project(place) as project:
         assert project.size in {30, 20000}
         assert len(project.X) == project.size

@@ -17,23 +17,23 @@ from rich.console import Console
 
 from suffice import ErrorStability
 from suffice.cli.app import run
-from suffice.cli.labeller.desk import seated
+from suffice.cli.labeller.desk import opened_labeller
 from suffice.cli.labeller.lines import label_by_lines
 from suffice.cli.labeller.pictures import read_picture
 from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
-from suffice.session import companion as companion_module
-from suffice.session.companion import Companion
+from suffice.session import companion as background_module
+from suffice.session.companion import BackgroundLearner
 from suffice.session.database import FILE, StorageError
 from suffice.session.events import EventKind
-from suffice.session.insight import Insight
+from suffice.session.insight import LearningStatus
 from suffice.session.labels import checked_label
-from suffice.session.learning import Follower
+from suffice.session.learning import ProjectLearner
 from suffice.session.making import open_project
 from suffice.session.project import ConflictError, Project
 from suffice.session.reading import ReadingOptions, read_items
-from suffice.session.state import Call
+from suffice.session.state import Answer
 from suffice.session.summary import status
 from suffice.session.words import sentences
 from tests.session.labelled_projects import label_some, learned, of_feature
@@ -51,7 +51,7 @@ LABELS = 20
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A project with labels and a skip, and a rule that soon has something to say."""
-    monkeypatch.setattr(companion_module, "_POLL", 0.02)
+    monkeypatch.setattr(background_module, "_POLL", 0.02)
     rule = ErrorStability(threshold=0.5, calibration=3).state_dict()
     with make(tmp_path / "pets.suffice", 60, initial=5, rule=rule) as made:
         label_some(made, range(LABELS))
@@ -60,24 +60,24 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 class Gate:
-    """Keeps a companion from looking at the journal, or from going on with what it saw."""
+    """Keeps a background learner from looking at the journal, or from going on with what it saw."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.open, self.inside = threading.Event(), threading.Event()
         self.open.set()
-        self.leave: Callable[[Companion], bool] | None = None
-        look, gate = Companion._look, self
+        self.leave: Callable[[BackgroundLearner], bool] | None = None
+        look, gate = BackgroundLearner._pending_work, self
 
-        def gated(companion: Companion) -> Any:
+        def gated(background: BackgroundLearner) -> Any:
             assert gate.open.wait(LONG)
-            seen = look(companion)
+            seen = look(background)
             if gate.leave is not None:
                 gate.inside.set()
-                _until(lambda: gate.leave is None or gate.leave(companion) or companion._closing)
+                _until(lambda: gate.leave is None or gate.leave(background) or background._closing)
                 gate.leave = None
             return seen
 
-        monkeypatch.setattr(Companion, "_look", gated)
+        monkeypatch.setattr(BackgroundLearner, "_pending_work", gated)
 
 
 def _until(holds: Callable[[], bool]) -> None:
@@ -87,20 +87,20 @@ def _until(holds: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
-def _one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> list[Insight]:
-    """Let followers learn one label a round; what companions say from now on."""
-    follow, publish, said = Follower.follow, Companion._publish, []
+def _one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> list[LearningStatus]:
+    """Let project learners learn one label a round; what background learners say from now on."""
+    follow, publish, said = ProjectLearner.follow, BackgroundLearner._publish, []
 
-    def slowly(self: Follower, calls: list[Call], **_: Any) -> None:
+    def slowly(self: ProjectLearner, answers: list[Answer], **_: Any) -> None:
         given = iter([False, True])
-        follow(self, calls, patience=lambda: next(given))
+        follow(self, answers, patience=lambda: next(given))
 
-    def noted(self: Companion, insight: Insight) -> None:
-        said.append(insight)
-        publish(self, insight)
+    def noted(self: BackgroundLearner, learning_status: LearningStatus) -> None:
+        said.append(learning_status)
+        publish(self, learning_status)
 
-    monkeypatch.setattr(Follower, "follow", slowly)
-    monkeypatch.setattr(Companion, "_publish", noted)
+    monkeypatch.setattr(ProjectLearner, "follow", slowly)
+    monkeypatch.setattr(BackgroundLearner, "_publish", noted)
     return said
 
 
@@ -122,14 +122,18 @@ def _undo_and_label(project: Project) -> None:
 CHANGES = pytest.mark.parametrize("change", [_correct, _undo_and_label])
 
 
-def _is_that_of_now(companion: Companion, project: Project) -> None:
-    """The companion says and predicts what one says that has just learned everything."""
-    follower, expected = learned(project)
-    found = companion.insight
-    assert (found.calls, found.n_labelled, found.verdict) == (expected.calls, expected.n_labelled, expected.verdict)
+def _is_that_of_now(background: BackgroundLearner, project: Project) -> None:
+    """The background learner says and predicts what one says that has just learned everything."""
+    project_learner, expected = learned(project)
+    found = background.learning_status
+    assert (found.n_answers, found.n_labelled, found.verdict) == (
+        expected.n_answers,
+        expected.n_labelled,
+        expected.verdict,
+    )
     assert (found.curve, found.errors) == (expected.curve, expected.errors)
     assert (found.forecast, found.purchase, found.problem) == (expected.forecast, expected.purchase, "")
-    now, then = companion.predictions(), follower.predict(project.X)
+    now, then = background.predictions(), project_learner.predict(project.X)
     np.testing.assert_array_equal(now.probabilities, then.probabilities)
 
 
@@ -138,18 +142,18 @@ def test_a_change_that_leaves_the_count_is_waited_for(
     project: Project, change: Callable[[Project], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(monkeypatch)
-    with Companion(project) as companion:
-        assert companion.wait_settled(LONG)
-        _is_that_of_now(companion, project)
-        before = companion.predictions()
+    with BackgroundLearner(project) as background:
+        assert background.wait_settled(LONG)
+        _is_that_of_now(background, project)
+        before = background.predictions()
         gate.open.clear()
         change(project)
-        assert companion.wait(LABELS + 1, 0.0)
-        assert not companion.wait_settled(0.05)
+        assert background.wait(LABELS + 1, 0.0)
+        assert not background.wait_settled(0.05)
         gate.open.set()
-        assert companion.wait_settled(LONG)
-        _is_that_of_now(companion, project)
-        assert not np.array_equal(before.uncertainty, companion.predictions().uncertainty)
+        assert background.wait_settled(LONG)
+        _is_that_of_now(background, project)
+        assert not np.array_equal(before.uncertainty, background.predictions().uncertainty)
 
 
 @CHANGES
@@ -157,49 +161,49 @@ def test_a_look_from_before_the_change_does_not_count(
     project: Project, change: Callable[[Project], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(monkeypatch)
-    with Companion(project) as companion:
-        assert companion.wait_settled(LONG)
+    with BackgroundLearner(project) as background:
+        assert background.wait_settled(LONG)
         # The next look is held until somebody waits, which is after the change.
         gate.leave = lambda held: held._woken
         assert gate.inside.wait(LONG)
         change(project)
-        assert companion.wait_settled(LONG)
-        _is_that_of_now(companion, project)
+        assert background.wait_settled(LONG)
+        _is_that_of_now(background, project)
 
 
 def test_whoever_waits_for_a_slow_model_gets_all_of_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Companion(project) as companion:
-        assert companion.wait_settled(LONG)
+    with BackgroundLearner(project) as background:
+        assert background.wait_settled(LONG)
         with monkeypatch.context() as patch:
             _one_at_a_time(patch)
             _correct(project)
-            assert companion.wait_settled(LONG)
-        _is_that_of_now(companion, project)
+            assert background.wait_settled(LONG)
+        _is_that_of_now(background, project)
 
 
 def test_a_model_that_gave_up_is_not_settled(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any) -> None:
         raise np.linalg.LinAlgError("it is singular")
 
-    with Companion(project) as companion:
-        assert companion.wait_settled(LONG)
+    with BackgroundLearner(project) as background:
+        assert background.wait_settled(LONG)
         with monkeypatch.context() as patch:
             patch.setattr("suffice.session.learning.ActiveLearner.tell", fails)
             _correct(project)
-            assert not companion.wait_settled(LONG)
-            assert "it is singular" in companion.insight.problem
-            assert not companion.wait_settled(LONG)
+            assert not background.wait_settled(LONG)
+            assert "it is singular" in background.learning_status.problem
+            assert not background.wait_settled(LONG)
         label_some(project, [30])
-        assert companion.wait_settled(LONG)
-        _is_that_of_now(companion, project)
+        assert background.wait_settled(LONG)
+        _is_that_of_now(background, project)
 
 
 def test_one_that_is_closed_or_was_not_started_never_settles(project: Project) -> None:
-    companion = Companion(project)
-    assert not companion.wait_settled(0.01)
-    with companion:
-        assert companion.wait_settled(LONG)
-    assert not companion.wait_settled(LONG)
+    background = BackgroundLearner(project)
+    assert not background.wait_settled(0.01)
+    with background:
+        assert background.wait_settled(LONG)
+    assert not background.wait_settled(LONG)
 
 
 def _advice(project: Project) -> list[EventKind]:
@@ -207,63 +211,63 @@ def _advice(project: Project) -> list[EventKind]:
     return [kind for kind in kinds if kind in (EventKind.advised, EventKind.withdrawn)]
 
 
-def _say_how_far_they_are(parts: list[Insight], calls: int) -> None:
+def _say_how_far_they_are(parts: list[LearningStatus], answers: int) -> None:
     for part in parts:
         assert part.verdict is not None
         assert (part.verdict.stop, part.verdict.ready, part.verdict.value) == (False, False, None)
         assert (part.forecast, part.purchase) == (None, None)
-        assert part.verdict.reason == f"the model has learned {part.calls} of {calls} labels and skips so far"
+        assert part.verdict.reason == f"the model has learned {part.n_answers} of {answers} labels and skips so far"
 
 
 @pytest.mark.parametrize("from_the_start", [True, False])
 def test_nothing_is_said_of_a_part_while_the_past_is_learned_again(
     project: Project, from_the_start: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = LABELS + 1
+    answers = LABELS + 1
     advise, told = Project.advise, []
 
     def noted(self: Project, verdict: Verdict) -> bool:
         told.append(verdict)
         return advise(self, verdict)
 
-    companion = Companion(project)
+    background = BackgroundLearner(project)
     with monkeypatch.context() as patch:
         if not from_the_start:
-            companion.start()
-            assert companion.wait_settled(LONG)
+            background.start()
+            assert background.wait_settled(LONG)
         patch.setattr(Project, "advise", noted)
         before, said = len(_advice(project)), _one_at_a_time(patch)
         if from_the_start:
-            companion.start()
+            background.start()
         else:
             project.correct(0, _other(project, 0), person="bob")
-        assert companion.wait_settled(LONG)
-    parts = [each for each in said if each.calls < calls]
-    assert [each.calls for each in parts] == list(range(1, calls))
-    _say_how_far_they_are(parts, calls)
+        assert background.wait_settled(LONG)
+    parts = [each for each in said if each.n_answers < answers]
+    assert [each.n_answers for each in parts] == list(range(1, answers))
+    _say_how_far_they_are(parts, answers)
     # Advice is of all labels, or there is none.
     assert [verdict.n_labelled for verdict in told] in ([], [LABELS])
     assert len(_advice(project)) - before == len(told)
-    _is_that_of_now(companion, project)
-    companion.close()
+    _is_that_of_now(background, project)
+    background.close()
     # A part does have something to say, which nobody was to hear.
-    follower, ready = Follower(project.settings, project.X), []
-    for n in range(1, calls):
-        follower.follow(project.state().calls()[:n])
-        verdict = follower.insight().verdict
+    project_learner, ready = ProjectLearner(project.settings, project.X), []
+    for n in range(1, answers):
+        project_learner.follow(project.state().answers()[:n])
+        verdict = project_learner.learning_status().verdict
         assert verdict is not None
         ready.append(verdict.ready)
     assert any(ready)
 
 
 def test_new_labels_are_judged_one_by_one_on_the_way(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Companion(project) as companion:
-        assert companion.wait_settled(LONG)
+    with BackgroundLearner(project) as background:
+        assert background.wait_settled(LONG)
         with monkeypatch.context() as patch:
             said = _one_at_a_time(patch)
             label_some(project, range(30, 34))
-            assert companion.wait_settled(LONG)
-        _is_that_of_now(companion, project)
+            assert background.wait_settled(LONG)
+        _is_that_of_now(background, project)
     assert all(each.verdict is not None and each.verdict.ready for each in said)
 
 
@@ -271,18 +275,18 @@ def test_after_a_failure_nothing_is_said_of_a_part_either(project: Project, monk
     def fails(*_: Any) -> None:
         raise np.linalg.LinAlgError("it is singular")
 
-    with Companion(project) as companion:
-        assert companion.wait_settled(LONG)
+    with BackgroundLearner(project) as background:
+        assert background.wait_settled(LONG)
         with monkeypatch.context() as patch:
             patch.setattr("suffice.session.learning.ActiveLearner.tell", fails)
             label_some(project, [30])
-            assert not companion.wait_settled(LONG)
+            assert not background.wait_settled(LONG)
         with monkeypatch.context() as patch:
             said = _one_at_a_time(patch)
             label_some(project, [31])
-            assert companion.wait_settled(LONG)
-        _is_that_of_now(companion, project)
-    parts = [each for each in said if each.verdict is not None and each.calls < LABELS + 3]
+            assert background.wait_settled(LONG)
+        _is_that_of_now(background, project)
+    parts = [each for each in said if each.verdict is not None and each.n_answers < LABELS + 3]
     assert not any(each.verdict.ready for each in parts if each.verdict is not None)
     _say_how_far_they_are(parts, LABELS + 3)
 
@@ -494,11 +498,11 @@ def test_large_labels_that_can_be_reckoned_with_are_taken() -> None:
     assert [checked_label(about("regression"), value) for value in (1e100, "-1e100", 0.0)] == [1e100, -1e100, 0.0]
 
 
-def _judged(n: int, skipped: int, forecast: Forecast | None) -> Insight:
+def _judged(n: int, skipped: int, forecast: Forecast | None) -> LearningStatus:
     verdict = Verdict(
         stop=False, value=0.3, threshold=0.1, ready=True, reason="it is above", rule="ErrorStability", n_labelled=n
     )
-    return Insight(calls=n + skipped, n_labelled=n, verdict=verdict, forecast=forecast)
+    return LearningStatus(n_answers=n + skipped, n_labelled=n, verdict=verdict, forecast=forecast)
 
 
 def _forecast(labelled: int, skipped: int, size: int, forecast: Forecast) -> str:
@@ -551,8 +555,8 @@ def test_a_second_opinion_can_be_declined_by_lines(tmp_path: Path) -> None:
         label_some(project, [4, 7])
         printed = io.StringIO()
         console = Console(file=printed, width=200)
-        with seated(project, "bob") as desk:
-            label_by_lines(desk, console, ["s\n", "s\n", "s\n", "q\n"])
+        with opened_labeller(project, "bob") as labeller:
+            label_by_lines(labeller, console, ["s\n", "s\n", "s\n", "q\n"])
         lines = [line.split(" (")[0] for line in printed.getvalue().splitlines() if line.startswith("id-")]
         assert {lines[0], lines[1]} == {"id-4", "id-7"}
         assert len(set(lines)) == 4

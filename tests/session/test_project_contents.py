@@ -9,7 +9,7 @@ import pytest
 
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.session.events import EventKind
-from suffice.session.making import create_project, has_project, open_project
+from suffice.session.making import has_project, open_project, write_project
 from suffice.session.project import ConflictError, Project
 from tests.session.making_projects import COLUMNS, about, make, some_items
 
@@ -36,7 +36,7 @@ def open_project_of(project: Project) -> Project:
 def test_a_project_is_there_when_it_is_opened_again(place: str) -> None:
     assert not has_project(place)
     items = some_items(50, {3: "dog", 7: "cat"})
-    with create_project(place, about(overlap=0.25, notes=("a", "b")), items, person="ann") as made:
+    with write_project(place, about(overlap=0.25, notes=("a", "b")), items, person="ann") as made:
         assert (made.size, made.state().n_labelled) == (50, 2)
     assert has_project(place)
     with open_project(place) as project:
@@ -76,7 +76,7 @@ def test_there_is_one_project_in_a_place(place: str) -> None:
 @pytest.mark.parametrize("rows", [1, 2047, 2049])
 def test_features_come_back_to_the_last_bit(rows: int, tmp_path: Path) -> None:
     items = some_items(rows)
-    with create_project(tmp_path / "x.suffice", about(), items) as project:
+    with write_project(tmp_path / "x.suffice", about(), items) as project:
         assert project.X.dtype == np.float64
         assert project.X.tobytes() == items.X.tobytes()
 
@@ -84,7 +84,7 @@ def test_features_come_back_to_the_last_bit(rows: int, tmp_path: Path) -> None:
 def test_wide_features_are_kept_in_many_blocks(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.session.contents._BLOCK", 100)
     items = some_items(23)
-    with create_project(place, about(), items) as project:
+    with write_project(place, about(), items) as project:
         assert np.array_equal(project.X, items.X)
 
 

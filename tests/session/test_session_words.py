@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from suffice.criteria import Verdict
 from suffice.forecast import Forecast
-from suffice.session.insight import ErrorEstimate, Insight, Purchase
-from suffice.session.learning import Follower
+from suffice.session.insight import ErrorEstimate, LearningStatus, Purchase
+from suffice.session.learning import ProjectLearner
 from suffice.session.words import numbers, percents, sentences
 from tests.every_rule import RULES
 from tests.session.following import CASES, settings_of
@@ -34,16 +34,16 @@ def verdict(stop: bool = False, **changes: Any) -> Verdict:
     return Verdict(**(values | changes))
 
 
-def insight(**changes: Any) -> Insight:
+def insight(**changes: Any) -> LearningStatus:
     values: dict[str, Any] = {
-        "calls": 62,
+        "n_answers": 62,
         "n_labelled": 60,
         "verdict": verdict(),
         "forecast": Forecast(40, 25, 90),
         "errors": (ErrorEstimate(60, 0.1234, 0.094, 0.161),),
         "purchase": Purchase(50, 0.1234, 0.104, 0.083, 0.118),
     }
-    return Insight(**(values | changes))
+    return LearningStatus(**(values | changes))
 
 
 def test_a_project_under_way() -> None:
@@ -95,7 +95,7 @@ def test_a_pool_that_is_used_up() -> None:
 def test_before_the_model_starts(labels: int, size: int | None, said: str) -> None:
     undecided = verdict(ready=False, value=None, threshold=None, reason="...", rule="ActiveLearner")
     for each in (None, undecided):
-        found = Insight(n_labelled=labels, verdict=each)
+        found = LearningStatus(n_labelled=labels, verdict=each)
         assert sentences(found, CLASSES, labels, size=size) == [f"Too early to say: {said}"]
 
 
@@ -143,7 +143,7 @@ def test_what_is_not_learned_yet_is_said() -> None:
 
 
 def test_problems_are_said() -> None:
-    assert sentences(Insight(problem="The model cannot learn: it is singular."), CLASSES, 30) == [
+    assert sentences(LearningStatus(problem="The model cannot learn: it is singular."), CLASSES, 30) == [
         "The model cannot learn: it is singular."
     ]
     said = sentences(insight(problem="Items are asked for at random."), CLASSES, 60)
@@ -156,10 +156,10 @@ def test_problems_are_said() -> None:
 def test_any_rule_speaks_in_sentences(name: str, model: str) -> None:
     case = CASES[model]
     settings = replace(case.settings, rule=RULES[name].state_dict())
-    follower = Follower(settings, case.X)
+    project_learner = ProjectLearner(settings, case.X)
     for n in (0, 9, 11, 40, 80):
-        follower.follow([] if not n else case.calls(n))
-        found = follower.insight()
+        project_learner.follow([] if not n else case.answers(n))
+        found = project_learner.learning_status()
         said = sentences(found, settings, n, size=80)
         if found.problem:
             # A rule that this model cannot serve; the commands refuse it.

@@ -12,7 +12,7 @@ from suffice.session import project as project_module
 from suffice.session.events import Event, EventKind
 from suffice.session.places import sa
 from suffice.session.project import ConflictError, Project
-from suffice.session.state import Advice, State
+from suffice.session.state import Advice, ProjectState
 from tests.session.making_projects import CLASSES, make, picture, replayed
 from tests.session.naive_project import NaiveProject, RefusedError
 
@@ -138,7 +138,7 @@ def event(seq: int, kind: EventKind, person: str = "", item: int | None = None, 
 
 
 def test_advice_stands_until_it_is_withdrawn() -> None:
-    state = State(3)
+    state = ProjectState(3)
     state.apply(event(1, EventKind.advised, n_labelled=7, reason="enough"))
     assert state.advice == Advice(7, "enough", 1.0)
     state.apply(event(2, EventKind.labelled, "ann", 0, label="cat"))
@@ -149,7 +149,7 @@ def test_advice_stands_until_it_is_withdrawn() -> None:
 
 
 def test_a_correction_outlives_the_label_that_it_corrects() -> None:
-    state = State(3)
+    state = ProjectState(3)
     state.apply(event(1, EventKind.labelled, "ann", 0, label="cat"))
     state.apply(event(2, EventKind.corrected, "bob", 0, label="dog"))
     state.apply(event(3, EventKind.undone, "ann", 0, of=1))
@@ -160,17 +160,17 @@ def test_a_correction_outlives_the_label_that_it_corrects() -> None:
 
 
 def test_an_item_keeps_its_place_in_the_order_when_it_is_corrected() -> None:
-    state = State(3)
+    state = ProjectState(3)
     for k in range(3):
         state.apply(event(k + 1, EventKind.labelled, "ann", k, label="cat"))
     state.apply(event(4, EventKind.corrected, "ann", 0, label="eel"))
-    assert [call.item for call in state.calls()] == [0, 1, 2]
+    assert [answer.item for answer in state.answers()] == [0, 1, 2]
     assert state.counts() == {"cat": 2, "eel": 1}
 
 
 def test_two_labels_of_one_person_for_one_item_are_taken_back_one_by_one() -> None:
     # An older layout could write what was sent twice.
-    state = State(2)
+    state = ProjectState(2)
     state.apply(event(1, EventKind.labelled, "ann", 1, label="cat"))
     state.apply(event(2, EventKind.labelled, "ann", 1, label="cat"))
     assert state.n_labelled == 1

@@ -10,7 +10,7 @@ import pytest
 
 from suffice.criteria import Certificate, Verdict
 from suffice.forecast import Forecast
-from suffice.session.insight import ErrorEstimate, Insight, Point, Purchase
+from suffice.session.insight import ErrorEstimate, LearningStatus, Point, Purchase
 from suffice.session.summary import MOST_POINTS, status, thinned
 from tests.session.labelled_projects import busy_project, label_some, learned
 from tests.session.making_projects import make
@@ -31,19 +31,19 @@ def strict(told: dict[str, Any]) -> dict[str, Any]:
 def test_it_is_what_the_api_promises(tmp_path: Path, task: str) -> None:
     schemas = pytest.importorskip("suffice.web.schemas")
     with busy_project(tmp_path / "p", task=task) as project:
-        _, insight = learned(project)
+        _, learning_status = learned(project)
         project.advise(replace(NOT_YET, stop=True, n_labelled=40))
-        told = strict(status(project, insight))
+        told = strict(status(project, learning_status))
         assert schemas.StatusAnswer(**told).model_dump(mode="json").keys() == told.keys()
         with make(tmp_path / "empty", task=task) as empty:
-            schemas.StatusAnswer(**strict(status(empty, Insight())))
+            schemas.StatusAnswer(**strict(status(empty, LearningStatus())))
 
 
 def test_its_numbers_are_those_of_the_project(tmp_path: Path) -> None:
     with busy_project(tmp_path / "p") as project:
-        _, insight = learned(project)
+        _, learning_status = learned(project)
         project.advise(replace(NOT_YET, stop=True, n_labelled=40))
-        told = strict(status(project, insight))
+        told = strict(status(project, learning_status))
     assert (told["n_labelled"], told["n_skipped"], told["size"], told["left"]) == (40, 2, 120, 78)
     assert (told["learned"], told["behind"]) == (40, 0)
     assert sum(each["count"] for each in told["classes"]) == 40
@@ -63,21 +63,21 @@ def test_its_numbers_are_those_of_the_project(tmp_path: Path) -> None:
 
 def test_a_model_that_lags_is_said_to(tmp_path: Path) -> None:
     with busy_project(tmp_path / "p") as project:
-        _, insight = learned(project)
+        _, learning_status = learned(project)
         label_some(project, [60, 61])
         project.skip(62, person="ann")
-        told = strict(status(project, insight))
+        told = strict(status(project, learning_status))
         assert (told["n_labelled"], told["learned"], told["behind"]) == (42, 40, 3)
         project.undo(person="ann")
         project.undo(person="ann")
         project.undo(person="ann")
         project.undo(person="ann")
-        assert strict(status(project, insight))["behind"] == 0
+        assert strict(status(project, learning_status))["behind"] == 0
 
 
 def test_before_the_first_label_there_is_little_to_say(tmp_path: Path) -> None:
     with make(tmp_path / "p") as project:
-        told = strict(status(project, Insight()))
+        told = strict(status(project, LearningStatus()))
     assert (told["n_labelled"], told["left"], told["learned"], told["behind"]) == (0, 20, 0, 0)
     assert told["verdict"] is told["forecast"] is told["purchase"] is told["agreement"] is told["advice"] is None
     assert told["curve"] == told["people"] == told["error"]["estimates"] == []
@@ -86,8 +86,8 @@ def test_before_the_first_label_there_is_little_to_say(tmp_path: Path) -> None:
 
 def test_no_number_is_infinite_or_none_at_all(tmp_path: Path) -> None:
     nan, inf = math.nan, math.inf
-    insight = Insight(
-        calls=9,
+    learning_status = LearningStatus(
+        n_answers=9,
         n_labelled=9,
         verdict=replace(NOT_YET, certificate=Certificate("It is so.", "that it is.")),
         curve=(Point(8, nan, 1.0), Point(9, 0.5, inf)),
@@ -96,7 +96,7 @@ def test_no_number_is_infinite_or_none_at_all(tmp_path: Path) -> None:
         purchase=Purchase(50, 0.5, 0.4, 0.3, 0.45, nan),
     )
     with make(tmp_path / "p") as project:
-        told = strict(status(project, insight))
+        told = strict(status(project, learning_status))
     assert (told["verdict"]["value"], told["verdict"]["threshold"]) == (None, None)
     assert told["curve"] == [[9, 0.5, None]]
     assert told["error"]["estimates"] == [[9, 0.5, 0.1, 0.9]]

@@ -16,9 +16,9 @@ from fastapi import FastAPI
 from suffice.criteria import Certificate, Verdict
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.forecast import Forecast
-from suffice.session.companion import Companion
+from suffice.session.companion import BackgroundLearner
 from suffice.session.database import StorageError, StorageFullError
-from suffice.session.insight import ErrorEstimate, Insight, Point, Purchase
+from suffice.session.insight import ErrorEstimate, LearningStatus, Point, Purchase
 from suffice.session.project import ConflictError, Project
 from suffice.web.access import granted_access
 from suffice.web.app import create_app
@@ -48,15 +48,15 @@ def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
 
 
 def project_of(app: FastAPI) -> Project:
-    project = app.state.desk.project
+    project = app.state.context.project
     assert isinstance(project, Project)
     return project
 
 
-def companion_of(app: FastAPI) -> Companion:
-    companion = app.state.desk.companion
-    assert isinstance(companion, Companion)
-    return companion
+def background_of(app: FastAPI) -> BackgroundLearner:
+    background = app.state.context.background
+    assert isinstance(background, BackgroundLearner)
+    return background
 
 
 def post(script: Script, path: str, **body: Any) -> dict[str, Any]:
@@ -323,7 +323,7 @@ def test_the_status_follows_the_labels(app: FastAPI, script: Script) -> None:
     before = script.get("/api/status").json()
     assert (before["n_labelled"], before["left"], before["curve"], before["advice"]) == (0, 30, [], None)
     label_some(script, 14)
-    assert companion_of(app).wait(14, 60)
+    assert background_of(app).wait(14, 60)
     told = script.get("/api/status").json()
     assert (told["n_labelled"], told["learned"], told["behind"], told["left"]) == (14, 14, 0, 16)
     assert sum(each["count"] for each in told["classes"]) == 14
@@ -347,7 +347,7 @@ def test_what_is_no_number_becomes_null(tmp_path: Path) -> None:
         n_labelled=3,
         certificate=Certificate("It is sure.", "Nothing."),
     )
-    insight = Insight(
+    learning_status = LearningStatus(
         calls=3,
         n_labelled=3,
         verdict=verdict,
@@ -358,9 +358,9 @@ def test_what_is_no_number_becomes_null(tmp_path: Path) -> None:
         problem="",
     )
     with make_project(tmp_path / "project") as project:
-        companion = Companion(project)
-        companion.insight = insight
-        told = script_of(create_app(project, companion, granted_access("127.0.0.1"))).get("/api/status").json()
+        background = BackgroundLearner(project)
+        background.learning_status = learning_status
+        told = script_of(create_app(project, background, granted_access("127.0.0.1"))).get("/api/status").json()
     assert (told["verdict"]["value"], told["verdict"]["threshold"], told["verdict"]["stop"]) == (None, None, True)
     assert told["verdict"]["certificate"] == {"statement": "It is sure.", "assumption": "Nothing."}
     assert told["curve"] == [[2, 0.5, None], [3, 0.25, None]]
@@ -372,11 +372,11 @@ def test_what_is_no_number_becomes_null(tmp_path: Path) -> None:
 def test_the_best_item_is_waited_for_by_a_person_who_is_alone(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[int] = []
 
-    def wait(_: Companion, calls: int, timeout: float) -> bool:
+    def wait(_: BackgroundLearner, calls: int, timeout: float) -> bool:
         waited.append(calls)
         return timeout > 0.0
 
-    monkeypatch.setattr(Companion, "wait", wait)
+    monkeypatch.setattr(BackgroundLearner, "wait", wait)
     post(script, "labels", person="Ann", item=3, label="spam")
     post(script, "skips", person="Ann", item=4)
     post(script, "next", person="Ann")
@@ -411,7 +411,7 @@ def test_predictions_to_take_home(app: FastAPI, script: Script) -> None:
     assert early.status_code == 409
     assert early.json()["detail"]
     label_some(script, 12)
-    assert companion_of(app).wait(12, 60)
+    assert background_of(app).wait(12, 60)
     answer = script.get("/api/export/predictions")
     assert answer.headers["content-disposition"] == 'attachment; filename="predictions.csv"'
     rows = list(csv.DictReader(io.StringIO(answer.text)))
@@ -603,5 +603,5 @@ def test_the_same_labels_come_out_as_went_in(app: FastAPI, script: Script) -> No
     for item in items:
         post(script, "labels", person="Ann", item=item, label=kind_of(item))
     with project_of(app).lock:
-        calls = [(call.item, call.label) for call in project_of(app).state().calls()]
+        calls = [(call.item, call.label) for call in project_of(app).state().answers()]
     assert calls == [(item, kind_of(item)) for item in items]

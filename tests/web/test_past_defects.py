@@ -11,9 +11,9 @@ import pytest
 from fastapi import FastAPI
 
 from suffice.report.labelling import report_page
-from suffice.session import companion as companion_module
-from suffice.session.companion import Companion
-from suffice.session.learning import Follower
+from suffice.session import companion as background_module
+from suffice.session.companion import BackgroundLearner
+from suffice.session.learning import ProjectLearner
 from suffice.session.project import Project
 from suffice.web import routes_files, routes_reading
 from suffice.web.access import granted_access
@@ -45,26 +45,26 @@ def test_cookies_of_other_programs_lock_nobody_out(guarded: FastAPI, other: str,
 
 
 class Held:
-    """A companion that does not look at the journal until it may, or until somebody waits for all of it."""
+    """A background learner that does not look at the journal until it may, or until somebody waits for all of it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.go = threading.Event()
         self.go.set()
         self.until_waited_for = True
-        look, wait_settled, held = Companion._look, Companion.wait_settled, self
+        look, wait_settled, held = BackgroundLearner._pending_work, BackgroundLearner.wait_settled, self
 
-        def gated(companion: Companion) -> Any:
+        def gated(background: BackgroundLearner) -> Any:
             assert held.go.wait(LONG)
-            return look(companion)
+            return look(background)
 
-        def waited(companion: Companion, timeout: float) -> bool:
+        def waited(background: BackgroundLearner, timeout: float) -> bool:
             if held.until_waited_for:
                 held.go.set()
-            return wait_settled(companion, timeout)
+            return wait_settled(background, timeout)
 
-        monkeypatch.setattr(Companion, "_look", gated)
-        monkeypatch.setattr(Companion, "wait_settled", waited)
-        monkeypatch.setattr(companion_module, "_POLL", 0.02)
+        monkeypatch.setattr(BackgroundLearner, "_pending_work", gated)
+        monkeypatch.setattr(BackgroundLearner, "wait_settled", waited)
+        monkeypatch.setattr(background_module, "_POLL", 0.02)
 
 
 @pytest.fixture
@@ -81,22 +81,22 @@ def app(tmp_path: Path, held: Held) -> Iterator[FastAPI]:
         try:
             for item in range(12):
                 project_of(app).label(item, "spam" if item % 2 else "ham", person="Ann")
-            assert companion_of(app).wait_settled(LONG)
+            assert background_of(app).wait_settled(LONG)
             yield app
         finally:
             held.go.set()
 
 
 def project_of(app: FastAPI) -> Project:
-    project = app.state.desk.project
+    project = app.state.context.project
     assert isinstance(project, Project)
     return project
 
 
-def companion_of(app: FastAPI) -> Companion:
-    companion = app.state.desk.companion
-    assert isinstance(companion, Companion)
-    return companion
+def background_of(app: FastAPI) -> BackgroundLearner:
+    background = app.state.context.background
+    assert isinstance(background, BackgroundLearner)
+    return background
 
 
 def correct(script: Script) -> None:
@@ -104,10 +104,10 @@ def correct(script: Script) -> None:
     assert script.post("/api/corrections", json=body).status_code == 200
 
 
-def learned(project: Project) -> Follower:
-    follower = Follower(project.settings, project.X)
-    follower.follow(project.state().calls())
-    return follower
+def learned(project: Project) -> ProjectLearner:
+    project_learner = ProjectLearner(project.settings, project.X)
+    project_learner.follow(project.state().answers())
+    return project_learner
 
 
 def predicted(text: str) -> dict[str, float]:
@@ -132,13 +132,15 @@ def test_predictions_right_after_a_correction_are_those_of_the_corrected_model(a
 
 def test_the_report_right_after_a_correction_is_that_of_the_corrected_model(app: FastAPI, held: Held) -> None:
     script = script_of(app)
-    stale = companion_of(app).insight
+    stale = background_of(app).learning_status
     held.go.clear()
     correct(script)
     answer = script.get("/api/report")
     assert answer.status_code == 200
-    assert companion_of(app).insight.errors == learned(project_of(app)).insight().errors != stale.errors
-    shown = report_page(project_of(app), companion_of(app).insight)
+    assert (
+        background_of(app).learning_status.errors == learned(project_of(app)).learning_status().errors != stale.errors
+    )
+    shown = report_page(project_of(app), background_of(app).learning_status)
     assert shown != report_page(project_of(app), stale)
     assert answer.text == shown
 
@@ -173,8 +175,8 @@ def test_a_model_that_cannot_choose_is_waited_for_like_any_other(
     monkeypatch.setattr(routes_files, "_PATIENCE", 0.01)
     script = script_of(app)
     correct(script)
-    assert companion_of(app).wait_settled(LONG)
-    assert "cannot choose" in companion_of(app).insight.problem
+    assert background_of(app).wait_settled(LONG)
+    assert "cannot choose" in background_of(app).learning_status.problem
     held.go.clear()
     held.until_waited_for = False
     project_of(app).correct(5, "ham", person="Bob")

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from hypothesis import settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from suffice.session.companion import Companion
+from suffice.session.companion import BackgroundLearner
 from suffice.session.project import Project
 from suffice.web.access import Access
 from suffice.web.app import create_app
@@ -19,7 +19,7 @@ from tests.web.web_projects import make_project, running_app, script_of
 # The host that schemathesis names.
 ACCESS = Access(host="testserver", csrf="csrf-of-the-page")
 # The OpenAPI is the same for all projects, and none is needed to write it.
-NO_PROJECT = create_app(cast(Project, None), cast(Companion, None), ACCESS)
+NO_PROJECT = create_app(cast(Project, None), cast(BackgroundLearner, None), ACCESS)
 SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", NO_PROJECT)
 # A label may be well formed and still be none of the project's classes.
 LABELS = {"/api/labels", "/api/corrections"}

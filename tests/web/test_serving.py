@@ -92,7 +92,7 @@ def test_labels_outlive_the_server_and_two_can_share_a_project(mails: Path) -> N
         assert httpx.get(f"{server.url}api/status", timeout=60).json()["n_labelled"] == 2
         assert server.ended(signal.SIGTERM) == (0, "")
     with open_project(mails.with_suffix(".suffice")) as project:
-        assert [call.label for call in project.state().calls()] == ["spam", "ham"]
+        assert [call.label for call in project.state().answers()] == ["spam", "ham"]
 
 
 @pytest.mark.usefixtures("interruptible")

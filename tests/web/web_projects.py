@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suffice import ErrorStability
-from suffice.session.companion import Companion
+from suffice.session.companion import BackgroundLearner
 from suffice.session.items import Items
-from suffice.session.making import create_project
+from suffice.session.making import write_project
 from suffice.session.project import Project
 from suffice.session.settings import Settings
 from suffice.web.access import Access, granted_access
@@ -67,7 +67,7 @@ def make_project(folder: Path, n: int = 30, **changes: Any) -> Project:
         labels={},
         notes=(),
     )
-    return create_project(folder, settings, items, person="Ann")
+    return write_project(folder, settings, items, person="Ann")
 
 
 def make_image_project(folder: Path, root: Path, paths: Mapping[int, str]) -> Project:
@@ -98,14 +98,14 @@ def make_image_project(folder: Path, root: Path, paths: Mapping[int, str]) -> Pr
         notes=(),
         root=root,
     )
-    return create_project(folder, settings, items)
+    return write_project(folder, settings, items)
 
 
 @contextmanager
 def running_app(project: Project, access: Access | None = None) -> "Iterator[FastAPI]":
-    """The application of a project, with its companion at work."""
-    with project, Companion(project) as companion:
-        yield create_app(project, companion, access or granted_access("127.0.0.1"))
+    """The application of a project, with its background learner."""
+    with project, BackgroundLearner(project) as background:
+        yield create_app(project, background, access or granted_access("127.0.0.1"))
 
 
 def script_of(app: "FastAPI", **headers: str) -> Script:

@@ -83,16 +83,16 @@ def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
     files: dict[str, Exported | None] = {"labels": labels_file(found.project, format.value), "predictions": None}
     left_out = ""
     try:
-        if found.follower is None:
-            raise SufficeError(found.insight.problem)
-        predictions = found.follower.predict(found.project.X)
+        if found.project_learner is None:
+            raise SufficeError(found.learning_status.problem)
+        predictions = found.project_learner.predict(found.project.X)
     except SufficeError as error:
         left_out = f"No predictions: {str(error).rstrip('.')}."
         if (folder / f"predictions.{format.value}").exists():
             left_out += f" The file predictions.{format.value} there is of an earlier export."
     else:
         files["predictions"] = predictions_file(found.project, predictions, format.value)
-    page = report_page(found.project, found.insight)
+    page = report_page(found.project, found.learning_status)
     told: dict[str, Any] = {"folder": str(folder), "format": format.value, "predictions": None, "left_out": left_out}
     for name, file in files.items():
         if file is not None:

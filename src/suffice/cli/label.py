@@ -11,7 +11,7 @@ from rich.console import Console
 from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
 
 if TYPE_CHECKING:
-    from suffice.cli.labeller.desk import Desk
+    from suffice.cli.labeller.desk import Labeller
 
 # Seconds that the last word waits for the model: by lines nobody waits for it, at a screen somebody does.
 _LAST_WORD = 60.0
@@ -38,49 +38,49 @@ def label_command(
     console.soft_wrap = not console.is_terminal
     by_keys = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty() and not as_json
     with opened_project(options, console) as project:
-        from suffice.cli.labeller.desk import seated
+        from suffice.cli.labeller.desk import opened_labeller
 
-        with seated(project, options.who) as desk:
-            _label(desk, console, by_keys=by_keys)
-            _summarise(desk, options, console, as_json=as_json)
+        with opened_labeller(project, options.who) as labeller:
+            _label(labeller, console, by_keys=by_keys)
+            _summarise(labeller, options, console, as_json=as_json)
 
 
-def _label(desk: "Desk", console: Console, *, by_keys: bool) -> None:
+def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
     """Label by keys or by lines, until the person leaves in whatever way."""
     try:
         if by_keys:
             from suffice.cli.labeller.loop import label_by_keys
 
-            label_by_keys(desk, console)
-            desk.caught_up(_LAST_LOOK)
+            label_by_keys(labeller, console)
+            labeller.caught_up(_LAST_LOOK)
         else:
             from suffice.cli.labeller.lines import label_by_lines
 
             if hasattr(sys.stdin, "reconfigure"):
                 sys.stdin.reconfigure(errors="replace")
-            label_by_lines(desk, console, iter(sys.stdin.readline, ""))
-            desk.caught_up(_LAST_WORD)
+            label_by_lines(labeller, console, iter(sys.stdin.readline, ""))
+            labeller.caught_up(_LAST_WORD)
     except KeyboardInterrupt:
         # Ctrl-C is one of the ways to leave: what was labelled is on the disk.
         pass
 
 
-def _summarise(desk: "Desk", options: ProjectOptions, console: Console, *, as_json: bool) -> None:
+def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, *, as_json: bool) -> None:
     from suffice.cli.labeller.visible import visible
     from suffice.session.summary import status
     from suffice.session.words import sentences
 
-    insight, project = desk.companion.insight, desk.project
+    learning_status, project = labeller.background.learning_status, labeller.project
     if as_json:
-        told: dict[str, Any] = {"project": project.place, "person": desk.person, "given": desk.labels}
-        typer.echo(json.dumps(told | status(project, insight)))
+        told: dict[str, Any] = {"project": project.place, "person": labeller.person, "given": labeller.labels}
+        typer.echo(json.dumps(told | status(project, learning_status)))
         return
-    counts = desk.counts()
+    counts = labeller.counts()
     skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
     lines = [
-        f"You gave {desk.labels:,} label{'s' * (desk.labels != 1)}; {counts.labelled:,} of {counts.size:,} items are "
-        f"labelled{skipped}. Everything is saved.",
-        *sentences(insight, project.settings, counts.labelled, size=counts.size - counts.skipped),
+        f"You gave {labeller.labels:,} label{'s' * (labeller.labels != 1)}; {counts.labelled:,} of {counts.size:,} "
+        f"items are labelled{skipped}. Everything is saved.",
+        *sentences(learning_status, project.settings, counts.labelled, size=counts.size - counts.skipped),
         f"Go on with: suffice label {shlex.quote(hidden(place_of(options)[0]))}",
     ]
     for line in lines:

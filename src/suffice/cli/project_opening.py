@@ -1,6 +1,5 @@
 """A labelling project of the command line: gone on with where it is, made from the data where it is not."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -12,13 +11,14 @@ from rich.text import Text
 
 from suffice.cli.choices import BoundName, ModelName
 from suffice.cli.labeller.visible import visible
-from suffice.cli.project_options import INITIAL, ProjectOptions, hidden
+from suffice.cli.project_options import ProjectOptions, hidden
 from suffice.cli.rule_options import chosen_rule, require_provided_fields
-from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.criteria import Criterion
+from suffice.errors import InvalidValueError, MissingExtraError
 
 if TYPE_CHECKING:
-    from suffice.session.items import Items
     from suffice.session.project import Project
+    from suffice.session.reading import ReadingOptions
     from suffice.session.settings import Settings
 
 _ELSEWHERE = "leave it out, or make another project with --project"
@@ -67,20 +67,35 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
         InvalidValueError: An option or the data cannot be used; nothing is left behind.
         SufficeError: The project cannot be made; nothing is left behind.
     """
-    from suffice.session.making import create_project
+    from suffice.session.making import make_project
 
     asked = None if options.model is None else ModelName(options.model.value)
     chosen_rule(options.rule_options, asked)  # refuses a bad one before anything is read
-    _require_place(place)
-    with _working(console, f"reading {options.data}"):
-        items = _read(options)
-    settings = _settings(options, items)
-    with _working(console, f"making {hidden(place)}"):
-        project = create_project(place, settings, items, person=person)
-    for note in items.notes:
+
+    def rule(settings: "Settings") -> Criterion:
+        name = ModelName(settings.model)
+        chosen = chosen_rule(options.rule_options, name)
+        require_provided_fields(chosen, settings.estimator(), name)
+        return chosen
+
+    with _working(console, f"making {hidden(place)} from {options.data}"):
+        project = make_project(
+            place,
+            Path(options.data),
+            _reading_options(options),
+            model=None if asked is None else asked.value,
+            rule=rule,
+            initial=options.initial,
+            overlap=options.overlap or 0.0,
+            seed=options.seed or 0,
+            person=person,
+        )
+    for note in project.settings.notes:
         say(console, f"- {note}")
-    what = f"{len(settings.classes)} classes" if settings.classes else "numbers"
-    there = f", {len(items.labels)} of them labelled already" if items.labels else ""
+    with project.lock:
+        labelled = project.state().n_labelled
+    what = f"{len(project.settings.classes)} classes" if project.settings.classes else "numbers"
+    there = f", {labelled} of them labelled already" if labelled else ""
     say(console, f"Project {hidden(place)}: made, {project.size} items{there}; labels are {what}.")
     return project
 
@@ -90,12 +105,12 @@ def say(console: Console, sentence: str) -> None:
     console.print(visible(sentence, console.encoding), markup=False, highlight=False, emoji=False)
 
 
-def _read(options: ProjectOptions) -> "Items":
-    from suffice.session.reading import ReadingOptions, parse_classes, read_items
+def _reading_options(options: ProjectOptions) -> "ReadingOptions":
+    from suffice.session.reading import ReadingOptions, parse_classes
 
     if options.classes is not None and options.regression:
         raise InvalidValueError("--classes and --regression exclude each other: give one of them")
-    given = ReadingOptions(
+    return ReadingOptions(
         target=options.target,
         task="regression" if options.regression else None,
         classes=() if options.classes is None else parse_classes(options.classes),
@@ -106,7 +121,6 @@ def _read(options: ProjectOptions) -> "Items":
         features=options.features,
         embed=options.embed,
     )
-    return read_items(Path(options.data), given)
 
 
 @contextmanager
@@ -119,62 +133,6 @@ def _working(console: Console, what: str) -> Iterator[None]:
     spinner = "dots" if console.encoding.lower().startswith("utf") else "line"
     with console.status(Text(visible(what, console.encoding)), spinner=spinner):
         yield
-
-
-def _settings(options: ProjectOptions, items: "Items") -> "Settings":
-    """What the project is to be about, everything checked."""
-    from suffice.models.factory import model_names
-    from suffice.session.settings import Settings
-
-    name = ModelName(model_names(items.task)[0] if options.model is None else options.model.value)
-    rule = chosen_rule(options.rule_options, name)
-    initial = INITIAL if options.initial is None else options.initial
-    if options.initial is not None and options.initial > len(items):
-        raise InvalidValueError(
-            f"--initial must be at most the number of items, {len(items)}; not {options.initial}; lower it"
-        )
-    settings = Settings(
-        name=Path(options.data).resolve().name,
-        task=items.task,
-        classes=items.classes,
-        target=options.target or "label",
-        shown=items.shown,
-        columns=items.columns,
-        main=items.main,
-        model=name.value,
-        rule=rule.state_dict(),
-        seed=options.seed or 0,
-        initial=min(initial, len(items)),
-        overlap=options.overlap or 0.0,
-        source=Path(options.data).resolve().name,
-        root="" if items.root is None else str(items.root),
-        notes=items.notes,
-    )
-    require_provided_fields(rule, settings.estimator(), name)
-    settings.require_usable_rule()
-    return settings
-
-
-def _require_place(place: str) -> None:
-    """Refuse a folder that cannot be written to, before a large file is read."""
-    from suffice.session.making import is_url, project_file
-
-    if is_url(place):
-        return
-    folder = project_file(place).absolute().parent
-    reason = ""
-    if folder.exists() and not folder.is_dir():
-        reason = "a file of that name is there already"
-    elif folder.is_dir() and any(folder.iterdir()):
-        reason = "the folder holds something else"
-    elif not folder.parent.is_dir():
-        reason = f"the folder {folder.parent} does not exist"
-    elif not os.access(folder if folder.is_dir() else folder.parent, os.W_OK):
-        reason = f"the folder {folder.parent} is read-only"
-    if reason:
-        raise SufficeError(
-            f"the project cannot be kept in {place}: {reason}; name another folder with --project FOLDER"
-        )
 
 
 def _newer(data: str, made_at: float) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,12 +16,10 @@ from suffice.arguments import real, whole
 from suffice.cli.choices import BoundName
 from suffice.cli.rule_options import Bound, ErrorCost, LabelCost, Rule, RuleOptions
 from suffice.errors import InvalidValueError
+from suffice.session.settings import DEFAULT_INITIAL
 
 if TYPE_CHECKING:
     from suffice.session.project import Project
-
-#: Labels at random before the model chooses, where nothing is said of it.
-INITIAL: Final = 10
 
 
 class ProjectModel(StrEnum):
@@ -113,7 +111,7 @@ class ProjectOptions:
         typer.Option(metavar="SHARE", help="Share of the items that two people label, from 0 to 1.", show_default="0"),
     ] = None
     initial: Annotated[
-        int | None, typer.Option(help="Labels at random before the model chooses.", show_default=str(INITIAL))
+        int | None, typer.Option(help="Labels at random before the model chooses.", show_default=str(DEFAULT_INITIAL))
     ] = None
     seed: Annotated[int | None, typer.Option(help="Seed of all randomness.", show_default="0")] = None
 

@@ -14,8 +14,8 @@ from suffice.cli.project_options import ProjectOptions, hidden, place_of
 from suffice.errors import SufficeError
 
 if TYPE_CHECKING:
-    from suffice.session.insight import Insight
-    from suffice.session.learning import Follower
+    from suffice.session.insight import LearningStatus
+    from suffice.session.learning import ProjectLearner
     from suffice.session.project import Project
 
 Place = Annotated[
@@ -36,14 +36,14 @@ class Reading:
     Attributes:
         project: The project.
         place: What was asked for, as it can be typed again.
-        insight: What the model says.
-        follower: The model; None where there can be none, and then the insight says why.
+        learning_status: What the model says.
+        project_learner: The model; None where there can be none, and then ``learning_status`` says why.
     """
 
     project: "Project"
     place: str
-    insight: "Insight"
-    follower: "Follower | None"
+    learning_status: "LearningStatus"
+    project_learner: "ProjectLearner | None"
 
     @property
     def folder(self) -> Path:
@@ -79,20 +79,20 @@ def reading(place: str) -> Iterator[Reading]:
 
 
 def _learned(project: "Project", place: str) -> Reading:
-    from suffice.session.insight import Insight
-    from suffice.session.learning import Follower
+    from suffice.session.insight import LearningStatus
+    from suffice.session.learning import ProjectLearner
 
     with project.lock:
-        calls = project.state().calls()
+        answers = project.state().answers()
     waiting = Console(stderr=True)
     try:
-        with waiting.status(f"learning {len(calls)} labels", spinner="line"):
-            follower = Follower(project.settings, project.X)
-            follower.follow(calls)
-            return Reading(project, place, follower.insight(), follower)
+        with waiting.status(f"learning {len(answers)} labels", spinner="line"):
+            project_learner = ProjectLearner(project.settings, project.X)
+            project_learner.follow(answers)
+            return Reading(project, place, project_learner.learning_status(), project_learner)
     except SufficeError as error:
         # Labels can be counted and taken home without a model.
-        return Reading(project, place, Insight(problem=f"There is no model: {error}."), None)
+        return Reading(project, place, LearningStatus(problem=f"There is no model: {error}."), None)
 
 
 def shown_place(place: str) -> str:

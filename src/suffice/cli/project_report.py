@@ -38,7 +38,7 @@ def report_command(
         from suffice.report.labelling import report_page
 
         file = out or made_folder(found.folder) / "report.html"
-        write_page(file, report_page(found.project, found.insight))
+        write_page(file, report_page(found.project, found.learning_status))
     if as_json:
         typer.echo(json.dumps({"report": str(file)}))
         return

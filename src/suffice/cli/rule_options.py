@@ -11,6 +11,7 @@ from suffice.arguments import real
 from suffice.cli.choices import BoundName, ModelName
 from suffice.criteria import Criterion, ErrorStability, LabelWorth
 from suffice.errors import InvalidValueError
+from suffice.session.settings import DEFAULT_THRESHOLDS
 
 Rule = Annotated[
     str | None,
@@ -40,8 +41,6 @@ ErrorCost = Annotated[
 LabelCost = Annotated[
     float | None, typer.Option(metavar="MONEY", help="What a label costs, in the same money.", show_default=False)
 ]
-#: Within what the paper takes for each model.
-_THRESHOLDS: Final = {ModelName.gp: 0.05, ModelName.ridge: 0.02, ModelName.logistic: 0.1, ModelName.dropout: 0.2}
 _COSTS: Final = {"error_cost", "label_cost"}
 # A table gives no validation set besides.
 _NOT_HERE: Final = {"validation_error", "validation_labels"}
@@ -117,7 +116,7 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criteri
     if costs is not None:
         given |= {"error_cost": costs[0], "label_cost": costs[1]}
     if kind is ErrorStability:
-        given.setdefault("threshold", _THRESHOLDS[model or ModelName.gp])
+        given.setdefault("threshold", DEFAULT_THRESHOLDS[(model or ModelName.gp).value])
         # A network's first step is its largest, and calibrates the rule alone, as in the paper.
         given["calibration"] = 1 if model is ModelName.dropout else 10
     return kind(**given)

@@ -100,13 +100,13 @@ def serve_project(
 def _serve(
     project: "Project", access: "Access", where: tuple[str, socket.socket], ready: Callable[[str], None]
 ) -> None:
-    from suffice.session.companion import Companion
+    from suffice.session.companion import BackgroundLearner
     from suffice.web.app import create_app
     from suffice.web.serving import serve_on
 
     host, listener = where
-    with Companion(project) as companion:
-        serve_on(create_app(project, companion, access), listener, host, ready)
+    with BackgroundLearner(project) as background:
+        serve_on(create_app(project, background, access), listener, host, ready)
 
 
 def _welcome(address: str, *, own: bool) -> str:

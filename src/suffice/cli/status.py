@@ -23,7 +23,7 @@ def status_command(place: Place, as_json: AsJson = False) -> None:
     from suffice.session.summary import status
 
     with reading(place) as found:
-        told = status(found.project, found.insight)
+        told = status(found.project, found.learning_status)
         if as_json:
             typer.echo(json.dumps(told, allow_nan=False))
             return

@@ -156,6 +156,16 @@ class ActiveLearner:
         with one_thread():
             return self._prepared.joined(self._backend.fitted())
 
+    @property
+    def current_model(self) -> Any:
+        """The model of :attr:`model` without fitting it: it shares the posterior of the learner.
+
+        Use it to predict, do not change it, and do not keep it: it is valid until the next label.
+        """
+        if not self._begun:
+            raise SufficeError(f"the model has no label yet: {len(self._first)} are wanted before it learns")
+        return self._prepared.joined(self._backend.current_model())
+
     def ask(self, n: int = 1) -> Indices:
         """Which items to label next, the most useful first. Asking again before telling gives the same.
 

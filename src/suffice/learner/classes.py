@@ -151,6 +151,11 @@ class ClassBackend(Backend):
         rows = self._history.indices
         return self._model.at(self._settings.X[rows], np.asarray(self._labels), self._alpha, self._learned_at)
 
+    def current_model(self) -> Any:
+        """The model with the posterior of this backend; valid until the next label."""
+        rows, labels = self._history.indices, np.asarray(self._labels)
+        return self._model.at(self._settings.X[rows], labels, self._alpha, self._learned_at, self._state)
+
     def _predictor(self) -> LaplacePredictor:
         columns = [self._codes.get(label, -1) for label in self._order]
         if len(self._codes) == 1:

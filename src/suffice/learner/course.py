@@ -211,8 +211,8 @@ class Backend(ABC):
     def fitted(self) -> Any:
         """The current model as an independent estimator, which belongs to the caller."""
 
-    def read_only_model(self) -> Any:
-        """The current model for reading; it may be shared with the backend, so the caller must not change it."""
+    def current_model(self) -> Any:
+        """The current model for reading; it may share the posterior of the backend and is valid until the next label."""
         return self.fitted()
 
     def state(self) -> dict[str, Any]:

@@ -143,6 +143,12 @@ class GaussianBackend(Backend):
         rows = self._history.indices
         return self._model.at(self._settings.X[rows], self._y[rows], self._prior, self._learned_at)
 
+    def current_model(self) -> Any:
+        """The model with the posterior of this backend; valid until the next label."""
+        assert self._prior is not None
+        rows = self._history.indices
+        return self._model.at(self._settings.X[rows], self._y[rows], self._prior, self._learned_at, self._state)
+
     def _start(self) -> StepResults:
         self._learn_prior(len(self._history.indices))
         return self._replay()

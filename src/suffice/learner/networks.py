@@ -141,9 +141,9 @@ class NetworkBackend(Backend):
         """The network as it stands, as an estimator of its own."""
         return copy.deepcopy(self._model)
 
-    def read_only_model(self) -> Any:
-        """The network itself, not a copy."""
-        return self._model
+    def current_model(self) -> Any:
+        """The network of this backend; valid until the next label."""
+        return copy.copy(self._model)
 
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint needs besides pool, labels and settings."""

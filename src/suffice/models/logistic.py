@@ -124,11 +124,18 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.X_, self.y_ = np.vstack([self.X_, inputs]), everything
         return self
 
-    def at(self, X: Floats, y: Any, alpha: float, learned_at: int) -> Self:
-        """A model of the same parameters that has learned these labels under a prior that is known already."""
+    def at(self, X: Floats, y: Any, alpha: float, learned_at: int, state: Any = None) -> Self:
+        """A model of the same parameters that has learned these labels under a prior that is known already.
+
+        With ``state``, the posterior after these labels, nothing is computed: the model refers to that object.
+        """
         model: Self = clone(self)
         model.n_features_in_ = X.shape[1]
-        return model._set(X, y, model.known_classes(y), alpha, learned_at)
+        if state is None:
+            return model._set(X, y, model.known_classes(y), alpha, learned_at)
+        model.X_, model.y_, model.classes_ = X, y, model.known_classes(y)
+        model.alpha_, model.learned_at_, model.state_ = alpha, learned_at, state
+        return model
 
     def known_classes(self, y: Any) -> Any:
         """The classes, sorted: those given, or else those among the labels."""

@@ -88,11 +88,14 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.X_, self.y_ = np.vstack([self.X_, inputs]), np.append(self.y_, numbers)
         return self
 
-    def at(self, X: Floats, y: Floats, prior: RegressionPrior, learned_at: int) -> Self:
-        """A model of the same parameters that has learned these labels under a prior that is known already."""
+    def at(self, X: Floats, y: Floats, prior: RegressionPrior, learned_at: int, state: Any = None) -> Self:
+        """A model of the same parameters that has learned these labels under a prior that is known already.
+
+        With ``state``, the posterior after these labels, nothing is computed: the model refers to that object.
+        """
         model: Self = clone(self)
         model.n_features_in_ = X.shape[1]
-        model._set(X, y, prior, learned_at)
+        model._set(X, y, prior, learned_at, state)
         return model
 
     @property
@@ -131,9 +134,11 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(self, X: Floats, y: Floats, previous: RegressionPrior | None) -> None:
         self._set(X, y, self.prior(self.features(X), y, previous), len(y))
 
-    def _set(self, X: Floats, y: Floats, prior: RegressionPrior, learned_at: int) -> None:
+    def _set(self, X: Floats, y: Floats, prior: RegressionPrior, learned_at: int, state: Any = None) -> None:
+        self.X_, self.y_, self.prior_, self.learned_at_, self.state_ = X, y, prior, learned_at, state
+        if state is not None:
+            return
         features = self.features(X)
-        self.X_, self.y_, self.prior_, self.learned_at_ = X, y, prior, learned_at
         self.state_ = prior.start(features.shape[1], len(y))
         self.state_.learn(features, prior.scaling.apply(y))
 

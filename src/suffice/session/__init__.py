@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from suffice.session.insight import ErrorEstimate, Insight, Point, Purchase
+from suffice.session.insight import ErrorEstimate, LearningStatus, Point, Purchase
 from suffice.session.items import Item, Items
 from suffice.session.settings import Settings
 
 _LATER = {
     "ConflictError": "project",
     "Project": "project",
-    "Receipt": "project",
+    "WriteReceipt": "project",
     "create_project": "making",
     "open_project": "making",
 }
@@ -17,14 +17,14 @@ _LATER = {
 __all__ = [
     "ConflictError",
     "ErrorEstimate",
-    "Insight",
     "Item",
     "Items",
+    "LearningStatus",
     "Point",
     "Project",
     "Purchase",
-    "Receipt",
     "Settings",
+    "WriteReceipt",
     "create_project",
     "open_project",
 ]

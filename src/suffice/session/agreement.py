@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from suffice.criteria.agreement import cohen_kappa
 from suffice.session.events import Label
 from suffice.session.settings import Settings
-from suffice.session.state import Labelled, State
+from suffice.session.state import LabelledItem, ProjectState
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Agreement:
     difference: float | None
 
 
-def agreement(state: State, settings: Settings) -> Agreement | None:
+def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
     """Compare the first two opinions of each item that has them; corrections do not count.
 
     Args:
@@ -38,7 +38,7 @@ def agreement(state: State, settings: Settings) -> Agreement | None:
 
     Examples:
         >>> from suffice.session.events import Event, EventKind
-        >>> state = State(1)
+        >>> state = ProjectState(1)
         >>> for seq, (name, label) in enumerate([("ann", 2.0), ("bob", 5.0)], start=1):
         ...     state.apply(Event(EventKind.labelled, name, 0, {"label": label}, seq=seq))
         >>> agreement(state, Settings("p", "regression", (), "y", "table", ("a",), None, "gp", {}))
@@ -56,7 +56,7 @@ def agreement(state: State, settings: Settings) -> Agreement | None:
     return Agreement(len(pairs), same, cohen_kappa(first, second), None)
 
 
-def pair_of(labelled: Labelled) -> tuple[Label, Label] | None:
+def pair_of(labelled: LabelledItem) -> tuple[Label, Label] | None:
     """The labels of the first two people who labelled an item, by their names, or None where it was one.
 
     Of more than two people all are raters alike: the order of the names makes the same labels give the same kappa,

@@ -1,4 +1,4 @@
-"""A thread that follows a project and learns in the background, so that nobody waits for the model."""
+"""A thread that learns the labels of a project in the background, so that nobody waits for the model."""
 
 import threading
 import time
@@ -10,15 +10,15 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from suffice.criteria import Verdict
 from suffice.errors import SufficeError
-from suffice.session.insight import Insight
-from suffice.session.learning import Follower, Predictions, reason
+from suffice.session.insight import LearningStatus
+from suffice.session.learning import Predictions, ProjectLearner, reason
 from suffice.session.settings import Settings
-from suffice.session.state import Call, State
+from suffice.session.state import Answer, ProjectState
 from suffice.special import Floats
 
 # Seconds after which the journal is looked at for what other processes wrote.
 _POLL: Final = 1.0
-# While there is much to learn: seconds between two insights, and between two looks for the best items.
+# While there is much to learn: seconds between two published statuses, and between two choices of the best items.
 _PUBLISH, _CHOOSE = 1.0, 4.0
 # Somebody who did something within so many seconds will want an item soon.
 _ACTIVE: Final = 600.0
@@ -27,8 +27,8 @@ _LEAST_QUEUE, _MOST_QUEUE, _ITEMS_A_PERSON = 4, 100, 3
 _LEAVING: Final = 10.0
 
 
-class Followed(Protocol):
-    """What there is to be known of a project: :class:`suffice.session.project.Project` has it."""
+class LearnableProject(Protocol):
+    """What the background learner needs of a project; :class:`suffice.session.project.Project` provides it."""
 
     @property
     def settings(self) -> Settings:
@@ -42,17 +42,17 @@ class Followed(Protocol):
     def lock(self) -> AbstractContextManager[Any]:
         """To be held while the state is read."""
 
-    def state(self) -> State:
+    def state(self) -> ProjectState:
         """Where it stands."""
 
     def advise(self, verdict: Verdict) -> bool:
         """Write down that the rule says stop, or no longer does."""
 
 
-class _Look(NamedTuple):
-    """What a look at the project found: what is to be learned, how many items to have ready, whether advice stands."""
+class _PendingWork(NamedTuple):
+    """What is to be learned, how many items to keep ready, and whether the project has advice to stop."""
 
-    calls: list[Call]
+    answers: list[Answer]
     queue: int
     advised: bool
 
@@ -71,36 +71,38 @@ def queue_size(people: int, left: int) -> int:
     return min(max(_LEAST_QUEUE, _ITEMS_A_PERSON * people), _MOST_QUEUE, left)
 
 
-class Companion:
-    """Follows a project in a thread of its own: learns new labels, keeps items ready, and says when it is enough.
+class BackgroundLearner:
+    """Learns the labels of a project in a thread of its own, keeps items ready, and writes down the advice to stop.
 
-    Whatever fails there is said in the insight, and tried again when labels change; labelling goes on meanwhile.
+    If learning fails, ``learning_status`` says why, and it is tried again when labels change. Labelling goes on
+    meanwhile.
 
     Args:
         project: The project.
 
     Attributes:
-        insight: What the model makes of the labels learned so far. It is replaced whole; reading it never waits.
+        learning_status: What the model says after the labels learned so far. It is replaced whole; reading it never
+            waits.
     """
 
-    def __init__(self, project: Followed) -> None:
+    def __init__(self, project: LearnableProject) -> None:
         self._project = project
-        self.insight = Insight()
+        self.learning_status = LearningStatus()
         self._news = threading.Condition()
         self._woken = self._closing = False
-        # What was given up, in calls; -1 while all is well.
+        # The number of answers that could not be learned; -1 while learning works.
         self._given_up = -1
-        self._follower: Follower | None = None
+        self._project_learner: ProjectLearner | None = None
         self._in_use = threading.Lock()
-        self._done: _Look | None = None
-        # Looks at the project so far, and the last of which everything was learned, or given up.
-        self._looks = self._settled = 0
+        self._done: _PendingWork | None = None
+        # Rounds so far, and the last one of which everything was learned, or given up.
+        self._rounds = self._settled = 0
         # Whether the past is being learned from the first label on: what it says on the way is not of now.
         self._afresh = True
         self._chosen = float("-inf")
-        self._thread = threading.Thread(target=self._run, name="suffice companion", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="suffice background learner", daemon=True)
 
-    def __enter__(self) -> "Companion":
+    def __enter__(self) -> "BackgroundLearner":
         self.start()
         return self
 
@@ -110,12 +112,12 @@ class Companion:
         self.close()
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Start the thread."""
         if not self._thread.is_alive():
             self._thread.start()
 
     def close(self) -> None:
-        """Stop following. What is being learned is left where it is; it follows from the journal anyway."""
+        """Stop the thread. What is being learned is left where it is; it follows from the journal anyway."""
         with self._news:
             self._closing = True
             self._news.notify_all()
@@ -128,19 +130,21 @@ class Companion:
             self._woken = True
             self._news.notify_all()
 
-    def wait(self, calls: int, timeout: float) -> bool:
+    def wait(self, n_answers: int, timeout: float) -> bool:
         """Wait until the model has learned.
 
         Args:
-            calls: How many labels and skips it is to have learned, at least.
+            n_answers: How many labels and skips it is to have learned, at least.
             timeout: Seconds after which to go on without.
 
         Returns:
             Whether it has. Where it cannot learn, the answer is no at once.
         """
         with self._news:
-            self._news.wait_for(lambda: self._closing or max(self.insight.calls, self._given_up) >= calls, timeout)
-            return self.insight.calls >= calls
+            self._news.wait_for(
+                lambda: self._closing or max(self.learning_status.n_answers, self._given_up) >= n_answers, timeout
+            )
+            return self.learning_status.n_answers >= n_answers
 
     def wait_settled(self, timeout: float) -> bool:
         """Wait until everything that the journal holds now is learned, corrections and what was undone included.
@@ -152,7 +156,7 @@ class Companion:
             Whether it is.
         """
         with self._news:
-            wanted = self._looks + 1
+            wanted = self._rounds + 1
             self._woken = True
             self._news.notify_all()
             self._news.wait_for(lambda: self._closing or self._settled >= wanted, timeout)
@@ -160,7 +164,7 @@ class Companion:
 
     @property
     def gave_up(self) -> bool:
-        """Whether the model cannot learn the labels that there are; the insight says why."""
+        """Whether the model cannot learn the labels that there are; ``learning_status`` says why."""
         return self._given_up >= 0
 
     def predictions(self) -> Predictions:
@@ -170,9 +174,11 @@ class Companion:
             SufficeError: It has not begun.
         """
         with self._in_use:
-            if self._follower is None:
-                raise SufficeError(self.insight.problem or "the model has no prediction yet: it has not begun to learn")
-            predictor = self._follower.predictor()
+            if self._project_learner is None:
+                raise SufficeError(
+                    self.learning_status.problem or "the model has no prediction yet: it has not begun to learn"
+                )
+            predictor = self._project_learner.predictor()
         return predictor.predict(self._project.X)
 
     def _run(self) -> None:
@@ -182,39 +188,39 @@ class Companion:
             except Exception as error:
                 # The journal could not be read or written: it is tried again soon.
                 self._done, behind = None, False
-                self._publish(replace(self.insight, problem=_sentence(error)))
+                self._publish(replace(self.learning_status, problem=_sentence(error)))
             if not behind:
                 self._rest()
 
     def _round(self) -> bool:
         """Learn for about a second, and say what came of it; whether there is more to do."""
         with self._news:
-            self._looks += 1
-        number, look = self._looks, self._look()
-        if look == self._done:
+            self._rounds += 1
+        number, work = self._rounds, self._pending_work()
+        if work == self._done:
             self._settle(number)
             return False
         try:
-            insight = self._learned(look)
+            learning_status = self._learned(work)
         except Exception as error:
             # No use to try again before something has changed.
-            self._done, self._given_up, self._afresh = look, len(look.calls), True
-            self._publish(replace(self.insight, problem=_sentence(error)))
+            self._done, self._given_up, self._afresh = work, len(work.answers), True
+            self._publish(replace(self.learning_status, problem=_sentence(error)))
             self._settle(number)
             return False
         if self._closing:
             return False
-        self._afresh |= insight.calls < self.insight.calls
-        behind = insight.verdict is not None and insight.calls < len(look.calls)
-        self._given_up = -1 if insight.verdict is not None else len(look.calls)
-        self._afresh |= insight.verdict is None
-        self._publish(_on_the_way(insight, len(look.calls)) if behind and self._afresh else insight)
+        self._afresh |= learning_status.n_answers < self.learning_status.n_answers
+        behind = learning_status.verdict is not None and learning_status.n_answers < len(work.answers)
+        self._given_up = -1 if learning_status.verdict is not None else len(work.answers)
+        self._afresh |= learning_status.verdict is None
+        self._publish(_on_the_way(learning_status, len(work.answers)) if behind and self._afresh else learning_status)
         if behind:
             return True
-        self._afresh = insight.verdict is None
-        if insight.verdict is not None and insight.verdict.stop != look.advised:
-            self._project.advise(insight.verdict)
-        self._done = look
+        self._afresh = learning_status.verdict is None
+        if learning_status.verdict is not None and learning_status.verdict.stop != work.advised:
+            self._project.advise(learning_status.verdict)
+        self._done = work
         self._settle(number)
         return False
 
@@ -223,35 +229,35 @@ class Companion:
             self._settled = number
             self._news.notify_all()
 
-    def _look(self) -> _Look:
+    def _pending_work(self) -> _PendingWork:
         since = time.time() - _ACTIVE
         with self._project.lock:
             state = self._project.state()
             people = sum(each.last >= since for each in state.people.values())
-            return _Look(state.calls(), queue_size(people, state.left), state.advice is not None)
+            return _PendingWork(state.answers(), queue_size(people, state.left), state.advice is not None)
 
-    def _learned(self, look: _Look) -> Insight:
+    def _learned(self, work: _PendingWork) -> LearningStatus:
         with self._in_use:
-            if self._follower is None:
-                self._follower = Follower(self._project.settings, self._project.X)
-            follower = self._follower
-            follower.follow(look.calls, patience=self._patience(_PUBLISH))
-            due = follower.calls == len(look.calls) or time.monotonic() - self._chosen > _CHOOSE
+            if self._project_learner is None:
+                self._project_learner = ProjectLearner(self._project.settings, self._project.X)
+            project_learner = self._project_learner
+            project_learner.follow(work.answers, patience=self._patience(_PUBLISH))
+            due = project_learner.n_answers == len(work.answers) or time.monotonic() - self._chosen > _CHOOSE
             if self._closing:
-                return self.insight
-            insight = follower.insight(queue=look.queue if due else 0)
+                return self.learning_status
+            learning_status = project_learner.learning_status(queue=work.queue if due else 0)
         if not due:
-            return replace(insight, queue=self.insight.queue)
+            return replace(learning_status, queue=self.learning_status.queue)
         self._chosen = time.monotonic()
-        return insight
+        return learning_status
 
     def _patience(self, seconds: float) -> Callable[[], bool]:
         end = time.monotonic() + seconds
         return lambda: self._closing or time.monotonic() > end
 
-    def _publish(self, insight: Insight) -> None:
+    def _publish(self, learning_status: LearningStatus) -> None:
         with self._news:
-            self.insight = insight
+            self.learning_status = learning_status
             self._news.notify_all()
 
     def _rest(self) -> None:
@@ -260,13 +266,19 @@ class Companion:
             self._woken = False
 
 
-def _on_the_way(insight: Insight, calls: int) -> Insight:
+def _on_the_way(learning_status: LearningStatus, n_answers: int) -> LearningStatus:
     """What is said while the past is learned from its first label on: how far that is, and no verdict of a part."""
-    reason = f"the model has learned {insight.calls:,} of {calls:,} labels and skips so far"
+    reason = f"the model has learned {learning_status.n_answers:,} of {n_answers:,} labels and skips so far"
     undecided = Verdict(
-        stop=False, value=None, threshold=None, ready=False, reason=reason, rule="", n_labelled=insight.n_labelled
+        stop=False,
+        value=None,
+        threshold=None,
+        ready=False,
+        reason=reason,
+        rule="",
+        n_labelled=learning_status.n_labelled,
     )
-    return replace(insight, verdict=undecided, forecast=None, purchase=None, stopped_at=None)
+    return replace(learning_status, verdict=undecided, forecast=None, purchase=None, stopped_at=None)
 
 
 def _sentence(error: Exception) -> str:

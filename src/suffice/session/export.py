@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from suffice.errors import InvalidValueError
 from suffice.session.events import Label, moment
 from suffice.session.formats import MEDIA_TYPES, Cell, Column, Format, Rows, checked_format, distinct, encoded
-from suffice.session.state import Labelled
+from suffice.session.state import LabelledItem
 
 if TYPE_CHECKING:
     from suffice.session.learning import Predictions
@@ -91,7 +91,7 @@ def predictions_file(project: "Project", predictions: "Predictions", format: For
             f"predictions must be those of all {project.size} items of the project; there are {len(predictions.labels)}"
         )
     with project.lock:
-        told = {call.item for call in project.state().calls() if call.label is not None}
+        told = {answer.item for answer in project.state().answers() if answer.label is not None}
         skipped = {each.item for each in project.state().skipped()}
     own = [Column("uncertainty", "number"), Column("skipped", "flag")]
     own += [Column(f"p({name})", "number") for name in settings.classes]
@@ -119,7 +119,7 @@ def _chunks(project: "Project", positions: Sequence[int], own: Callable[[int], t
         yield [(item.id, *(value for _, value in item.cells), *own(item.position)) for item in items]
 
 
-def _labelled_cells(labelled: Labelled) -> tuple[Cell, ...]:
+def _labelled_cells(labelled: LabelledItem) -> tuple[Cell, ...]:
     said = [opinion.label for opinion in labelled.opinions]
     agreed = None if len(said) < 2 else len(set(said)) == 1
     return labelled.label, labelled.person, moment(labelled.at), labelled.corrected, len(said), agreed

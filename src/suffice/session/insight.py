@@ -60,11 +60,11 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Insight:
+class LearningStatus:
     """Where the learning stands.
 
     Attributes:
-        calls: Labels and skips learned so far.
+        n_answers: Labels and skips learned so far.
         n_labelled: Labels learned so far.
         verdict: What the rule says, or None before the model has begun. It stops where it first says stop, and that
             stands unless labels before it are changed, or hyper-parameters are learned again and it no longer says so.
@@ -77,7 +77,7 @@ class Insight:
         stopped_at: Labels at which the rule first said stop, or None where it did not.
     """
 
-    calls: int = 0
+    n_answers: int = 0
     n_labelled: int = 0
     verdict: Verdict | None = None
     curve: tuple[Point, ...] = ()

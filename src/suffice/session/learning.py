@@ -13,10 +13,10 @@ from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.models.threads import one_thread
 from suffice.session.estimates import ITEMS, LABELS, purchase
-from suffice.session.insight import Insight, Point
+from suffice.session.insight import LearningStatus, Point
 from suffice.session.settings import Settings
-from suffice.session.state import Call
-from suffice.session.witness import Witness
+from suffice.session.state import Answer
+from suffice.session.witness import SelfErrorTracker
 from suffice.special import Floats
 
 # Rows predicted for at a time, and what may be computed at a time: other threads wait while SciPy solves triangles.
@@ -85,8 +85,8 @@ class Predictor:
         return Predictions(np.asarray(self.classes)[p.argmax(axis=1)], 1.0 - p.max(axis=1), p)
 
 
-class Follower:
-    """A model and a stopping rule that follow the labels of a project, in the order in which they came.
+class ProjectLearner:
+    """Learns the labels of a project in the order in which they came, and applies its stopping rule.
 
     Two learners are told the same. The judge takes one label a step and is never asked for items, so its verdict is a
     function of the labels and skips, to the last bit: however they came, and however often the program was started
@@ -104,10 +104,10 @@ class Follower:
         >>> rule = ErrorStability().state_dict()
         >>> settings = Settings("demo", "regression", (), "y", "table", ("x",), None, "gp", rule)
         >>> X = np.linspace(-2.0, 2.0, 100)[:, None]
-        >>> follower = Follower(settings, X)
-        >>> follower.follow([Call(item, float(np.sin(X[item, 0]))) for item in range(0, 100, 8)])
-        >>> insight = follower.insight(queue=3)
-        >>> insight.n_labelled, len(insight.queue), insight.verdict.ready
+        >>> project_learner = ProjectLearner(settings, X)
+        >>> project_learner.follow([Answer(item, float(np.sin(X[item, 0]))) for item in range(0, 100, 8)])
+        >>> learning_status = project_learner.learning_status(queue=3)
+        >>> learning_status.n_labelled, len(learning_status.queue), learning_status.verdict.ready
         (13, 3, False)
     """
 
@@ -118,43 +118,43 @@ class Follower:
         order = np.random.default_rng([settings.seed, 11]).permutation(len(X))
         self._sample = np.sort(order[: ITEMS[settings.task]])
         self._initial = min(settings.initial, len(X))
-        self._failed: list[Call] | None = None
+        self._failed: list[Answer] | None = None
         self._start_over()
 
     def _start_over(self) -> None:
-        self._calls: list[Call] = []
+        self._answers: list[Answer] = []
         self._judge: ActiveLearner | None = None
-        self._witness: Witness | None = None
+        self._tracker: SelfErrorTracker | None = None
         self._picker: ActiveLearner | None = None
         self._picker_knows = 0
         self._problem = self._no_queue = ""
 
     @property
-    def calls(self) -> int:
+    def n_answers(self) -> int:
         """Labels and skips learned so far."""
-        return len(self._calls)
+        return len(self._answers)
 
-    def follow(self, calls: Sequence[Call], *, patience: Callable[[], bool] | None = None) -> None:
+    def follow(self, answers: Sequence[Answer], *, patience: Callable[[], bool] | None = None) -> None:
         """Learn what is new; start over where the past changed, because a label was corrected or taken back.
 
-        Where the model cannot learn, :meth:`insight` says why, and it is tried again once the calls are others.
+        Where the model cannot learn, :meth:`learning_status` says why, and it is tried again once the answers change.
 
         Args:
-            calls: All labels and skips of the project, in order.
+            answers: All labels and skips of the project, in order.
             patience: Asked before each one; where it says True the rest is left for another time.
         """
-        wanted = list(calls)
+        wanted = list(answers)
         if self._failed is not None and wanted == self._failed:
             return
-        if self._failed is not None or wanted[: len(self._calls)] != self._calls:
+        if self._failed is not None or wanted[: len(self._answers)] != self._answers:
             self._start_over()
         self._failed = None
         try:
             judge = self._begin()
-            for call in wanted[len(self._calls) :]:
+            for answer in wanted[len(self._answers) :]:
                 if patience is not None and patience():
                     return
-                self._tell(judge, call)
+                self._tell(judge, answer)
         # Whatever it is, labelling goes on without the model.
         except Exception as error:
             self._start_over()
@@ -163,25 +163,25 @@ class Follower:
                 f"The model cannot learn: {reason(error)}. No label is lost; it is tried again when labels change."
             )
 
-    def insight(self, *, queue: int = 0) -> Insight:
+    def learning_status(self, *, queue: int = 0) -> LearningStatus:
         """Where the learning stands.
 
         Args:
             queue: How many items to ask for next; fewer come back where the pool ends, or the model cannot choose.
         """
         if self._judge is None and self._failed is None:
-            self.follow(self._calls)
-        if self._judge is None or self._witness is None:
-            return Insight(problem=self._problem)
-        errors, curve = self._witness.errors(), _curve(self._judge.verdicts)
+            self.follow(self._answers)
+        if self._judge is None or self._tracker is None:
+            return LearningStatus(problem=self._problem)
+        errors, curve = self._tracker.errors(), _curve(self._judge.verdicts)
         # The rule stops where it first says so: a label more, and a noisy curve may lie above the threshold again.
         stop = next((each for each in self._judge.verdicts if each.stop), None)
-        verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._witness.n)
+        verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
         # Only now, for what keeps the picker from choosing is said too.
         asked = self._ask(queue)
-        return Insight(
-            calls=len(self._calls),
-            n_labelled=self._witness.n,
+        return LearningStatus(
+            n_answers=len(self._answers),
+            n_labelled=self._tracker.n,
             verdict=verdict,
             curve=tuple(point for point, _ in curve),
             forecast=verdict.forecast,
@@ -202,13 +202,13 @@ class Follower:
         Raises:
             SufficeError: It has not begun.
         """
-        if self._witness is None or not self._witness.begun:
+        if self._tracker is None or not self._tracker.begun:
             raise SufficeError(
                 self._problem
                 or f"the model has no prediction yet: it begins with {self._initial} labels, and there are "
-                f"{0 if self._witness is None else self._witness.n}"
+                f"{0 if self._tracker is None else self._tracker.n}"
             )
-        return Predictor(*self._witness.model(), self._settings.classes)
+        return Predictor(*self._tracker.model(), self._settings.classes)
 
     def predict(self, X: Floats) -> Predictions:
         """What the model says of some items.
@@ -224,7 +224,7 @@ class Follower:
     def _begin(self) -> ActiveLearner:
         if self._judge is None:
             self._judge = self._learner("order")
-            self._witness = Witness(self._judge, self._X, self._sample, self._initial)
+            self._tracker = SelfErrorTracker(self._judge, self._X[self._sample], self._initial)
         return self._judge
 
     def _learner(self, acquisition: str | None) -> ActiveLearner:
@@ -239,14 +239,14 @@ class Follower:
             dtype=np.float64 if size <= _SMALL_POOL else np.float32,
         )
 
-    def _tell(self, judge: ActiveLearner, call: Call) -> None:
-        assert self._witness is not None
-        if call.label is None:
-            judge.skip(call.item)
+    def _tell(self, judge: ActiveLearner, answer: Answer) -> None:
+        assert self._tracker is not None
+        if answer.label is None:
+            judge.skip(answer.item)
         else:
-            judge.tell(call.item, call.label)
-            self._witness.note(call.item, call.label)
-        self._calls.append(call)
+            judge.tell(answer.item, answer.label)
+            self._tracker.label_learned()
+        self._answers.append(answer)
 
     def _ask(self, size: int) -> tuple[int, ...]:
         """The most useful items, by a picker that is told what is new; nothing where it fails."""
@@ -255,12 +255,12 @@ class Follower:
         try:
             if self._picker is None:
                 self._picker, self._picker_knows = self._learner(None), 0
-            picker, fresh = self._picker, self._calls[self._picker_knows :]
-            if skips := [call.item for call in fresh if call.label is None]:
+            picker, fresh = self._picker, self._answers[self._picker_knows :]
+            if skips := [answer.item for answer in fresh if answer.label is None]:
                 picker.skip(skips)
-            if labels := [call for call in fresh if call.label is not None]:
-                picker.tell([call.item for call in labels], [call.label for call in labels])
-            self._picker_knows = len(self._calls)
+            if labels := [answer for answer in fresh if answer.label is not None]:
+                picker.tell([answer.item for answer in labels], [answer.label for answer in labels])
+            self._picker_knows = len(self._answers)
             if not picker.left:
                 return ()
             with warnings.catch_warnings():

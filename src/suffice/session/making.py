@@ -1,23 +1,35 @@
-"""Projects are made whole or not at all, and opened as they are."""
+"""Create a project from data, whole or not at all, and open one."""
 
 import os
+import re
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from glob import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
-from suffice.errors import InvalidValueError, SufficeError
+import numpy as np
+
+from suffice.arguments import real, whole
+from suffice.criteria import Criterion
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError
+from suffice.models.factory import model_names
 from suffice.session.contents import count_items, write_contents
 from suffice.session.database import FILE, TABLES, Database, StorageError, StorageFullError
 from suffice.session.events import Draft, EventKind
 from suffice.session.items import Items
 from suffice.session.journal import write_events
-from suffice.session.labels import checked_label
+from suffice.session.labels import checked_label, checked_person
 from suffice.session.layouts import require_layout
 from suffice.session.places import has_log, sync_folder
 from suffice.session.project import ConflictError, Project
-from suffice.session.settings import Settings
+from suffice.session.reading import ReadingOptions, read_items
+from suffice.session.reading.frames import is_path
+from suffice.session.settings import DEFAULT_INITIAL, Settings, default_rule, require_project_model
 
 # The smallest page of SQLite.
 _PAGE = 512
@@ -34,8 +46,164 @@ def project_file(folder: str | Path) -> Path:
     return path if path.is_file() or path.suffix == ".sqlite" else path / FILE
 
 
-def create_project(place: str | Path, settings: Settings, items: Items, *, person: str = "") -> Project:
-    """Make a project with its items, their features and the labels that are there already.
+def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by keyword
+    path: str | Path,
+    data: Any,
+    *,
+    classes: Iterable[Any] | None = None,
+    regression: bool = False,
+    text: str | None = None,
+    image: str | None = None,
+    id: str | None = None,
+    target: str | None = None,
+    ignore: str | Iterable[str] = (),
+    features: Any = None,
+    embed: str | None = None,
+    model: str | None = None,
+    rule: Criterion | None = None,
+    initial: int | None = None,
+    overlap: float = 0.0,
+    seed: int = 0,
+    person: str | None = None,
+) -> Project:
+    """Create a labelling project from data.
+
+    The options are those of ``suffice serve``, and have the same defaults.
+
+    Args:
+        path: Where the project is stored: a folder, which is created, or the URL of a PostgreSQL database.
+        data: The items: a DataFrame of pandas or polars, a mapping from names of columns to values, a list of texts, or
+            the path of a CSV or Parquet file or of a folder of images.
+        classes: Names of the classes, in the order of their keys. May be left out if ``target`` is a column that has
+            labels of all classes.
+        regression: Whether labels are numbers.
+        text: Column that is the text of an item.
+        image: Column with paths of images: relative to the folder of the file, or to the current folder for data in
+            memory.
+        id: Column that names the items; by default a column called id, if its values are distinct.
+        target: Name of the label. A column of this name holds labels that exist already; where it is empty or NaN, the
+            item is to be labelled.
+        ignore: Columns that are neither shown nor used as features.
+        features: Features to use instead of those made from the columns: an array with a row for each item, or the path
+            of a .npy file.
+        embed: Name or folder of a sentence-transformers model for the text, instead of TF-IDF.
+        model: gp or ridge for numbers (default gp), logistic for classes.
+        rule: The stopping rule. By default :class:`~suffice.ErrorStability` with threshold 0.05 for gp, 0.02 for ridge
+            and 0.1 for logistic.
+        initial: Labels at random before the model chooses; 10 by default, or all items if there are fewer.
+        overlap: Share of the items that two people label, from 0 to 1.
+        seed: Seed of all randomness.
+        person: Who creates the project.
+
+    Returns:
+        The project, open; close it, or use it in a ``with`` statement.
+
+    Raises:
+        InvalidValueError: The data or an argument cannot be used; nothing is created.
+        InvalidTypeError: The data or an argument has the wrong type; nothing is created.
+        ConflictError: There is a project or something else at the path already.
+        MissingExtraError: A package that is required is not installed.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> texts = ["win a free prize now", "see you at lunch", "free money, click now", "are you home yet"]
+        >>> with TemporaryDirectory() as folder:
+        ...     with create_project(f"{folder}/mails.suffice", texts, classes=["spam", "ham"]) as project:
+        ...         _ = project.label(0, "spam", person="ann")
+        ...     with open_project(f"{folder}/mails.suffice") as project:
+        ...         project.size, project.state().label_of(0), project.settings.model
+        (4, 'spam', 'logistic')
+    """
+    if rule is not None and not isinstance(rule, Criterion):
+        raise InvalidTypeError(f"rule must be a stopping rule such as sf.ErrorStability(), not {type(rule).__name__}")
+    if model is not None:
+        require_project_model(model)
+    items, text = (data, text) if is_path(data) or not _is_list(data) else _texts(data, text)
+    with _features_file(features) as features_file, _argument_names():
+        return make_project(
+            path,
+            items,
+            ReadingOptions(
+                target=target,
+                task="regression" if regression else None,
+                classes=_class_names(classes),
+                text=text,
+                image=image,
+                id=id,
+                ignore=(ignore,) if isinstance(ignore, str) else tuple(ignore),
+                features=features_file,
+                embed=embed,
+            ),
+            model=model,
+            rule=rule,
+            initial=None if initial is None else whole(initial, "initial", least=1),
+            overlap=real(overlap, "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
+            seed=whole(seed, "seed", least=0),
+            person="" if person is None else checked_person(person),
+        )
+
+
+def make_project(  # noqa: PLR0913 - as above
+    place: str | Path,
+    data: Any,
+    options: ReadingOptions,
+    *,
+    model: str | None = None,
+    rule: Criterion | Callable[[Settings], Criterion] | None = None,
+    initial: int | None = None,
+    overlap: float = 0.0,
+    seed: int = 0,
+    person: str = "",
+) -> Project:
+    """Read the data, check the settings, and create a project; :func:`create_project` describes the arguments.
+
+    Errors name options as the command line has them.
+
+    Args:
+        place: Where the project is stored.
+        data: A path, or a table in memory.
+        options: How to read the data.
+        model: The model; that of the task if left out.
+        rule: The stopping rule, or a function that returns it for settings that are complete but for the rule.
+        initial: Labels at random before the model chooses.
+        overlap: Share of the items that two people label.
+        seed: Seed of all randomness.
+        person: Who creates the project.
+    """
+    _require_empty(place)
+    items = read_items(data, options)
+    if initial is not None and initial > len(items):
+        raise InvalidValueError(f"--initial must be at most the number of items, {len(items)}; not {initial}; lower it")
+    source = Path(data).resolve().name if is_path(data) else _name_of(place)
+    settings = Settings(
+        name=source,
+        task=items.task,
+        classes=items.classes,
+        target=options.target or "label",
+        shown=items.shown,
+        columns=items.columns,
+        main=items.main,
+        model=model or model_names(items.task)[0],
+        rule={},
+        seed=seed,
+        initial=min(DEFAULT_INITIAL if initial is None else initial, len(items)),
+        overlap=overlap,
+        source=source,
+        root="" if items.root is None else str(items.root),
+        notes=items.notes,
+    )
+    settings.estimator()  # refuses a model that does not fit the task
+    if rule is None:
+        rule = default_rule(settings.model)
+    chosen = rule.copy() if isinstance(rule, Criterion) else rule(settings)
+    chosen.reset()
+    settings = replace(settings, rule=chosen.state_dict())
+    settings.require_usable_rule()
+    return write_project(place, settings, items, person=person)
+
+
+def write_project(place: str | Path, settings: Settings, items: Items, *, person: str = "") -> Project:
+    """Write a project with its items, their features and the labels that are there already.
 
     Args:
         place: A folder, which is made if it is not there, or the URL of a PostgreSQL database.
@@ -72,21 +240,21 @@ def create_project(place: str | Path, settings: Settings, items: Items, *, perso
     return open_project(file)
 
 
-def open_project(place: str | Path) -> Project:
+def open_project(path: str | Path) -> Project:
     """Open a project, and bring it up to date if it was made by an older version.
 
     Args:
-        place: Its folder, its file, or the URL of its database.
+        path: Its folder, its file, or the URL of its database.
 
     Raises:
         SufficeError: There is no project, or it cannot be opened.
     """
-    if is_url(place):
-        database = Database(str(place))
+    if is_url(path):
+        database = Database(str(path))
     else:
-        file = project_file(place)
+        file = project_file(path)
         if not file.is_file():
-            raise SufficeError(f"there is no project in {place}; suffice label DATA.csv makes one")
+            raise SufficeError(f"there is no project in {path}; suffice label DATA.csv makes one")
         database = Database(file)
     try:
         require_layout(database)
@@ -113,6 +281,101 @@ def has_project(place: str | Path) -> bool:
             return database.tables(connection) >= TABLES
     finally:
         database.close()
+
+
+def _require_empty(place: str | Path) -> None:
+    """Refuse a folder that cannot be written to or that holds something, before a large file is read."""
+    if is_url(place):
+        return
+    folder = project_file(place).absolute().parent
+    reason = ""
+    if has_project(place):
+        raise _there_already(str(place))
+    if folder.exists() and not folder.is_dir():
+        reason = "a file of that name is there already"
+    elif folder.is_dir() and any(folder.iterdir()):
+        reason = "the folder holds something else"
+    elif not folder.parent.is_dir():
+        reason = f"the folder {folder.parent} does not exist"
+    elif not os.access(folder if folder.is_dir() else folder.parent, os.W_OK):
+        reason = f"the folder {folder.parent} is read-only"
+    if reason:
+        raise ConflictError(
+            f"the project cannot be kept in {place}: {reason}; name another folder with --project FOLDER"
+        )
+
+
+def _name_of(place: str | Path) -> str:
+    """A name for a project whose data has none."""
+    return "data" if is_url(place) else Path(place).resolve().stem
+
+
+def _is_list(data: Any) -> bool:
+    return isinstance(data, Sequence | np.ndarray) or (hasattr(data, "tolist") and not hasattr(data, "columns"))
+
+
+def _texts(data: Any, text: str | None) -> tuple[dict[str, list[str]], str]:
+    """A list of texts as a table of one column, and the name of the column."""
+    texts, name = list(data), "text" if text is None else text
+    for row, value in enumerate(texts):
+        if not isinstance(value, str):
+            raise InvalidTypeError(
+                f"data is a list, so it must hold texts, but item {row} is a {type(value).__name__}; put tables into a "
+                "DataFrame"
+            )
+    return {name: texts}, name
+
+
+def _class_names(classes: Iterable[Any] | None) -> tuple[str, ...]:
+    if classes is None:
+        return ()
+    if isinstance(classes, str):
+        raise InvalidTypeError(f'classes must be a list of names such as ["spam", "ham"], not the text {classes!r}')
+    # Numbers too: labels 0 and 1 are called so.
+    names = tuple(map(str, classes))
+    if len(names) < 2:
+        came = f"{names[0]!r} is the only one" if names else "the list is empty"
+        raise InvalidValueError(
+            f"classes must name at least 2 classes, and {came}; leave it out to take those of target"
+        )
+    return names
+
+
+@contextmanager
+def _features_file(features: Any) -> Iterator[Path | None]:
+    """Features as a .npy file, for there is one reader and it reads files."""
+    if features is None or is_path(features):
+        yield None if features is None else Path(features)
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "features.npy"
+        np.save(file, np.asarray(features), allow_pickle=False)
+        yield file
+
+
+# Options of the command line in messages, each with what Python calls it.
+_OPTIONS: Final = (
+    (re.compile(r"write them as --classes\b.*$"), 'give all of them, as in classes=["a", "b"]'),
+    (re.compile(r"--classes a,b,c"), 'classes=["a", "b"]'),
+    (re.compile(r"--regression\b"), "regression=True"),
+    (re.compile(r"with --project FOLDER|with --project"), "as path"),
+    (re.compile(r"--features \S*features\.npy"), "features"),
+    (re.compile(r"--([a-z]+)\b"), r"\1"),
+)
+
+
+@contextmanager
+def _argument_names() -> Iterator[None]:
+    """Name arguments in errors as Python does, and not as the command line does."""
+    try:
+        yield
+    except MissingExtraError:
+        raise
+    except SufficeError as error:
+        message = str(error)
+        for option, argument in _OPTIONS:
+            message = option.sub(argument, message)
+        raise type(error)(message) from error.__cause__
 
 
 def _require_whole(database: Database) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from suffice.arguments import whole
 from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.session.asking import Asked, Wanted, choose
+from suffice.session.asking import Assignment, AssignmentRequest, choose
 from suffice.session.contents import read_features, read_items_at
 from suffice.session.database import Database, StorageError, undamaged
 from suffice.session.events import Draft, Event, EventKind, Label
@@ -20,7 +20,7 @@ from suffice.session.journal import read_events, write_events
 from suffice.session.labels import checked_label, checked_person, checked_request
 from suffice.session.places import Connection
 from suffice.session.settings import Settings
-from suffice.session.state import State
+from suffice.session.state import ProjectState
 from suffice.special import Floats
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class ConflictError(SufficeError):
     """Something that cannot be done as the project stands."""
 
 
-class Receipt(NamedTuple):
+class WriteReceipt(NamedTuple):
     """That something is written.
 
     Attributes:
@@ -64,7 +64,7 @@ class Project:
     def __init__(self, database: Database, size: int) -> None:
         self._database, self.size, self.place = database, size, database.place
         self.lock = threading.RLock()
-        self._state = State(size)
+        self._state = ProjectState(size)
         self._X: Floats | None = None
         made = self.state().made
         if made is None:
@@ -95,7 +95,7 @@ class Project:
                     self._X = read_features(connection, self.size)
             return self._X
 
-    def state(self) -> State:
+    def state(self) -> ProjectState:
         """Where the project stands now, with what other processes wrote. Hold :attr:`lock` while reading it."""
         with self.lock, self._database.reading() as connection:
             return self._catch_up(connection)
@@ -123,7 +123,7 @@ class Project:
         with self._database.reading() as connection, undamaged(self.place):
             return read_items_at(connection, checked, self.settings)
 
-    def next(self, person: str, n: int = 1, *, queue: Sequence[int] = ()) -> list[Asked]:
+    def next(self, person: str, n: int = 1, *, queue: Sequence[int] = ()) -> list[Assignment]:
         """Which items a person is to label next; nobody else is asked for them for a while.
 
         First come those that the person was asked for and did not answer, so asking again gives the same.
@@ -138,8 +138,8 @@ class Project:
         """
         name, size = checked_person(person), whole(n, "n", least=1)
 
-        def decide(state: State, now: float) -> tuple[list[Draft], list[Asked]]:
-            asked = choose(state, self.settings, Wanted(name, size, queue, self._order, now))
+        def decide(state: ProjectState, now: float) -> tuple[list[Draft], list[Assignment]]:
+            asked = choose(state, self.settings, AssignmentRequest(name, size, queue, self._order, now))
             drafts = [
                 Draft(EventKind.asked, name, each.position, {"until": each.until, "why": each.why})
                 for each in asked
@@ -149,7 +149,7 @@ class Project:
 
         return self._write(decide)[1]
 
-    def label(self, position: int, label: Label, *, person: str, request: str | None = None) -> Receipt:
+    def label(self, position: int, label: Label, *, person: str, request: str | None = None) -> WriteReceipt:
         """Write the label that a person gives an item.
 
         Where somebody else has labelled it, this is a second opinion: the first label counts until it is corrected.
@@ -166,7 +166,7 @@ class Project:
         """
         kept = checked_label(self.settings, label)
 
-        def check(state: State, item: int, name: str) -> Event | None:
+        def check(state: ProjectState, item: int, name: str) -> Event | None:
             given = state.act_of(item, name)
             if given is not None and given.data["label"] != kept:
                 raise ConflictError(
@@ -176,7 +176,7 @@ class Project:
 
         return self._act(Draft(EventKind.labelled, person, position, {"label": kept}, request), check)
 
-    def skip(self, position: int, *, person: str, request: str | None = None) -> Receipt:
+    def skip(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:
         """Never ask for an item again; the arguments are those of :meth:`label`.
 
         An item that somebody else has labelled keeps that label: only this person is not asked for it again.
@@ -185,14 +185,14 @@ class Project:
             ConflictError: The person has labelled it.
         """
 
-        def check(state: State, item: int, name: str) -> Event | None:
+        def check(state: ProjectState, item: int, name: str) -> Event | None:
             if state.act_of(item, name) is not None:
                 raise ConflictError(f"{name} has labelled item {item}; undo or correct that, it cannot be skipped")
             return state.skip_of(item, name)
 
         return self._act(Draft(EventKind.skipped, person, position, {}, request), check)
 
-    def correct(self, position: int, label: Label, *, person: str, request: str | None = None) -> Receipt:
+    def correct(self, position: int, label: Label, *, person: str, request: str | None = None) -> WriteReceipt:
         """Change the label that counts; the arguments are those of :meth:`label`.
 
         Raises:
@@ -200,14 +200,14 @@ class Project:
         """
         kept = checked_label(self.settings, label)
 
-        def check(state: State, item: int, _: str) -> Event | None:
+        def check(state: ProjectState, item: int, _: str) -> Event | None:
             if state.label_of(item) is None:
                 raise ConflictError(f"item {item} has no label to correct; label it")
             return None
 
         return self._act(Draft(EventKind.corrected, person, position, {"label": kept}, request), check)
 
-    def undo(self, *, person: str, request: str | None = None) -> Receipt:
+    def undo(self, *, person: str, request: str | None = None) -> WriteReceipt:
         """Take back the newest label, skip or correction of a person.
 
         Who takes back a label or a skip is asked for that item again, before all others.
@@ -217,7 +217,7 @@ class Project:
         """
         name, sent = checked_person(person), checked_request(request)
 
-        def decide(state: State, now: float) -> tuple[list[Draft], Receipt | None]:
+        def decide(state: ProjectState, now: float) -> tuple[list[Draft], WriteReceipt | None]:
             known = self._known(state, Draft(EventKind.undone, name, request=sent))
             if known is not None:
                 return [], known
@@ -238,7 +238,7 @@ class Project:
             Whether there was something to write.
         """
 
-        def decide(state: State, _: float) -> tuple[list[Draft], None]:
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
             stands = state.advice is not None
             if verdict.n_labelled != state.n_labelled or verdict.stop == stands:
                 return [], None
@@ -252,24 +252,24 @@ class Project:
         name = checked_person(person)
         self._write(lambda _, __: ([Draft(EventKind.resumed, name)], None))
 
-    def _act(self, draft: Draft, check: Callable[[State, int, str], Event | None]) -> Receipt:
+    def _act(self, draft: Draft, check: Callable[[ProjectState, int, str], Event | None]) -> WriteReceipt:
         """Write what a person says of an item, unless it was written before."""
         item, name = self._position(draft.item), checked_person(draft.person)
         checked = Draft(draft.kind, name, item, draft.data, checked_request(draft.request))
 
-        def decide(state: State, _: float) -> tuple[list[Draft], Receipt | None]:
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
             known = self._known(state, checked)
             if known is not None:
                 return [], known
             before = check(state, item, name)
             if before is not None:
-                return [], Receipt(before.seq, item, True)
+                return [], WriteReceipt(before.seq, item, True)
             return [checked], None
 
         return self._receipt(*self._write(decide))
 
     @staticmethod
-    def _known(state: State, draft: Draft) -> Receipt | None:
+    def _known(state: ProjectState, draft: Draft) -> WriteReceipt | None:
         """The receipt of what was sent before under the same name."""
         event = state.known_request(draft.request)
         if event is None:
@@ -280,13 +280,13 @@ class Project:
             raise ConflictError(
                 f"the request {draft.request!r} was used before, for something else; each needs a name of its own"
             )
-        return Receipt(event.seq, event.item, True)
+        return WriteReceipt(event.seq, event.item, True)
 
     @staticmethod
-    def _receipt(events: list[Event], known: Receipt | None) -> Receipt:
-        return known or Receipt(events[0].seq, events[0].item, False)
+    def _receipt(events: list[Event], known: WriteReceipt | None) -> WriteReceipt:
+        return known or WriteReceipt(events[0].seq, events[0].item, False)
 
-    def _write(self, decide: Callable[[State, float], tuple[list[Draft], T]]) -> tuple[list[Event], T]:
+    def _write(self, decide: Callable[[ProjectState, float], tuple[list[Draft], T]]) -> tuple[list[Event], T]:
         """Decide with nobody else writing, and write what was decided."""
         with self.lock:
             with self._database.exclusive() as connection:
@@ -299,7 +299,7 @@ class Project:
                 state.apply(event)
             return events, answer
 
-    def _catch_up(self, connection: Connection) -> State:
+    def _catch_up(self, connection: Connection) -> ProjectState:
         """Take in what others wrote; the last event known is read again, to see that the journal is still the same."""
         last = self._state.last
         with undamaged(self.place):

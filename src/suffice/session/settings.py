@@ -2,14 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from suffice.criteria import Criterion, criterion_from_dict
+from suffice.criteria import Criterion, ErrorStability, criterion_from_dict
 from suffice.errors import InvalidValueError
 from suffice.models.factory import MODEL_FAMILIES, make_model, model_description
 
 Task = Literal["classification", "regression"]
 Shown = Literal["table", "text", "image"]
+
+#: Error ratio at which :class:`~suffice.ErrorStability` stops if nothing else is asked for, within the paper's choices.
+DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "dropout": 0.2}
+#: Labels at random before the model chooses, if nothing else is asked for.
+DEFAULT_INITIAL: Final = 10
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Settings:
     model: str
     rule: Mapping[str, Any]
     seed: int = 0
-    initial: int = 10
+    initial: int = DEFAULT_INITIAL
     overlap: float = 0.0
     lease: float = 600.0
     source: str = ""
@@ -83,11 +88,8 @@ class Settings:
             InvalidValueError: A project cannot have this model, it is for the other task, or there are fewer than 2
                 classes.
         """
-        usable = {name: family.task for name, family in MODEL_FAMILIES.items() if family.interactive}
-        if self.model not in usable:
-            slow = f"{model_description(self.model)} learns too slowly" if self.model in MODEL_FAMILIES else ""
-            reason = f"{slow} for a person who waits for the next item; " if slow else ""
-            raise InvalidValueError(f"{reason}model must be one of {', '.join(usable)}, not {self.model!r}")
+        usable = project_models()
+        require_project_model(self.model)
         if usable[self.model] != self.task:
             fitting = " or ".join(name for name, task in usable.items() if task == self.task)
             raise InvalidValueError(
@@ -120,3 +122,33 @@ class Settings:
             names=(f"the rule {type(rule).__name__}", f"a project with {model_description(self.model)}"),
             remedy="use ErrorStability, which every project can have",
         )
+
+
+def default_rule(model: str) -> Criterion:
+    """The stopping rule of a project that nothing was said about: the paper's, with a threshold for the model.
+
+    Args:
+        model: gp, ridge or logistic.
+
+    Examples:
+        >>> default_rule("ridge").threshold
+        0.02
+    """
+    return ErrorStability(DEFAULT_THRESHOLDS[model], calibration=10)
+
+
+def project_models() -> dict[str, Task]:
+    """The models that a project can have, each with its task; the first one of a task is its default."""
+    return {name: family.task for name, family in MODEL_FAMILIES.items() if family.interactive}
+
+
+def require_project_model(name: str) -> None:
+    """Refuse a model that a project cannot have.
+
+    Raises:
+        InvalidValueError: The model is unknown, or it learns too slowly for a person who waits.
+    """
+    if name not in project_models():
+        slow = f"{model_description(name)} learns too slowly" if name in MODEL_FAMILIES else ""
+        reason = f"{slow} for a person who waits for the next item; " if slow else ""
+        raise InvalidValueError(f"{reason}model must be one of {', '.join(project_models())}, not {name!r}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from suffice.session.events import ACTS, Event, EventKind, Label
 
 
-class Call(NamedTuple):
+class Answer(NamedTuple):
     """What a learner is told: an item and its label, or None where it was skipped."""
 
     item: int
@@ -24,7 +24,7 @@ class Opinion(NamedTuple):
     at: float
 
 
-class Labelled(NamedTuple):
+class LabelledItem(NamedTuple):
     """An item with the label that counts, who gave it and when, whether it is a correction, and all opinions."""
 
     item: int
@@ -35,7 +35,7 @@ class Labelled(NamedTuple):
     opinions: tuple[Opinion, ...]
 
 
-class Skipped(NamedTuple):
+class SkippedItem(NamedTuple):
     """An item that nobody is asked for any more, and who said so."""
 
     item: int
@@ -65,7 +65,7 @@ class Advice(NamedTuple):
     at: float
 
 
-class State:
+class ProjectState:
     """What the events so far come to.
 
     The label that counts is the newest correction of an item, or else its first label; what was undone is as if it had
@@ -81,11 +81,11 @@ class State:
         made: The event that made the project, once it was seen.
 
     Examples:
-        >>> state = State(3)
+        >>> state = ProjectState(3)
         >>> state.apply(Event(EventKind.labelled, "ann", 2, {"label": "spam"}, seq=1))
         >>> state.apply(Event(EventKind.corrected, "bob", 2, {"label": "ham"}, seq=2))
-        >>> state.calls(), state.n_labelled
-        ([Call(item=2, label='ham')], 1)
+        >>> state.answers(), state.n_labelled
+        ([Answer(item=2, label='ham')], 1)
         >>> state.apply(Event(EventKind.undone, "bob", 2, {"of": 2}, seq=3))
         >>> state.label_of(2)
         'spam'
@@ -153,9 +153,9 @@ class State:
         if event.person:
             self._last[event.person] = event.at
 
-    def calls(self) -> list[Call]:
+    def answers(self) -> list[Answer]:
         """What a learner is told, in order."""
-        return [Call(item, label) for item, label in self._told.items()]
+        return [Answer(item, label) for item, label in self._told.items()]
 
     def label_of(self, item: int) -> Label | None:
         """The label that counts, or None."""
@@ -178,14 +178,14 @@ class State:
         labels = (act for act in self._acts.get(item, ()) if act.kind is EventKind.labelled)
         return tuple(Opinion(act.person, act.data["label"], act.at) for act in labels)
 
-    def labelled(self) -> list[Labelled]:
+    def labelled(self) -> list[LabelledItem]:
         """All items with a label, in the order of labelling."""
         return [self._labelled(item) for item, label in self._told.items() if label is not None]
 
-    def skipped(self) -> list[Skipped]:
+    def skipped(self) -> list[SkippedItem]:
         """All items that were skipped, in order."""
         first = ((item, self._acts[item][0]) for item, label in self._told.items() if label is None)
-        return [Skipped(item, act.person, act.at) for item, act in first]
+        return [SkippedItem(item, act.person, act.at) for item, act in first]
 
     def counts(self) -> dict[Label, int]:
         """How many items have each label."""
@@ -309,8 +309,8 @@ class State:
         labels = [act for act in acts if act.kind is EventKind.labelled]
         return corrected[-1] if corrected else labels[0] if labels else None
 
-    def _labelled(self, item: int) -> Labelled:
+    def _labelled(self, item: int) -> LabelledItem:
         deciding = self._deciding(item)
         assert deciding is not None
         corrected = deciding.kind is EventKind.corrected
-        return Labelled(item, deciding.data["label"], deciding.person, deciding.at, corrected, self.opinions(item))
+        return LabelledItem(item, deciding.data["label"], deciding.person, deciding.at, corrected, self.opinions(item))

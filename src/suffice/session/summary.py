@@ -10,9 +10,9 @@ import numpy as np
 from suffice.criteria import Verdict
 from suffice.session.agreement import agreement
 from suffice.session.events import moment
-from suffice.session.insight import Insight, Point
+from suffice.session.insight import LearningStatus, Point
 from suffice.session.settings import Settings
-from suffice.session.state import State
+from suffice.session.state import ProjectState
 from suffice.session.words import sentences
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MOST_POINTS: Final = 400
 _UNITS: Final = {"classification": "share", "regression": "root mean squared"}
 
 
-def status(project: "Project", insight: Insight) -> dict[str, Any]:
+def status(project: "Project", insight: LearningStatus) -> dict[str, Any]:
     """Where a project stands.
 
     Args:
@@ -36,7 +36,7 @@ def status(project: "Project", insight: Insight) -> dict[str, Any]:
     with project.lock:
         state = project.state()
         counted = _counted(state, project.settings, project.size)
-        behind = max(0, state.n_labelled + state.n_skipped - insight.calls)
+        behind = max(0, state.n_labelled + state.n_skipped - insight.n_answers)
     words = sentences(insight, project.settings, counted["n_labelled"], size=project.size - counted["n_skipped"])
     told: dict[str, Any] = {
         **counted,
@@ -82,7 +82,7 @@ def thinned(curve: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
     return [points[at] for at in sorted(inner | {0, len(points) - 1})]
 
 
-def _counted(state: State, settings: Settings, size: int) -> dict[str, Any]:
+def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, Any]:
     """What the journal alone says."""
     counts, alike = state.counts(), agreement(state, settings)
     people = sorted(state.people.items(), key=lambda each: (-each[1].labels, each[0]))

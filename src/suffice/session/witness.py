@@ -1,14 +1,10 @@
-"""The model of a learner as one can look at it while labels come, and the error that it expects of itself."""
+"""The error that the model of a project expects of itself, recorded while labels come."""
 
 from copy import deepcopy
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from suffice.learner import ActiveLearner
 from suffice.session.estimates import expected_error
-from suffice.session.events import Label
 from suffice.session.insight import ErrorEstimate
 from suffice.special import Floats
 
@@ -29,89 +25,63 @@ def spacing(n: int) -> int:
     return every
 
 
-class Witness:
-    """What a learner's model says of itself, label by label.
+class SelfErrorTracker:
+    """Records the error that a learner's model expects of itself, every few labels.
 
-    The learner gives away its model by fitting it anew, which takes long where there are many labels. So that is done
-    when hyper-parameters were learned, and between such moments the model learns the same labels by itself, in steps of
-    :func:`spacing`; for any number of labels in between a copy goes the rest of the way. So what is said of some labels
-    does not depend on when it was looked at.
+    It reads the posterior of the learner and learns nothing itself. The learner takes one label at a time, so an
+    estimate depends on the labels alone, and not on when it was read.
 
     Args:
-        learner: The learner, which is told each label before the witness is.
-        X: Features of all items, ``n x D``.
-        sample: The items on which the error is estimated.
-        initial: Labels that the learner's model begins with.
+        learner: The learner. It is told each label before the tracker is.
+        rows: Features of the items on which the error is estimated, ``m x D``.
+        initial: Labels that the learner's model starts from.
+
+    Attributes:
+        n: Labels learned.
     """
 
-    def __init__(self, learner: ActiveLearner, X: Floats, sample: NDArray[np.intp], initial: int) -> None:
-        self._learner, self._X, self._sample, self._initial = learner, X, sample, initial
-        self._items: list[int] = []
-        self._labels: list[Label] = []
-        self._transform: Any = None
+    def __init__(self, learner: ActiveLearner, rows: Floats, initial: int) -> None:
+        self._learner, self._rows, self._initial = learner, rows, initial
         self._inputs: Floats | None = None
         self._estimates: list[ErrorEstimate] = []
-        # The model after the last step, and at the newest label when that was looked at: with their numbers of labels.
-        self._step: tuple[int, Any] = 0, None
-        self._newest: tuple[int, Any] = 0, None
-
-    @property
-    def n(self) -> int:
-        """Labels learned."""
-        return len(self._items)
+        # The estimate for a number of labels at which none is recorded, kept because it is read several times.
+        self._newest: ErrorEstimate | None = None
+        self.n = 0
 
     @property
     def begun(self) -> bool:
-        """Whether the learner has a model: it begins with fewer labels where no more are to be had."""
+        """Whether the learner has a model. It starts from fewer labels where no item is left."""
         return self.n >= self._initial or (self.n > 0 and not self._learner.left)
 
-    def note(self, item: int, label: Label) -> None:
-        """Take in a label that the learner has just been told."""
-        self._items.append(item)
-        self._labels.append(label)
+    def label_learned(self) -> None:
+        """Count a label that the learner has just been told, and record an estimate if one is due."""
+        self.n += 1
         if self.begun and self.n % spacing(self.n) == 0:
-            known, model = self._step
-            self._step = self.n, self._grown(known, model)
-            self._estimates.append(self._estimate(self._step[1]))
+            self._estimates.append(self._estimate())
 
     def errors(self) -> tuple[ErrorEstimate, ...]:
-        """The error that the model expected of itself at each step, and now; empty before it has begun."""
-        if not self.begun or self._step[0] == self.n:
+        """The recorded estimates, and the one of now; empty before the model has started."""
+        if not self.begun or (self._estimates and self._estimates[-1].n_labelled == self.n):
             return tuple(self._estimates)
-        if self._newest[0] != self.n:
-            self._newest = self.n, self._estimate(self._here())
-        return (*self._estimates, self._newest[1])
+        if self._newest is None or self._newest.n_labelled != self.n:
+            self._newest = self._estimate()
+        return (*self._estimates, self._newest)
 
     def model(self) -> tuple[Any, Any]:
-        """What turns features into inputs, or None; and the model as it stands, which belongs to the caller.
+        """The transformer of features into inputs, or None; and a copy of the model as it is now.
 
         Raises:
             SufficeError: The learner has no model yet.
         """
-        model = self._here()
-        return self._transform, deepcopy(model) if model is self._step[1] else model
+        transform, model = self._parts()
+        return transform, deepcopy(model)
 
-    def _here(self) -> Any:
-        """The model at the newest label."""
-        known, model = self._step
-        return model if known == self.n and model is not None else self._grown(known, deepcopy(model))
+    def _parts(self) -> tuple[Any, Any]:
+        model = self._learner.current_model
+        return (model[:-1], model[-1]) if hasattr(model, "steps") else (None, model)
 
-    def _grown(self, known: int, model: Any) -> Any:
-        """A model that knew some labels, with all of them: itself, or that of the learner where that learned anew."""
-        if model is None or (model.learns and self.n >= 2 * model.learned_at_):
-            return self._fresh()
-        rows = self._X[self._items[known:]]
-        return model.observe(rows if self._transform is None else self._transform.transform(rows), self._labels[known:])
-
-    def _fresh(self) -> Any:
-        model = self._learner.model
-        if not hasattr(model, "steps"):
-            return model
-        self._transform = model[:-1]
-        return model[-1]
-
-    def _estimate(self, model: Any) -> ErrorEstimate:
+    def _estimate(self) -> ErrorEstimate:
+        transform, model = self._parts()
         if self._inputs is None:
-            rows = self._X[self._sample]
-            self._inputs = rows if self._transform is None else self._transform.transform(rows)
+            self._inputs = self._rows if transform is None else transform.transform(self._rows)
         return expected_error(model, self._inputs).at(self.n)

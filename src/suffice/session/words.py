@@ -4,7 +4,7 @@ import math
 from typing import Final
 
 from suffice.criteria import ErrorStability, Verdict
-from suffice.session.insight import Insight, Purchase
+from suffice.session.insight import LearningStatus, Purchase
 from suffice.session.settings import Settings
 
 #: What a learner calls itself where it is not the rule that speaks.
@@ -13,7 +13,7 @@ _LEARNER: Final = "ActiveLearner"
 _NOTHING: Final = 0.02
 
 
-def sentences(insight: Insight, settings: Settings, n_labelled: int, *, size: int | None = None) -> list[str]:
+def sentences(insight: LearningStatus, settings: Settings, n_labelled: int, *, size: int | None = None) -> list[str]:
     """Verdict, forecast, error and purchase, each in a sentence, as far as there is something to say.
 
     Args:
@@ -27,7 +27,7 @@ def sentences(insight: Insight, settings: Settings, n_labelled: int, *, size: in
 
     Examples:
         >>> settings = Settings("demo", "classification", ("no", "yes"), "y", "table", (), None, "logistic", {})
-        >>> sentences(Insight(n_labelled=6), settings, 6)
+        >>> sentences(LearningStatus(n_labelled=6), settings, 6)
         ['Too early to say: 4 more labels are needed before the model starts.']
     """
     said = [] if insight.problem and insight.verdict is None else [_verdict(insight, settings, n_labelled, size)]
@@ -40,7 +40,7 @@ def sentences(insight: Insight, settings: Settings, n_labelled: int, *, size: in
     return said + ([insight.problem] if insight.problem else [])
 
 
-def _verdict(insight: Insight, settings: Settings, n_labelled: int, size: int | None) -> str:
+def _verdict(insight: LearningStatus, settings: Settings, n_labelled: int, size: int | None) -> str:
     verdict = insight.verdict
     if verdict is not None and verdict.stop:
         return _stop(verdict, insight.stopped_at)
@@ -66,7 +66,7 @@ def _stop(verdict: Verdict, at: int | None) -> str:
     return f"You can stop now: {verdict.reason}{'' if at is None else f' (at {at:,} labels)'}."
 
 
-def _forecast(insight: Insight, left: int | None) -> list[str]:
+def _forecast(insight: LearningStatus, left: int | None) -> list[str]:
     verdict, forecast = insight.verdict, insight.forecast
     if verdict is None or verdict.stop or not verdict.ready:
         return []
@@ -81,7 +81,7 @@ def _forecast(insight: Insight, left: int | None) -> list[str]:
     return [f"{text[0].upper()}{text[1:]} until it is enough.{only}"]
 
 
-def _error(insight: Insight, settings: Settings) -> list[str]:
+def _error(insight: LearningStatus, settings: Settings) -> list[str]:
     if not insight.errors:
         return []
     now = insight.errors[-1]
@@ -94,7 +94,7 @@ def _error(insight: Insight, settings: Settings) -> list[str]:
     return [f"{said}, if it is right about itself."]
 
 
-def _purchase(insight: Insight, settings: Settings) -> list[str]:
+def _purchase(insight: LearningStatus, settings: Settings) -> list[str]:
     bought = insight.purchase
     if bought is None:
         return []

@@ -7,11 +7,11 @@ from fastapi.security import HTTPBearer
 from starlette.middleware import Middleware
 
 import suffice
-from suffice.session.companion import Companion
+from suffice.session.companion import BackgroundLearner
 from suffice.session.project import Project
 from suffice.web import routes_files, routes_labelling, routes_page, routes_reading
 from suffice.web.access import Access, Gate
-from suffice.web.desk import Desk
+from suffice.web.desk import AppContext
 from suffice.web.headers import SafeHeaders
 from suffice.web.limits import BodyLimit
 from suffice.web.problems import add_problem_handlers
@@ -23,12 +23,12 @@ _ABOUT = (
 )
 
 
-def create_app(project: Project, companion: Companion, access: Access) -> FastAPI:
+def create_app(project: Project, background: BackgroundLearner, access: Access) -> FastAPI:
     """Make the application of a project.
 
     Args:
         project: The project.
-        companion: What follows it; started and closed by the caller.
+        background: Learns its labels; started and closed by the caller.
         access: Who may come in.
     """
     app = FastAPI(
@@ -42,7 +42,7 @@ def create_app(project: Project, companion: Companion, access: Access) -> FastAP
         redirect_slashes=False,
         middleware=[Middleware(SafeHeaders), Middleware(Gate, access=access), Middleware(BodyLimit)],
     )
-    app.state.desk = Desk(project, companion, access)
+    app.state.context = AppContext(project, background, access)
     # The gate checks the token; this says so in the OpenAPI.
     needed: list[Any] = [] if access.token is None else [Depends(HTTPBearer(auto_error=False))]
     routers = [part.router for part in (routes_labelling, routes_reading, routes_files)]

@@ -1,4 +1,4 @@
-"""What every route needs: the project, its companion, and who may come in."""
+"""What every route needs: the project, its background learner, and who has access."""
 
 import time
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from suffice.session.companion import Companion
+from suffice.session.companion import BackgroundLearner
 from suffice.session.items import Item
 from suffice.session.project import ConflictError, Project
 from suffice.web.access import Access
@@ -20,17 +20,17 @@ _LATELY_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
-class Desk:
-    """Where a request is answered.
+class AppContext:
+    """What a request is answered with.
 
     Attributes:
         project: The project.
-        companion: What follows it.
+        background: Learns its labels.
         access: Who may come in.
     """
 
     project: Project
-    companion: Companion
+    background: BackgroundLearner
     access: Access
 
     def require_item(self, item: int) -> int:
@@ -47,8 +47,8 @@ class Desk:
         """Wait for the model to learn what there is, but no longer than so many seconds."""
         with self.project.lock:
             state = self.project.state()
-            calls = state.n_labelled + state.n_skipped
-        self.companion.wait(calls, patience)
+            answers = state.n_labelled + state.n_skipped
+        self.background.wait(answers, patience)
 
     def settle(self, patience: float) -> None:
         """Wait until the model has learned everything, for what is to be kept.
@@ -56,7 +56,7 @@ class Desk:
         Raises:
             ConflictError: It has not within so many seconds.
         """
-        if not self.companion.wait_settled(patience) and not self.companion.gave_up:
+        if not self.background.wait_settled(patience) and not self.background.gave_up:
             raise ConflictError("the model is still learning what was labelled or corrected last; try again in a while")
 
     def is_alone(self, person: str) -> bool:
@@ -67,14 +67,14 @@ class Desk:
             return all(name == person or each.last < since for name, each in people.items())
 
 
-async def desk_of(request: Request) -> Desk:
-    """The desk of the application that a request came to."""
-    desk = request.app.state.desk
-    assert isinstance(desk, Desk)
-    return desk
+async def context_of(request: Request) -> AppContext:
+    """The context of the application that a request came to."""
+    context = request.app.state.context
+    assert isinstance(context, AppContext)
+    return context
 
 
-AtDesk = Annotated[Desk, Depends(desk_of)]
+Context = Annotated[AppContext, Depends(context_of)]
 
 
 class JsonRoute(APIRoute):

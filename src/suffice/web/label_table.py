@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from suffice.session.events import Label, moment
 from suffice.session.items import Item
 from suffice.session.project import Project
-from suffice.session.state import Opinion, State
+from suffice.session.state import Opinion, ProjectState
 from suffice.web.schemas import LabelRow, LabelsAnswer, Only, OpinionAnswer
 
 _LONGEST_SUMMARY: Final = 200
@@ -14,7 +14,7 @@ _LONGEST_SUMMARY: Final = 200
 _CHUNK: Final = 200
 
 
-class Wanted(NamedTuple):
+class TableQuery(NamedTuple):
     """Which rows are wanted.
 
     Attributes:
@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
     only: Only = "all"
 
 
-class _Entry(NamedTuple):
+class _TableEntry(NamedTuple):
     item: int
     label: Label | None
     person: str
@@ -39,18 +39,18 @@ class _Entry(NamedTuple):
     opinions: tuple[Opinion, ...]
 
 
-def label_table(project: Project, wanted: Wanted) -> LabelsAnswer:
+def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
     """Rows of the table, and how many there are in all.
 
     Args:
         project: The project.
-        wanted: Which rows.
+        query: Which rows.
     """
     with project.lock:
-        entries = _entries(project.state(), wanted.only)
-    if wanted.search.strip():
-        entries = list(_found(project, entries, wanted.search.strip().casefold()))
-    page = entries[wanted.offset : wanted.offset + wanted.limit]
+        entries = _entries(project.state(), query.only)
+    if query.search.strip():
+        entries = list(_found(project, entries, query.search.strip().casefold()))
+    page = entries[query.offset : query.offset + query.limit]
     items = project.items([entry.item for entry in page])
     rows = [_row(entry, item, project.settings.main) for entry, item in zip(page, items, strict=True)]
     return LabelsAnswer(total=len(entries), rows=rows)
@@ -75,13 +75,13 @@ def summary(item: Item, main: str | None) -> str:
     return " ".join(text.split())[:_LONGEST_SUMMARY]
 
 
-def _entries(state: State, only: Only) -> list[_Entry]:
+def _entries(state: ProjectState, only: Only) -> list[_TableEntry]:
     """Rows of a kind, the newest first."""
-    entries: list[_Entry] = []
+    entries: list[_TableEntry] = []
     if only != "skipped":
-        entries += [_Entry(*each) for each in state.labelled()]
+        entries += [_TableEntry(*each) for each in state.labelled()]
     if only in {"all", "skipped"}:
-        entries += [_Entry(each.item, None, each.person, each.at, False, ()) for each in state.skipped()]
+        entries += [_TableEntry(each.item, None, each.person, each.at, False, ()) for each in state.skipped()]
     if only == "corrected":
         entries = [each for each in entries if each.corrected]
     if only == "disagreed":
@@ -91,7 +91,7 @@ def _entries(state: State, only: Only) -> list[_Entry]:
     return sorted(entries, key=lambda entry: -entry.at)
 
 
-def _found(project: Project, entries: Sequence[_Entry], text: str) -> Iterator[_Entry]:
+def _found(project: Project, entries: Sequence[_TableEntry], text: str) -> Iterator[_TableEntry]:
     for start in range(0, len(entries), _CHUNK):
         chunk = entries[start : start + _CHUNK]
         items = project.items([entry.item for entry in chunk])
@@ -106,7 +106,7 @@ def _found(project: Project, entries: Sequence[_Entry], text: str) -> Iterator[_
                 yield entry
 
 
-def _row(entry: _Entry, item: Item, main: str | None) -> LabelRow:
+def _row(entry: _TableEntry, item: Item, main: str | None) -> LabelRow:
     return LabelRow(
         item=entry.item,
         id=item.id,

@@ -11,7 +11,7 @@ from suffice.session.database import StorageError
 from suffice.session.export import Exported, labels_file, predictions_file
 from suffice.session.formats import MEDIA_TYPES
 from suffice.session.project import ConflictError
-from suffice.web.desk import AtDesk, documented
+from suffice.web.desk import Context, documented
 from suffice.web.headers import REPORT_POLICY
 from suffice.web.schemas import MEANINGS, Format
 
@@ -31,32 +31,32 @@ _FILE: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/export/labels", response_class=Response, responses=_FILE | documented(501))
-def export_labels(desk: AtDesk, format: FormatInQuery = "csv") -> Response:
+def export_labels(context: Context, format: FormatInQuery = "csv") -> Response:
     """Every item with a label, in the order of labelling."""
-    return _attached(labels_file(desk.project, format))
+    return _attached(labels_file(context.project, format))
 
 
 @router.get("/export/predictions", response_class=Response, responses=_FILE | documented(409, 501))
-def export_predictions(desk: AtDesk, format: FormatInQuery = "csv") -> Response:
+def export_predictions(context: Context, format: FormatInQuery = "csv") -> Response:
     """What the model says of every item without a label, and how sure it is."""
-    desk.settle(_PATIENCE)
+    context.settle(_PATIENCE)
     try:
-        predictions = desk.companion.predictions()
+        predictions = context.background.predictions()
     except StorageError:
         raise
     except SufficeError as error:
         # The model has not begun, or cannot learn: more labels help, the same request does not.
         raise ConflictError(str(error)) from None
-    return _attached(predictions_file(desk.project, predictions, format))
+    return _attached(predictions_file(context.project, predictions, format))
 
 
 @router.get("/report", response_class=HTMLResponse, responses=documented(409, 501))
-def get_report(desk: AtDesk) -> HTMLResponse:
+def get_report(context: Context) -> HTMLResponse:
     """The report: what was labelled, why it stopped or goes on, what is guaranteed; a page that holds everything."""
     from suffice.report.labelling import report_page
 
-    desk.settle(_PATIENCE)
-    page = report_page(desk.project, desk.companion.insight)
+    context.settle(_PATIENCE)
+    page = report_page(context.project, context.background.learning_status)
     # A cell may hold half of a letter.
     content = page.encode("utf-8", "replace")
     return HTMLResponse(content, headers={"Content-Security-Policy": REPORT_POLICY})

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from fastapi import APIRouter
 
-from suffice.session.project import Receipt as Written
-from suffice.web.desk import AtDesk, Desk, JsonRoute, cells_of, documented, image_url
+from suffice.session.project import WriteReceipt
+from suffice.web.desk import AppContext, Context, JsonRoute, cells_of, documented, image_url
 from suffice.web.schemas import AskedItem, LabelSent, NextAnswer, NextSent, Receipt, SkipSent, UndoSent
 
 router = APIRouter(prefix="/api", tags=["labelling"], route_class=JsonRoute)
@@ -15,15 +15,15 @@ _PATIENCE = 0.1
 
 
 @router.post("/next", responses=documented(415, 507))
-def ask_next(sent: NextSent, desk: AtDesk) -> NextAnswer:
+def ask_next(sent: NextSent, context: Context) -> NextAnswer:
     """Which items a person is to label next; nobody else is asked for them for a while.
 
     Items that the person was asked for and did not answer come first, so asking again gives the same ones.
     """
-    project = desk.project
-    if desk.is_alone(sent.person):
-        desk.catch_up(_PATIENCE)
-    asked = project.next(sent.person, sent.n, queue=desk.companion.insight.queue)
+    project = context.project
+    if context.is_alone(sent.person):
+        context.catch_up(_PATIENCE)
+    asked = project.next(sent.person, sent.n, queue=context.background.learning_status.queue)
     items = project.items([each.position for each in asked])
     with project.lock:
         left = project.state().left
@@ -42,33 +42,33 @@ def ask_next(sent: NextSent, desk: AtDesk) -> NextAnswer:
 
 
 @router.post("/labels", responses=documented(404, 409, 415, 507))
-def add_label(sent: LabelSent, desk: AtDesk) -> Receipt:
+def add_label(sent: LabelSent, context: Context) -> Receipt:
     """Label an item; what is acknowledged is on the disk. Sent again under the same request, it is not done again."""
-    item = desk.require_item(sent.item)
-    return _done(desk, lambda: desk.project.label(item, sent.label, person=sent.person, request=sent.request))
+    item = context.require_item(sent.item)
+    return _done(context, lambda: context.project.label(item, sent.label, person=sent.person, request=sent.request))
 
 
 @router.post("/skips", responses=documented(404, 409, 415, 507))
-def add_skip(sent: SkipSent, desk: AtDesk) -> Receipt:
+def add_skip(sent: SkipSent, context: Context) -> Receipt:
     """Say that an item cannot be labelled; nobody is asked for it again."""
-    item = desk.require_item(sent.item)
-    return _done(desk, lambda: desk.project.skip(item, person=sent.person, request=sent.request))
+    item = context.require_item(sent.item)
+    return _done(context, lambda: context.project.skip(item, person=sent.person, request=sent.request))
 
 
 @router.post("/corrections", responses=documented(404, 409, 415, 507))
-def add_correction(sent: LabelSent, desk: AtDesk) -> Receipt:
+def add_correction(sent: LabelSent, context: Context) -> Receipt:
     """Change the label that counts of an item that has one."""
-    item = desk.require_item(sent.item)
-    return _done(desk, lambda: desk.project.correct(item, sent.label, person=sent.person, request=sent.request))
+    item = context.require_item(sent.item)
+    return _done(context, lambda: context.project.correct(item, sent.label, person=sent.person, request=sent.request))
 
 
 @router.post("/undo", responses=documented(409, 415, 507))
-def undo(sent: UndoSent, desk: AtDesk) -> Receipt:
+def undo(sent: UndoSent, context: Context) -> Receipt:
     """Take back the newest label, skip or correction of a person; the answer says of which item it was."""
-    return _done(desk, lambda: desk.project.undo(person=sent.person, request=sent.request))
+    return _done(context, lambda: context.project.undo(person=sent.person, request=sent.request))
 
 
-def _done(desk: Desk, write: Callable[[], Written]) -> Receipt:
+def _done(context: AppContext, write: Callable[[], WriteReceipt]) -> Receipt:
     written = write()
-    desk.companion.wake()
+    context.background.wake()
     return Receipt(seq=written.seq, item=written.position, repeated=written.repeated)

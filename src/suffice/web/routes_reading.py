@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 import suffice
 from suffice.session.summary import status
-from suffice.web.desk import AtDesk, cells_of, documented, image_url
-from suffice.web.label_table import Wanted, label_table
+from suffice.web.desk import Context, cells_of, documented, image_url
+from suffice.web.label_table import TableQuery, label_table
 from suffice.web.schemas import (
     LAST_ITEM,
     MEANINGS,
@@ -39,12 +39,12 @@ ItemInPath = Annotated[int, InPath(ge=0, le=LAST_ITEM, description=MEANINGS["ite
 
 
 @router.get("/project", responses=documented())
-def get_project(desk: AtDesk) -> ProjectAnswer:
+def get_project(context: Context) -> ProjectAnswer:
     """What the project is about; and the value that a page sends as X-Suffice-CSRF with everything that it posts."""
-    settings = desk.project.settings
+    settings = context.project.settings
     rule = settings.criterion()
-    with desk.project.lock:
-        made = desk.project.state().made
+    with context.project.lock:
+        made = context.project.state().made
     threshold = getattr(rule, "threshold", None)
     return ProjectAnswer(
         name=settings.name,
@@ -54,7 +54,7 @@ def get_project(desk: AtDesk) -> ProjectAnswer:
         shown=settings.shown,
         columns=list(settings.columns),
         main=settings.main,
-        size=desk.project.size,
+        size=context.project.size,
         model=settings.model,
         rule=type(rule).__name__,
         threshold=threshold if isinstance(threshold, int | float) else None,
@@ -63,33 +63,33 @@ def get_project(desk: AtDesk) -> ProjectAnswer:
         made=0.0 if made is None else made.at,
         notes=list(settings.notes),
         version=suffice.__version__,
-        csrf=desk.access.csrf,
+        csrf=context.access.csrf,
     )
 
 
 @router.get("/status", responses=documented())
-def get_status(desk: AtDesk) -> StatusAnswer:
+def get_status(context: Context) -> StatusAnswer:
     """Where the labelling and the learning stand, in numbers and in words."""
-    told: dict[str, Any] = status(desk.project, desk.companion.insight)
+    told: dict[str, Any] = status(context.project, context.background.learning_status)
     return StatusAnswer(**told)
 
 
 @router.get("/labels", responses=documented())
 def get_labels(
-    desk: AtDesk,
+    context: Context,
     offset: Annotated[int, Query(ge=0, le=LAST_ITEM, description=MEANINGS["offset"])] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS, description=MEANINGS["limit"])] = 50,
     search: Annotated[str, Query(max_length=200, description=MEANINGS["search"])] = "",
     only: Annotated[Only, Query(description=MEANINGS["only"])] = "all",
 ) -> LabelsAnswer:
     """The labels and skips, newest first; those alone in which a text occurs, where one is searched for."""
-    return label_table(desk.project, Wanted(offset, limit, search, only))
+    return label_table(context.project, TableQuery(offset, limit, search, only))
 
 
 @router.get("/items/{item}", responses=documented(404))
-def get_item(item: ItemInPath, desk: AtDesk) -> ItemAnswer:
+def get_item(item: ItemInPath, context: Context) -> ItemAnswer:
     """One item."""
-    found = desk.project.item(desk.require_item(item))
+    found = context.project.item(context.require_item(item))
     return ItemAnswer(item=found.position, id=found.id, cells=cells_of(found), image=image_url(found))
 
 
@@ -98,12 +98,12 @@ def get_item(item: ItemInPath, desk: AtDesk) -> ItemAnswer:
     response_class=Response,
     responses={200: {"content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}, **documented(404)},
 )
-def get_image(item: ItemInPath, desk: AtDesk) -> Response:
+def get_image(item: ItemInPath, context: Context) -> Response:
     """The image of an item, from the folder of the project's images and nowhere else."""
-    found = desk.project.item(desk.require_item(item))
-    if not found.image or not desk.project.settings.root:
+    found = context.project.item(context.require_item(item))
+    if not found.image or not context.project.settings.root:
         raise HTTPException(404, f"item {item} has no image")
-    file, media_type = image_file(Path(desk.project.settings.root), found.image)
+    file, media_type = image_file(Path(context.project.settings.root), found.image)
     try:
         if file.stat().st_size > _LARGEST_IMAGE:
             raise _no_image(found.image, f"it is larger than {_LARGEST_IMAGE >> 20} MiB")

@@ -89,32 +89,32 @@ Number = Annotated[float | None, BeforeValidator(finite)]
 ShownLabel = Annotated[str | float | None, BeforeValidator(plain), BeforeValidator(finite)]
 
 
-class _Sent(BaseModel):
+class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     person: Person
 
 
-class NextSent(_Sent):
+class NextSent(_Request):
     """A person who asks what to label next."""
 
     n: HowMany = 1
 
 
-class UndoSent(_Sent):
+class UndoSent(_Request):
     """A person who takes back their last label, skip or correction."""
 
     request: RequestName | None = None
 
 
-class SkipSent(_Sent):
+class SkipSent(_Request):
     """A person who cannot or will not label an item."""
 
     item: ItemNumber
     request: RequestName | None = None
 
 
-class LabelSent(_Sent):
+class LabelSent(_Request):
     """A label for an item, or its correction."""
 
     item: ItemNumber
@@ -122,17 +122,17 @@ class LabelSent(_Sent):
     request: RequestName | None = None
 
 
-class _Answer(BaseModel):
+class _Response(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(_Answer):
+class Problem(_Response):
     """What went wrong, in a sentence."""
 
     detail: Text
 
 
-class ProjectAnswer(_Answer):
+class ProjectAnswer(_Response):
     """What the project is about."""
 
     name: Text
@@ -154,7 +154,7 @@ class ProjectAnswer(_Answer):
     csrf: str
 
 
-class Cell(_Answer):
+class Cell(_Response):
     """A cell of an item; ``cut`` where more was there than is sent."""
 
     name: Text
@@ -162,7 +162,7 @@ class Cell(_Answer):
     cut: bool
 
 
-class ItemAnswer(_Answer):
+class ItemAnswer(_Response):
     """An item for a person to see."""
 
     item: int
@@ -178,14 +178,14 @@ class AskedItem(ItemAnswer):
     why: Text
 
 
-class NextAnswer(_Answer):
+class NextAnswer(_Response):
     """What to label next; no items where nothing is left for this person."""
 
     items: list[AskedItem]
     left: int
 
 
-class Receipt(_Answer):
+class Receipt(_Response):
     """That something was written, and under which number; ``repeated`` where it had been before."""
 
     seq: int
@@ -193,14 +193,14 @@ class Receipt(_Answer):
     repeated: bool
 
 
-class CertificateAnswer(_Answer):
+class CertificateAnswer(_Response):
     """What is guaranteed, and what has to be true for that."""
 
     statement: Text
     assumption: Text
 
 
-class VerdictAnswer(_Answer):
+class VerdictAnswer(_Response):
     """What the stopping rule says."""
 
     stop: bool
@@ -212,7 +212,7 @@ class VerdictAnswer(_Answer):
     certificate: CertificateAnswer | None
 
 
-class ForecastAnswer(_Answer):
+class ForecastAnswer(_Response):
     """How many more labels it takes."""
 
     labels: int
@@ -221,14 +221,14 @@ class ForecastAnswer(_Answer):
     coverage: float
 
 
-class ErrorAnswer(_Answer):
+class ErrorAnswer(_Response):
     """The error that the model expects of itself: labels, value, and the ends of its interval."""
 
     unit: Literal["share", "root mean squared"]
     estimates: list[tuple[int, Number, Number, Number]]
 
 
-class PurchaseAnswer(_Answer):
+class PurchaseAnswer(_Response):
     """What the next labels would buy."""
 
     labels: int
@@ -239,14 +239,14 @@ class PurchaseAnswer(_Answer):
     ratio: Number
 
 
-class ClassCount(_Answer):
+class ClassCount(_Response):
     """How many items have a label."""
 
     name: Text
     count: int
 
 
-class PersonAnswer(_Answer):
+class PersonAnswer(_Response):
     """How many labels somebody gave, and when they were last seen."""
 
     name: Text
@@ -254,7 +254,7 @@ class PersonAnswer(_Answer):
     last: str
 
 
-class AgreementAnswer(_Answer):
+class AgreementAnswer(_Response):
     """How far two people say the same of the same item."""
 
     both: int
@@ -263,7 +263,7 @@ class AgreementAnswer(_Answer):
     difference: Number
 
 
-class AdviceAnswer(_Answer):
+class AdviceAnswer(_Response):
     """The standing advice to stop."""
 
     n_labelled: int
@@ -271,7 +271,7 @@ class AdviceAnswer(_Answer):
     at: str
 
 
-class StatusAnswer(_Answer):
+class StatusAnswer(_Response):
     """Where the labelling and the learning stand."""
 
     n_labelled: int
@@ -293,7 +293,7 @@ class StatusAnswer(_Answer):
     words: list[Text]
 
 
-class OpinionAnswer(_Answer):
+class OpinionAnswer(_Response):
     """What one person said of an item."""
 
     person: Text
@@ -301,7 +301,7 @@ class OpinionAnswer(_Answer):
     at: str
 
 
-class LabelRow(_Answer):
+class LabelRow(_Response):
     """A row of the table of labels."""
 
     item: int
@@ -315,14 +315,14 @@ class LabelRow(_Answer):
     opinions: list[OpinionAnswer]
 
 
-class LabelsAnswer(_Answer):
+class LabelsAnswer(_Response):
     """Rows of the table of labels, newest first, and how many there are in all."""
 
     total: int
     rows: list[LabelRow]
 
 
-class Health(_Answer):
+class Health(_Response):
     """That the server is there."""
 
     ok: bool

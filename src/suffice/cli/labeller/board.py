@@ -2,8 +2,8 @@
 
 from suffice.cli.labeller import keys
 from suffice.cli.labeller.answers import COMMANDS, command_keys, direct_keys, typed_class
-from suffice.cli.labeller.desk import Desk
-from suffice.cli.labeller.view import Given, Message, Mode, View, shown_label
+from suffice.cli.labeller.desk import Labeller
+from suffice.cli.labeller.view import Given, LabellerView, Message, Mode, shown_label
 from suffice.errors import SufficeError
 from suffice.session.events import Label
 from suffice.session.items import Item
@@ -15,20 +15,20 @@ _PAGE = 10
 _GIVEN = 10
 
 
-class Board:
+class KeyHandler:
     """Takes keys and shows where the labelling stands.
 
     Args:
-        desk: The person at the project.
+        labeller: The person and their item.
 
     Attributes:
         left: Whether the person wants to leave.
         lowest: The line of the item that comes first when its end is shown; who paints it knows.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk, self.left, self.lowest = desk, False, 0
-        self._settings = desk.project.settings
+    def __init__(self, labeller: Labeller) -> None:
+        self._labeller, self.left, self.lowest = labeller, False, 0
+        self._settings = labeller.project.settings
         self._direct = direct_keys(self._settings.classes)
         self._typed_classes = () if self._direct else self._settings.classes
         self._mode, self._typed, self._message, self._top = Mode.label, "", Message(), 0
@@ -37,27 +37,29 @@ class Board:
         self._colon = False
         by_key = {key: name for name, key in command_keys(self._typed_classes).items()}
         self._at_once = {key: name for key, name in by_key.items() if len(key) == 1}
-        self._view = View(self._settings, desk.person, desk.counts(), desk.companion.insight)
+        self._view = LabellerView(
+            self._settings, labeller.person, labeller.counts(), labeller.background.learning_status
+        )
 
-    def view(self) -> View:
+    def view(self) -> LabellerView:
         """What is to be shown now, with what others did and what the model has learned meanwhile."""
-        counts, before = self._view.counts, self._desk.item
+        counts, before = self._view.counts, self._labeller.item
         try:
-            self._desk.ask_again()
-            counts = self._desk.counts()
+            self._labeller.ask_again()
+            counts = self._labeller.counts()
         except SufficeError as error:
             self._message = Message(str(error), bad=True)
-        if self._desk.item is not before:
+        if self._labeller.item is not before:
             self._typed, self._message = "", Message()
-        item = self._chosen or self._desk.item
-        self._view = View(
+        item = self._chosen or self._labeller.item
+        self._view = LabellerView(
             self._settings,
-            self._desk.person,
+            self._labeller.person,
             counts,
-            self._desk.companion.insight,
+            self._labeller.background.learning_status,
             item=item,
-            why=self._desk.why,
-            picture=self._desk.picture(item),
+            why=self._labeller.why,
+            picture=self._labeller.picture(item),
             top=self._top,
             mode=self._mode,
             typed=(":" if self._colon else "") + self._typed,
@@ -72,12 +74,12 @@ class Board:
         Returns:
             Whether another item is shown now, so that keys that were pressed before it was seen are not for it.
         """
-        before = self._chosen or self._desk.item
+        before = self._chosen or self._labeller.item
         try:
             self._press(key)
         except SufficeError as error:
             self._message = Message(str(error), bad=True)
-        after = self._chosen or self._desk.item
+        after = self._chosen or self._labeller.item
         if after is not before:
             # What was typed for one item is not for the other.
             self._top, self._typed = 0, ""
@@ -131,16 +133,16 @@ class Board:
         elif name == "skip":
             self._skip()
         elif name == "undo":
-            self._message = Message(self._desk.undo())
+            self._message = Message(self._labeller.undo())
         else:
-            self._given = self._desk.newest(_GIVEN)
+            self._given = self._labeller.newest(_GIVEN)
             if not self._given:
                 raise SufficeError("there is no label to correct yet")
             self._mode, self._message = Mode.pick, Message()
 
     def _skip(self) -> None:
-        item = self._desk.item
-        self._desk.skip()
+        item = self._labeller.item
+        self._labeller.skip()
         self._message = Message(f"{item.id} is skipped" if item is not None else "")
 
     def _pick(self, key: str) -> None:
@@ -149,7 +151,7 @@ class Board:
         if not 0 <= wanted < len(self._given):
             raise SufficeError("press the number before a label, or Esc to go back")
         given = self._given[wanted]
-        self._chosen = self._desk.project.item(given.item)
+        self._chosen = self._labeller.project.item(given.item)
         self._mode, self._message = Mode.correct, Message(f"now it is {shown_label(given.label)}; what should it be?")
 
     def _answer(self, key: str) -> None:
@@ -194,12 +196,12 @@ class Board:
         """Label the item that is shown, or correct it."""
         if self._mode is Mode.correct and self._chosen is not None:
             item = self._chosen
-            self._desk.correct(item.position, label)
+            self._labeller.correct(item.position, label)
             self._back()
             self._message = Message(f"{item.id} is corrected to {shown_label(label)}")
             return
-        current = self._desk.item
-        self._desk.label(label)
+        current = self._labeller.item
+        self._labeller.label(label)
         self._typed = ""
         self._message = Message(f"{current.id} is {shown_label(label)}" if current is not None else "")
 

@@ -1,4 +1,4 @@
-"""One person at a project: asked for an item, answers, is asked for the next; for keys and for lines alike."""
+"""One person who labels a project: gets an item, answers, gets the next; for keys and for lines alike."""
 
 import time
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from suffice.session.events import EventKind, Label
 from suffice.session.items import Item
 
 if TYPE_CHECKING:
-    from suffice.session.companion import Companion
+    from suffice.session.companion import BackgroundLearner
     from suffice.session.project import Project
 
 # Seconds that a key waits for the model to learn from it, so that the next item is chosen with it; then it goes on,
@@ -28,14 +28,14 @@ _ASK_AGAIN: Final = 2.0
 _SUMMARY: Final = 200
 
 
-class Desk:
-    """Where a person sits: the item before them, and what they did.
+class Labeller:
+    """A person who labels: the item that they are shown, and what they did.
 
     Whatever is done is on the disk when a method returns. What could not be written raises, and the item stays.
 
     Args:
         project: The project.
-        companion: What learns in the background.
+        background: Learns in the background.
         person: Who labels.
 
     Attributes:
@@ -44,8 +44,8 @@ class Desk:
         labels: Labels given here.
     """
 
-    def __init__(self, project: "Project", companion: "Companion", person: str) -> None:
-        self.project, self.companion, self.person = project, companion, person
+    def __init__(self, project: "Project", background: "BackgroundLearner", person: str) -> None:
+        self.project, self.background, self.person = project, background, person
         self.item: Item | None = None
         self.why = ""
         self.labels = 0
@@ -54,14 +54,14 @@ class Desk:
         self._pictures = Pictures(Path(project.settings.root)) if project.settings.shown == "image" else None
 
     def close(self) -> None:
-        """Get up."""
+        """Close the pictures."""
         if self._pictures is not None:
             self._pictures.close()
 
     def ask(self) -> None:
         """Ask for the next item."""
         self.item, self._asked = None, time.monotonic()
-        asked = self.project.next(self.person, queue=self.companion.insight.queue)
+        asked = self.project.next(self.person, queue=self.background.learning_status.queue)
         if asked:
             self._show(asked[0].position, asked[0].why)
 
@@ -137,7 +137,7 @@ class Desk:
 
     def caught_up(self, timeout: float) -> bool:
         """Wait until the model has learned everything, at most so many seconds."""
-        return self.companion.wait_settled(timeout)
+        return self.background.wait_settled(timeout)
 
     @contextmanager
     def _past_conflicts(self) -> Iterator[None]:
@@ -166,7 +166,7 @@ class Desk:
         # A new name for what comes next; while something could not be written its name stays, so that it is not
         # written twice if it was written after all.
         self._request = uuid4().hex
-        self.companion.wake()
+        self.background.wake()
         self.caught_up(max(0.0, min(_LEARN, begun + _ALL - time.monotonic())))
 
     def _show(self, position: int, why: str) -> Item:
@@ -175,23 +175,23 @@ class Desk:
 
 
 @contextmanager
-def seated(project: "Project", person: str) -> Iterator[Desk]:
-    """Sit down at a project: what learns in the background begins, and ends when this is left.
+def opened_labeller(project: "Project", person: str) -> Iterator[Labeller]:
+    """A labeller for a project, with a background learner that runs until this is left.
 
     Args:
         project: The project.
         person: Who labels.
     """
-    from suffice.session.companion import Companion
+    from suffice.session.companion import BackgroundLearner
 
     # Read before the first key, which would have to wait for it otherwise.
     _ = project.X
-    with Companion(project) as companion:
-        desk = Desk(project, companion, person)
+    with BackgroundLearner(project) as background:
+        labeller = Labeller(project, background, person)
         try:
-            yield desk
+            yield labeller
         finally:
-            desk.close()
+            labeller.close()
 
 
 def summary(item: Item, main: str | None) -> str:

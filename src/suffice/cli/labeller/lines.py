@@ -6,7 +6,7 @@ from typing import Final
 from rich.console import Console
 
 from suffice.cli.labeller.answers import COMMANDS, typed_class
-from suffice.cli.labeller.desk import Desk
+from suffice.cli.labeller.desk import Labeller
 from suffice.cli.labeller.progress_lines import can_stop
 from suffice.cli.labeller.view import shown_label
 from suffice.cli.labeller.visible import one_line, visible
@@ -18,37 +18,37 @@ _LONGEST: Final = 2000
 _LONGEST_LINE: Final = 1000
 
 
-def label_by_lines(desk: Desk, console: Console, source: Iterable[str]) -> None:
+def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) -> None:
     """Label until the lines end or one says so.
 
     Args:
-        desk: The person at the project.
+        labeller: The person and their item.
         console: Where items and answers are printed.
         source: The lines: a class or its number, a number, or s (skip), u (undo), q (quit).
     """
-    _say(console, _how(desk))
-    desk.ask()
-    _print_item(desk, console)
+    _say(console, _how(labeller))
+    labeller.ask()
+    _print_item(labeller, console)
     told = False
     for line in source:
         try:
-            if not _done(desk, console, line.strip()):
+            if not _done(labeller, console, line.strip()):
                 return
         except SufficeError as error:
             _say(console, str(error))
             continue
-        insight = desk.companion.insight
-        if can_stop(insight) and not told:
-            _say(console, sentences(insight, desk.project.settings, insight.n_labelled)[0])
-        told = can_stop(insight)
-        if desk.item is None:
+        learning_status = labeller.background.learning_status
+        if can_stop(learning_status) and not told:
+            _say(console, sentences(learning_status, labeller.project.settings, learning_status.n_labelled)[0])
+        told = can_stop(learning_status)
+        if labeller.item is None:
             _say(console, "Nothing is left to label for you.")
             return
-        _print_item(desk, console)
+        _print_item(labeller, console)
 
 
-def _how(desk: Desk) -> str:
-    settings = desk.project.settings
+def _how(labeller: Labeller) -> str:
+    settings = labeller.project.settings
     if settings.task == "regression":
         answer = f"{settings.target}: a number"
     else:
@@ -57,9 +57,9 @@ def _how(desk: Desk) -> str:
     return f"{answer}; or s to skip, u to undo, q to quit"
 
 
-def _done(desk: Desk, console: Console, line: str) -> bool:
+def _done(labeller: Labeller, console: Console, line: str) -> bool:
     """Do what a line says; return whether to go on."""
-    settings = desk.project.settings
+    settings = labeller.project.settings
     if len(line) > _LONGEST_LINE:
         raise InvalidValueError(f"a line of {len(line)} characters is no label; at most {_LONGEST_LINE} are read")
     # A class may be called like a command, and is meant then; with a colon before it, it is a command.
@@ -67,28 +67,28 @@ def _done(desk: Desk, console: Console, line: str) -> bool:
     if command == "quit":
         return False
     if command == "undo":
-        _say(console, desk.undo())
+        _say(console, labeller.undo())
     elif command == "skip":
-        desk.skip()
+        labeller.skip()
     elif command in ("help", "correct") or not line:
-        raise InvalidValueError(_how(desk))
-    elif desk.item is not None:
+        raise InvalidValueError(_how(labeller))
+    elif labeller.item is not None:
         label = (
             checked_label(settings, line)
             if settings.task == "regression"
             else typed_class(line, settings.classes, beginnings=False)
         )
-        item = desk.item
-        desk.label(label)
+        item = labeller.item
+        labeller.label(label)
         _say(console, f"{item.id} is {shown_label(label)}")
     return True
 
 
-def _print_item(desk: Desk, console: Console) -> None:
-    item = desk.item
+def _print_item(labeller: Labeller, console: Console) -> None:
+    item = labeller.item
     if item is None:
         return
-    counts = desk.counts()
+    counts = labeller.counts()
     _say(console, f"\n{item.id} ({counts.labelled:,} of {counts.size:,} labelled)")
     for name, value in item.cells:
         text = visible(value[:_LONGEST], console.encoding) + (" ..." if len(value) > _LONGEST else "")

@@ -1,4 +1,4 @@
-"""Room on a terminal: how much of it there is, what can be drawn on it, and text broken into lines for it."""
+"""An area of a terminal: its size, what can be drawn on it, and text broken into lines for it."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +15,7 @@ _UNBROKEN: Final = "\ue0a0"
 
 
 @dataclass(frozen=True)
-class Paper:
+class Viewport:
     """A rectangle of a terminal.
 
     Attributes:
@@ -31,18 +31,18 @@ class Paper:
     colours: bool = True
 
     @staticmethod
-    def of(console: Console) -> "Paper":
+    def of(console: Console) -> "Viewport":
         """The whole of a terminal as it is now."""
-        return Paper(console.width, console.height, console.encoding, console.color_system is not None)
+        return Viewport(console.width, console.height, console.encoding, console.color_system is not None)
 
     @property
     def plain(self) -> bool:
         """Whether there are no letters but the plainest."""
         return not self.encoding.lower().replace("-", "").startswith("utf")
 
-    def part(self, width: int, height: int) -> "Paper":
+    def part(self, width: int, height: int) -> "Viewport":
         """A smaller rectangle of the same terminal."""
-        return Paper(max(1, width), max(1, height), self.encoding, self.colours)
+        return Viewport(max(1, width), max(1, height), self.encoding, self.colours)
 
     def text(self, words: str, style: str = "") -> Text:
         """Words that may hold anything, made safe."""

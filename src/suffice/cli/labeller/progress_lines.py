@@ -6,11 +6,11 @@ from typing import Final
 from rich.text import Text
 
 from suffice.cli.chart import chart
-from suffice.cli.labeller.paper import Paper, wrapped
-from suffice.cli.labeller.view import View
+from suffice.cli.labeller.paper import Viewport, wrapped
+from suffice.cli.labeller.view import LabellerView
 from suffice.cli.labeller.visible import visible
 from suffice.cli.rule_values import RATIO_RULE, RuleValues
-from suffice.session.insight import Insight
+from suffice.session.insight import LearningStatus
 from suffice.session.words import sentences
 
 # A chart of fewer lines shows nothing, and of more nothing more.
@@ -22,70 +22,72 @@ _AROUND: Final = 3
 _COLOURS: Final = {"•": "cyan", "*": "cyan", "╌": "yellow", "-": "yellow"}
 
 
-def can_stop(insight: Insight) -> bool:
+def can_stop(learning_status: LearningStatus) -> bool:
     """Whether the rule says that it is enough."""
-    return insight.verdict is not None and insight.verdict.stop
+    return learning_status.verdict is not None and learning_status.verdict.stop
 
 
-def progress_lines(view: View, paper: Paper) -> list[Text]:
-    """As much as there is room for: the sentences that matter most, and the curve.
+def progress_lines(view: LabellerView, viewport: Viewport) -> list[Text]:
+    """As much as fits: the sentences that matter most, and the curve.
 
     Args:
         view: What is shown.
-        paper: The room.
+        viewport: The area.
     """
-    said = [wrapped(sentence, paper.width) for sentence in _said(view, paper)]
-    least = _LOWEST + _AROUND if has_curve(view.insight) and paper.width >= _AXIS + 12 else 0
+    said = [wrapped(sentence, viewport.width) for sentence in _said(view, viewport)]
+    least = _LOWEST + _AROUND if has_curve(view.learning_status) and viewport.width >= _AXIS + 12 else 0
     # The first two sentences matter more than the curve; the others less.
-    while len(said) > 1 and _height(said) + (least if len(said) > 2 else 0) > paper.height:
+    while len(said) > 1 and _height(said) + (least if len(said) > 2 else 0) > viewport.height:
         said.pop()
-    room = paper.height - _height(said) - _AROUND
-    curve = _curve(view, paper.part(paper.width, min(room, _HIGHEST))) if least and room >= _LOWEST else []
-    style = "bold green" if can_stop(view.insight) else "bold"
+    height = viewport.height - _height(said) - _AROUND
+    curve = _curve(view, viewport.part(viewport.width, min(height, _HIGHEST))) if least and height >= _LOWEST else []
+    style = "bold green" if can_stop(view.learning_status) else "bold"
     lines = [Text(line, style) for line in said[0]] if said else []
     for paragraph in said[1:]:
         lines += [Text(), *map(Text, paragraph)]
     return lines + curve
 
 
-def first_lines(view: View, width: int) -> int:
+def first_lines(view: LabellerView, width: int) -> int:
     """How many lines of some width the first sentence takes."""
-    return len(wrapped(next(iter(_said(view, Paper(width, 1))), ""), width))
+    return len(wrapped(next(iter(_said(view, Viewport(width, 1))), ""), width))
 
 
-def has_curve(insight: Insight) -> bool:
+def has_curve(learning_status: LearningStatus) -> bool:
     """Whether there is something to draw."""
-    return any(math.isfinite(point.value) for point in insight.curve)
+    return any(math.isfinite(point.value) for point in learning_status.curve)
 
 
-def _said(view: View, paper: Paper) -> list[str]:
+def _said(view: LabellerView, viewport: Viewport) -> list[str]:
     counts = view.counts
-    said = sentences(view.insight, view.settings, counts.labelled, size=counts.size - counts.skipped)
+    said = sentences(view.learning_status, view.settings, counts.labelled, size=counts.size - counts.skipped)
     # Wrapped, a number should not lose its unit.
-    return [visible(sentence, paper.encoding).replace(" %", "\u00a0%") for sentence in said]
+    return [visible(sentence, viewport.encoding).replace(" %", "\u00a0%") for sentence in said]
 
 
 def _height(said: list[tuple[str, ...]]) -> int:
     return sum(map(len, said)) + max(0, len(said) - 1)
 
 
-def _curve(view: View, paper: Paper) -> list[Text]:
+def _curve(view: LabellerView, viewport: Viewport) -> list[Text]:
     """The curve with a caption above and the numbers of labels below."""
-    points = [point for point in view.insight.curve if math.isfinite(point.value)]
+    points = [point for point in view.learning_status.curve if math.isfinite(point.value)]
     rule = type(view.settings.criterion()).__name__
     values = [point.value for point in points]
     thresholds = [math.nan if point.threshold is None else point.threshold for point in points]
     found = RuleValues(rule, values, thresholds)
-    width, height = max(8, paper.width - _AXIS), max(3, paper.height)
+    width, height = max(8, viewport.width - _AXIS), max(3, viewport.height)
     if rule == RATIO_RULE and found.threshold is not None:
-        drawing = chart(values, found.threshold, width=width, height=height, plain=paper.plain)
+        drawing = chart(values, found.threshold, width=width, height=height, plain=viewport.plain)
     else:
-        drawing = found.chart(width=width, height=height, plain=paper.plain)
+        drawing = found.chart(width=width, height=height, plain=viewport.plain)
     first, last = f"{points[0].n_labelled:,}", f"{points[-1].n_labelled:,} labels"
     axis = f"{'':>8}{first}{last:>{max(1, width - len(first))}}" if len(points) > 1 else f"{'':>8}{last}"
     return [
         Text(),
-        Text(found.caption if len(found.caption) <= paper.width else paper.cut(found.name, paper.width), "dim"),
+        Text(
+            found.caption if len(found.caption) <= viewport.width else viewport.cut(found.name, viewport.width), "dim"
+        ),
         *map(_coloured, drawing),
         Text(axis, "dim", no_wrap=True),
     ]

@@ -5,7 +5,7 @@ from enum import Enum
 
 from suffice.cli.labeller.pictures import Picture
 from suffice.session.events import Label
-from suffice.session.insight import Insight
+from suffice.session.insight import LearningStatus
 from suffice.session.items import Item
 from suffice.session.settings import Settings
 
@@ -69,14 +69,14 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class View:
+class LabellerView:
     """All that is on the screen.
 
     Attributes:
         settings: What the project is about.
         person: Who labels.
         counts: How far it is.
-        insight: What the model makes of it.
+        learning_status: What the model says.
         item: The item to label or to correct, or None where nothing is left.
         why: Why it is this one.
         picture: Its image, once it is there.
@@ -90,7 +90,7 @@ class View:
     settings: Settings
     person: str
     counts: Counts
-    insight: Insight
+    learning_status: LearningStatus
     item: Item | None = None
     why: str = ""
     picture: Picture | None = None

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from suffice.criteria import Verdict
 from suffice.report.labelling.saying import sentence
 from suffice.session.events import moment
-from suffice.session.insight import Insight
+from suffice.session.insight import LearningStatus
 from suffice.session.items import Item
 from suffice.session.settings import Settings
-from suffice.session.state import Labelled
+from suffice.session.state import LabelledItem
 from suffice.session.summary import status
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class Contents:
     settings: Settings
     made: str
     status: dict[str, Any]
-    labelled: list[Labelled]
-    examples: list[tuple[Item, Labelled]]
+    labelled: list[LabelledItem]
+    examples: list[tuple[Item, LabelledItem]]
     verdict: Verdict | None = None
     enough: int | None = None
     pace: float | None = None
@@ -85,12 +85,12 @@ class Contents:
         return self.enough is not None
 
     @property
-    def given(self) -> list[Labelled]:
+    def given(self) -> list[LabelledItem]:
         """Labels that people gave; the others came with the data."""
         return [each for each in self.labelled if each.person != self.settings.source]
 
 
-def contents(project: "Project", insight: Insight) -> Contents:
+def contents(project: "Project", insight: LearningStatus) -> Contents:
     """Read what the page tells.
 
     Args:
@@ -118,7 +118,7 @@ def contents(project: "Project", insight: Insight) -> Contents:
     )
 
 
-def pace(labelled: Sequence[Labelled]) -> float | None:
+def pace(labelled: Sequence[LabelledItem]) -> float | None:
     """Seconds that a label typically took: the median between two labels of one person, pauses left out.
 
     Args:
@@ -129,7 +129,7 @@ def pace(labelled: Sequence[Labelled]) -> float | None:
 
     Examples:
         >>> from suffice.session.state import Opinion
-        >>> made = [Labelled(n, "a", "ann", 0.0, False, (Opinion("ann", "a", 4.0 * n),)) for n in range(20)]
+        >>> made = [LabelledItem(n, "a", "ann", 0.0, False, (Opinion("ann", "a", 4.0 * n),)) for n in range(20)]
         >>> pace(made), pace(made[:5])
         (4.0, None)
     """

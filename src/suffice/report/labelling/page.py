@@ -10,13 +10,13 @@ from suffice.report.labelling.saying import cut
 from suffice.report.labelling.sheet import STYLE
 from suffice.report.labelling.short import summary
 from suffice.report.page import Section, page_of
-from suffice.session.insight import Insight
+from suffice.session.insight import LearningStatus
 
 if TYPE_CHECKING:
     from suffice.session.project import Project
 
 
-def report_page(project: "Project", insight: Insight) -> str:
+def report_page(project: "Project", insight: LearningStatus) -> str:
     """Tell what was labelled, why it stopped or goes on, how good the model is, and what is guaranteed.
 
     The same labels give the same page, whenever it is made.

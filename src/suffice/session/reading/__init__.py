@@ -2,9 +2,11 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from suffice.session.items import Items
 from suffice.session.reading.features import limited
+from suffice.session.reading.frames import in_memory_columns, is_path
 from suffice.session.reading.images import folder_items
 from suffice.session.reading.options import ReadingOptions, parse_classes
 from suffice.session.reading.tables import table_items
@@ -12,11 +14,12 @@ from suffice.session.reading.tables import table_items
 __all__ = ["ReadingOptions", "parse_classes", "read_items"]
 
 
-def read_items(source: Path, request: ReadingOptions) -> Items:
+def read_items(source: Any, request: ReadingOptions) -> Items:
     r"""Read everything that is to be labelled.
 
     Args:
-        source: A table (CSV, also gzipped or with tabs, or Parquet), or a folder of images.
+        source: Path of a table (CSV, also gzipped or with tabs, or Parquet) or of a folder of images; or a table in
+            memory: a DataFrame of pandas or polars, or a mapping from names of columns to values.
         request: What is known about it.
 
     Raises:
@@ -33,6 +36,8 @@ def read_items(source: Path, request: ReadingOptions) -> Items:
         >>> items.cells[1], items.classes, items.labels
         (('60', 'diesel'), ('no', 'yes'), {0: 'yes', 2: 'no'})
     """
-    path = Path(source)
     checked = request.checked()
+    if not is_path(source):
+        return limited(table_items(Path("the data"), checked, in_memory_columns(source)))
+    path = Path(source)
     return limited(folder_items(path, checked) if os.path.isdir(path) else table_items(path, checked))

@@ -45,15 +45,15 @@ class _Source(NamedTuple):
         return [row[k] for row in self.rows]
 
 
-def table_items(path: Path, request: ReadingOptions) -> Items:
-    """Make every row of a table an item.
+def table_items(path: Path, request: ReadingOptions, table: Columns | None = None) -> Items:
+    """Make every row of a table an item. A ``table`` that is given is not read; ``path`` is then its name.
 
     Raises:
         InvalidValueError: It is no table, or cannot be used so; the message says what to do about it.
         MissingExtraError: It needs a package that is not installed.
         SufficeError: The model for ``embed`` cannot be loaded.
     """
-    source = _source(path, request)
+    source = _source(path, request, table)
     n = len(source.ids)
     labelling = _labelling(source, request)
     columns = {name: source.cells(name) for name in source.shown}
@@ -83,12 +83,12 @@ def table_items(path: Path, request: ReadingOptions) -> Items:
     )
 
 
-def _source(path: Path, request: ReadingOptions) -> _Source:
+def _source(path: Path, request: ReadingOptions, table: Columns | None) -> _Source:
     if path.suffix.lower() in ENDINGS and os.path.isfile(path):
         raise InvalidValueError(
             f"{path} is one image; name the folder that holds the images, or a table of their paths"
         )
-    file = _with_clean_names(read_columns(path), path)
+    file = _with_clean_names(read_columns(path) if table is None else table, path)
     rows = clean_rows(file.cells())
     if len(rows) < 2:
         raise InvalidValueError(f"{path} holds {counted(len(rows), 'item')}; at least 2 are required")
