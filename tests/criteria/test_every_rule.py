@@ -1,16 +1,19 @@
 """What holds of every stopping rule of suffice: it names its source, shows its use, and keeps the contract."""
 
 import dataclasses
+import importlib
 import inspect
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from suffice import criteria
 from suffice.criteria import Criterion, Step
+from suffice.criteria.rule_info import Family, rule_info, rule_sources
 from suffice.testing import check_criterion, example_steps
 
 sys.path.append(str(Path(__file__).parent.parent))
@@ -21,11 +24,8 @@ KINDS: dict[str, type[Criterion]] = {
     for name in criteria.__all__
     if isinstance(found := getattr(criteria, name), type) and issubclass(found, Criterion) and found is not Criterion
 }
-# What nobody has to be cited for: counting, what people do anyway, and what is our own.
-COUNTING = {"Budget", "TimeLimit", "CostLimit", "PoolFraction"}
-PRACTICE = {"MaxVariance", "HeldOutPlateau"}
-OURS = {"ExpectedCost", "LabelWorth"}
 COMPOSED = {"AllOf", "AnyOf", "Patience", "After"}
+PRACTICE = {name for name, kind in criteria.RULES.items() if rule_info(kind).origin == "practice"}
 METHODS = {"patience", "after", "copy", "verdict", "reset", "judge", "observe", "needs"}
 
 each_rule = pytest.mark.parametrize("name", sorted(KINDS))
@@ -37,17 +37,53 @@ def docstring(name: str) -> str:
 
 
 def test_the_list_of_rules_is_complete() -> None:
-    assert set(RULES) == set(KINDS)
+    assert set(RULES) == set(KINDS) == set(criteria.RULES) | COMPOSED
     assert all(type(rule) is KINDS[name] for name, rule in RULES.items())
+
+
+def test_no_rule_of_the_package_is_missing_from_the_list() -> None:
+    """A class that is not in its module's ``__all__``, or a module that is not in the list of rules, would be."""
+    found: dict[str, type[Criterion]] = {}
+    for path in Path(criteria.__file__).parent.glob("*.py"):
+        module = importlib.import_module(
+            f"suffice.criteria.{path.stem}" if path.stem != "__init__" else "suffice.criteria"
+        )
+        found |= {
+            name: value
+            for name, value in vars(module).items()
+            if isinstance(value, type) and issubclass(value, Criterion) and value.__module__ == module.__name__
+        }
+    assert found.keys() - {"Criterion"} == KINDS.keys()
+
+
+def test_families_are_together() -> None:
+    families = [rule_info(kind).family for kind in criteria.RULES.values()]
+    changes = 1 + sum(one != other for one, other in pairwise(families))
+    assert changes == len(set(families)) == len(get_args(Family))
+
+
+@pytest.mark.parametrize("name", sorted(criteria.RULES))
+def test_a_rule_without_a_source_says_where_it_comes_from(name: str) -> None:
+    kind = criteria.RULES[name]
+    assert bool(rule_sources(kind)) != bool(rule_info(kind).origin)
+
+
+@pytest.mark.parametrize("name", sorted(criteria.RULES))
+def test_the_example_goes_on_and_stops(name: str) -> None:
+    stops = {
+        verdict.stop for seed in range(3) for verdict in RULES[name].copy().observe_all(example_steps(60, seed=seed))
+    }
+    assert stops == {False, True}
 
 
 @each_rule
 def test_a_rule_names_its_source(name: str) -> None:
     cited = re.findall(r"^Reference: (\[[A-Z]\w+\d{4}\w?\].*)$", docstring(name), flags=re.MULTILINE)
-    assert len(cited) == (0 if name in COUNTING | PRACTICE | OURS | COMPOSED else 1)
+    has_source = name not in COMPOSED and not rule_info(KINDS[name]).origin
+    assert len(cited) == (1 if has_source else 0)
 
 
-@pytest.mark.parametrize("name", sorted(PRACTICE))
+@pytest.mark.parametrize("name", sorted(PRACTICE - {"Budget", "TimeLimit", "CostLimit", "PoolFraction"}))
 def test_a_rule_of_practice_says_so(name: str) -> None:
     assert re.search(r"\b[Bb]y practice\b", docstring(name))
 
@@ -65,6 +101,9 @@ def test_a_rule_shows_its_use(name: str) -> None:
 def test_a_docstring_begins_with_what_the_rule_does(name: str) -> None:
     first = docstring(name).split("\n\n")[0]
     assert first.startswith("Stop ")
+    assert first.endswith(".")
+    # It is shown in the table of the documentation, where roles of Sphinx would not be resolved.
+    assert ":class:" not in first
     # A dataclass without a docstring gets one from Python: its signature.
     assert not first.startswith(f"{name}(")
 

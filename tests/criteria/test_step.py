@@ -160,7 +160,7 @@ class TestTables:
         "bad", [[0.5, 0.5], 0.5, [[[0.5, 0.5]]], np.zeros((3, 0))], ids=["row", "number", "cube", "no class"]
     )
     def test_of_another_shape(self, name: str, bad: Any) -> None:
-        wanted = rf"{name} must be a table of probabilities, one row an item .* a class, but its shape is \("
+        wanted = rf"{name} must be a table of probabilities with one row per item .* per class, but its shape is \("
         with pytest.raises(InvalidValueError, match=wanted):
             step(**{name: bad})
 
