@@ -32,7 +32,7 @@ _F_CHANGE_GRID: Final = geometric_grid(0.5, 1e-4, 15, 0.05)
 
 @dataclass
 class ClassificationChange(Criterion):
-    """Stop when no predicted class on the pool changed since the step before.
+    """Stop when no predicted class on the pool changed since the previous step.
 
     Items that were labelled in this step have left the pool and do not count (``pool_changes`` of a :class:`Step`).
 
