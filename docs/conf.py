@@ -3,10 +3,11 @@
 import inspect
 from typing import Any
 
-import suffice
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
+
+import suffice
 from suffice.criteria import RULES, Criterion
 from suffice.criteria.rule_info import rule_info, rule_sources, rule_summary
 
