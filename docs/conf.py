@@ -67,7 +67,7 @@ class RuleTable(_Generated):
             call = f"{{class}}`{rule.__name__}({_arguments(rule)}) <suffice.criteria.{rule.__name__}>`"
             requires = ", ".join(f"`{name}`" for name in sorted(rule.requires)) or "nothing"
             source = ", ".join(f"[{key}](bibliography.md)" for key in rule_sources(rule)) or info.origin
-            lines.append(f"| {call} | {rule_summary(rule).replace('``', '`')} | {requires} | {source} |")
+            lines.append(f"| {call} | {rule_summary(rule)} | {requires} | {source} |")
         return lines
 
 

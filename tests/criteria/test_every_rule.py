@@ -98,8 +98,6 @@ def test_a_docstring_begins_with_what_the_rule_does(name: str) -> None:
     first = docstring(name).split("\n\n")[0]
     assert first.startswith("Stop ")
     assert first.endswith(".")
-    # It is shown in the table of the documentation, where roles of Sphinx would not be resolved.
-    assert ":class:" not in first
     # A dataclass without a docstring gets one from Python: its signature.
     assert not first.startswith(f"{name}(")
 

@@ -118,14 +118,14 @@ def rules_in(*modules: ModuleType) -> dict[str, type[Criterion]]:
 
 
 def rule_summary(rule: type[Criterion]) -> str:
-    """Return the first sentence of a rule's docstring.
+    """Return the first sentence of a rule's docstring, without markup.
 
     Examples:
         >>> from suffice.criteria import InformationGain
         >>> rule_summary(InformationGain)
         'Stop when the largest information gain over the pool is at most a threshold.'
     """
-    return " ".join((inspect.getdoc(rule) or "").split("\n\n")[0].split())
+    return re.sub(r":\w+:|``?", "", " ".join((inspect.getdoc(rule) or "").split("\n\n")[0].split()))
 
 
 def rule_sources(rule: type[Criterion]) -> tuple[str, ...]:

@@ -303,8 +303,6 @@ _CHECKS_BY_KIND: Final[dict[FieldKind, Callable[[Any, str], Any]]] = {
 }
 #: The kind of every optional field of a :class:`Step`.
 FIELD_KINDS: Final[dict[str, FieldKind]] = {
-    spec.name: spec.type.__metadata__[0]
-    for spec in fields(Step)
-    if hasattr(spec.type, "__metadata__")
+    spec.name: spec.type.__metadata__[0] for spec in fields(Step) if hasattr(spec.type, "__metadata__")
 }
 _CHECKS: Final = {name: _CHECKS_BY_KIND[kind] for name, kind in FIELD_KINDS.items()}

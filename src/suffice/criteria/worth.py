@@ -89,7 +89,7 @@ class ExpectedCost(Criterion):
 
 @dataclass
 class LabelWorth(Criterion):
-    r"""Stop when the estimated worth of one more label is less than its cost.
+    r"""Stop when one more label is estimated to be worth less than it costs.
 
     The rule follows the error :math:`e` that the model expects of itself on the stop set, over the last ``window``
     share of the :math:`n` labels, from step ``s`` to the present step ``t``. It estimates the effect of a label as
