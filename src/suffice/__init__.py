@@ -11,43 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from suffice import bounds, criteria, divergence, errors, forecast, posteriors
-from suffice.criteria import (
-    Budget,
-    Certificate,
-    ClassificationChange,
-    CostLimit,
-    Criterion,
-    DeterministicBoundRuns,
-    DropInConfidence,
-    EntropyMax,
-    ErrorStability,
-    ExpectedCost,
-    HeldOutPlateau,
-    InformationGain,
-    IntrinsicStopping,
-    KappaCertificate,
-    LabelWorth,
-    MarginExhaustion,
-    MaxConfidence,
-    MaxVariance,
-    MinExpectedError,
-    OverallUncertainty,
-    PacBayes,
-    PerformanceConvergence,
-    PoolFraction,
-    PredictedFChange,
-    SelectedAccuracy,
-    SelectionAgreement,
-    StabilizingPredictions,
-    Step,
-    ThresholdUpdate,
-    TimeLimit,
-    UncertaintyConvergence,
-    ValidationSetAgreement,
-    VarianceModel,
-    Verdict,
-    criterion_from_dict,
-)
+from suffice.criteria import Certificate, Criterion, Step, Verdict, criterion_from_dict
+from suffice.criteria.rule_exports import *  # noqa: F403 - all stopping rules
 from suffice.divergence import kl, register_kl
 from suffice.errors import SufficeError
 from suffice.forecast import Forecast
@@ -62,43 +27,13 @@ __version__ = "0.6.0"
 
 __all__ = [
     "ActiveLearner",
-    "Budget",
     "Certificate",
-    "ClassificationChange",
-    "CostLimit",
     "Criterion",
-    "DeterministicBoundRuns",
-    "DropInConfidence",
-    "EntropyMax",
-    "ErrorStability",
-    "ExpectedCost",
     "Forecast",
-    "HeldOutPlateau",
-    "InformationGain",
-    "IntrinsicStopping",
-    "KappaCertificate",
-    "LabelWorth",
-    "MarginExhaustion",
-    "MaxConfidence",
-    "MaxVariance",
-    "MinExpectedError",
-    "OverallUncertainty",
-    "PacBayes",
-    "PerformanceConvergence",
-    "PoolFraction",
-    "PredictedFChange",
-    "SelectedAccuracy",
-    "SelectionAgreement",
-    "StabilizingPredictions",
     "Step",
     "StopSet",
     "SufficeError",
-    "ThresholdUpdate",
-    "TimeLimit",
     "Trace",
-    "UncertaintyConvergence",
-    "ValidationSetAgreement",
-    "VarianceModel",
     "Verdict",
     "__version__",
     "acquisition",
@@ -119,6 +54,7 @@ __all__ = [
     "simulate",
     "testing",
 ]
+__all__ += list(criteria.RULES)
 
 # Imported when first used: `import suffice` loads numpy and scipy only.
 _LAZY_MODULES = frozenset({"acquisition", "data", "models", "session", "testing"})

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
+from suffice.criteria.step import FIELD_KINDS
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
 from suffice.special import Floats
 
@@ -240,8 +241,8 @@ def _without_padding(values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(values[there.any(axis=1)][:, there.any(axis=0)])
 
 
-# Of items and classes there may be more in one step than in another.
-_PADDED = frozenset({"selected_probabilities", "selected_labels", "stop_probabilities"})
+STEP_FIELDS = frozenset(FIELD_KINDS)
 DIVERGENCES = frozenset({"kl_new_old", "kl_old_new"})
-STEP_FIELDS = frozenset(spec.name for spec in fields(Step)) - {"n_labelled", "estimated"}
+# The number of items and classes may differ from step to step, so the arrays of a recorded run are padded.
+_PADDED = frozenset(name for name, kind in FIELD_KINDS.items() if kind in ("probabilities", "labels"))
 _ARRAYS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")

@@ -116,7 +116,8 @@ def test_as_json() -> None:
 def test_a_person_is_told_the_rule_the_regret_and_how_to_use_it() -> None:
     shown = told(*CLASSES, "--model", "logistic")
     for words in (
-        "Take LabelWorth(error_cost=2000.0, label_cost=2.0). Stop when one more label is worth less than it costs",
+        "Take LabelWorth(error_cost=2000.0, label_cost=2.0). Stop when one more label is estimated to be worth less "
+        "than it costs",
         "Expected: typically 12 % dearer than the best stop in hindsight, labels and error together; at most 6.0 % in "
         "half of the runs, at most 36 % in nine of ten. (On average 24 %: ",
         "LabelWorth 12 % 6.0 % 36 % 24 % StabilizingPredictions threshold 0.98 20 % 10 % 60 % 40 %",

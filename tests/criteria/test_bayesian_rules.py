@@ -97,7 +97,7 @@ class TestDeterministicBoundRuns:
         rule = DeterministicBoundRuns(0.05, window=8)
         verdicts = moved(rule, *(0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1), *(0.5, 0.05, 0.6, 0.04))
         assert [v.ready for v in verdicts] == [False] * 7 + [True] * 5
-        assert verdicts[6].reason == "7 of the 8 values of the bound are there"
+        assert verdicts[6].reason == "7 of the 8 values of the bound are available"
         assert verdicts[7].value == pytest.approx(norm.cdf(-3.0 / math.sqrt(12.0 / 7.0)))
         assert verdicts[7].stop
         assert verdicts[7].reason == "the p of the runs test on the bound, 0.011, is at most the threshold 0.05"
@@ -127,7 +127,7 @@ class TestDeterministicBoundRuns:
     def test_a_degenerate_window_is_not_judged(self, window: list[float]) -> None:
         verdict = moved(DeterministicBoundRuns(1.0, window=6), *window)[-1]
         assert (verdict.stop, verdict.ready, verdict.value) == (False, False, None)
-        assert verdict.reason == "too few of the last 6 values of the bound lie off their median to count runs"
+        assert verdict.reason == "too few of the last 6 values of the bound differ from their median to count runs"
 
     def test_tighten_multiplies(self) -> None:
         rule = DeterministicBoundRuns(0.05)

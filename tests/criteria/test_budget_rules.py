@@ -41,7 +41,7 @@ def test_each_says_what_is_spent() -> None:
     assert TimeLimit(60).observe(step).reason == "3.5 seconds are spent, and the limit is 60"
     assert CostLimit(0.5).observe(step).reason == "the labels have cost 2, and the limit is 0.5"
     assert PoolFraction(0.1).observe(step).reason == (
-        "1 of the 500 items is labelled, and the share wanted is 0.1 of them"
+        "1 of the 500 items is labelled, and the required share is 0.1 of them"
     )
 
 

@@ -73,7 +73,7 @@ def test_validation_set_agreement_by_hand() -> None:
     # best of the last two less the best before: .8-.5, .8-.7, .8-.8, .81-.8, .81-.8, .6-.81
     assert [v.value for v in verdicts[2:]] == [pytest.approx(x, abs=1e-15) for x in (0.3, 0.1, 0.0, 0.01, 0.01, -0.21)]
     assert [v.stop for v in verdicts] == [False, False, False, False, True, False, False, True]
-    assert verdicts[0].reason == "1 of the 3 steps that it takes to see a rise are made"
+    assert verdicts[0].reason == "1 of the 3 steps that are needed to measure a rise are done"
     assert verdicts[4].reason == "the rise of the committee's agreement on the stop set, 0, is at most the tolerance 0"
     assert verdicts[5].reason == "the rise of the committee's agreement on the stop set, 0.01, is above the tolerance 0"
 

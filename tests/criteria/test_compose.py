@@ -80,7 +80,7 @@ def test_the_reason_names_what_is_waited_for() -> None:
     assert (Budget(5) | Budget(9)).observe(Step(n_labelled=6)).reason == "6 labels are bought, and the budget is 5"
     assert [part.stop for part in verdict.parts] == [True, False]
     held = Budget(5).after(9).observe(Step(n_labelled=6))
-    assert held.reason == "6 labels are bought, and the budget is 5, but at least 9 labels are wanted"
+    assert held.reason == "6 labels are bought, and the budget is 5, but at least 9 labels are required"
 
 
 def test_forecasts_compose() -> None:

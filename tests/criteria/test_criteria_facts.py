@@ -124,7 +124,9 @@ def test_a_class_for_each_item(before: Any) -> None:
 @pytest.mark.parametrize("facts", [entropies, margins, expected_f, pool_facts])
 def test_probabilities_are_a_table(facts: Any) -> None:
     for bad in ([0.5, 0.5], 0.5, np.zeros((2, 0)), [[[0.5]]]):
-        with pytest.raises(InvalidValueError, match="probabilities must be a table, one row an item; the shape is"):
+        with pytest.raises(
+            InvalidValueError, match="probabilities must be a table with one row per item; its shape is"
+        ):
             facts(bad)
     with pytest.raises(InvalidTypeError, match="probabilities must be"):
         facts([["a", "b"]])
@@ -164,7 +166,7 @@ class TestCommittees:
 
     @pytest.mark.parametrize("bad", [[[2]], [[-1]]])
     def test_votes_are_for_classes_that_are_there(self, bad: Any) -> None:
-        with pytest.raises(InvalidValueError, match="votes must lie from 0 to 1"):
+        with pytest.raises(InvalidValueError, match="votes must be from 0 to 1"):
             committee_agreement(bad, 2)
 
 

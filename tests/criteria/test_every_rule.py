@@ -1,14 +1,18 @@
 """What holds of every stopping rule of suffice: it names its source, shows its use, and keeps the contract."""
 
 import dataclasses
+import importlib
 import inspect
 import re
-from typing import Any
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 from suffice import criteria
 from suffice.criteria import Criterion, Step
+from suffice.criteria.rule_info import Family, rule_info, rule_sources
 from suffice.testing import check_criterion, example_steps
 from tests.every_rule import RULES
 
@@ -17,11 +21,12 @@ KINDS: dict[str, type[Criterion]] = {
     for name in criteria.__all__
     if isinstance(found := getattr(criteria, name), type) and issubclass(found, Criterion) and found is not Criterion
 }
-# What nobody has to be cited for: counting, what people do anyway, and what is our own.
-COUNTING = {"Budget", "TimeLimit", "CostLimit", "PoolFraction"}
-PRACTICE = {"MaxVariance", "HeldOutPlateau"}
-OURS = {"ExpectedCost", "LabelWorth"}
 COMPOSED = {"AllOf", "AnyOf", "Patience", "After"}
+PRACTICE = {
+    name
+    for name, kind in criteria.RULES.items()
+    if rule_info(kind).origin == "practice" and rule_info(kind).family != "counting"
+}
 METHODS = {"patience", "after", "copy", "verdict", "reset", "judge", "observe", "needs"}
 
 
@@ -31,16 +36,42 @@ def docstring(name: str) -> str:
 
 
 def test_the_list_of_rules_is_complete() -> None:
-    assert set(RULES) == set(KINDS)
+    assert set(RULES) == set(KINDS) == set(criteria.RULES) | COMPOSED
     assert all(type(rule) is KINDS[name] for name, rule in RULES.items())
+
+
+def test_no_rule_of_the_package_is_missing_from_the_list() -> None:
+    """A class that is not in its module's ``__all__``, or a module that is not in the list of rules, would be."""
+    found: dict[str, type[Criterion]] = {}
+    for path in Path(criteria.__file__).parent.glob("*.py"):
+        module = importlib.import_module(
+            f"suffice.criteria.{path.stem}" if path.stem != "__init__" else "suffice.criteria"
+        )
+        found |= {
+            name: value
+            for name, value in vars(module).items()
+            if isinstance(value, type) and issubclass(value, Criterion) and value.__module__ == module.__name__
+        }
+    assert found.keys() - {"Criterion"} == KINDS.keys()
+
+
+def test_families_are_together() -> None:
+    families = [rule_info(kind).family for kind in criteria.RULES.values()]
+    changes = 1 + sum(one != other for one, other in pairwise(families))
+    assert changes == len(set(families)) == len(get_args(Family))
+
+
+def test_every_rule_without_a_source_says_where_it_comes_from() -> None:
+    kinds = criteria.RULES
+    assert [name for name, kind in kinds.items() if bool(rule_sources(kind)) == bool(rule_info(kind).origin)] == []
 
 
 def test_every_rule_names_its_source() -> None:
     def sources(name: str) -> int:
         return len(re.findall(r"^Reference: (\[[A-Z]\w+\d{4}\w?\].*)$", docstring(name), flags=re.MULTILINE))
 
-    without = COUNTING | PRACTICE | OURS | COMPOSED
-    assert {name: sources(name) for name in KINDS} == {name: 0 if name in without else 1 for name in KINDS}
+    cited = {name: name not in COMPOSED and not rule_info(KINDS[name]).origin for name in KINDS}
+    assert {name: sources(name) for name in KINDS} == {name: int(has_source) for name, has_source in cited.items()}
 
 
 def test_every_rule_of_practice_says_so() -> None:
@@ -61,7 +92,8 @@ def test_every_rule_shows_its_use() -> None:
 
 def test_every_docstring_begins_with_what_the_rule_does() -> None:
     # A dataclass without a docstring gets one from Python, its signature, which does not start like this.
-    assert [name for name in KINDS if not docstring(name).startswith("Stop ")] == []
+    first = {name: docstring(name).split("\n\n")[0] for name in KINDS}
+    assert [name for name, text in first.items() if not (text.startswith("Stop ") and text.endswith("."))] == []
 
 
 def test_every_parameter_is_described() -> None:

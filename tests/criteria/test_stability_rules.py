@@ -15,14 +15,13 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 from suffice import Budget, Criterion, Step, Verdict, criterion_from_dict
 from suffice.criteria.agreement import cohen_kappa, f_change
 from suffice.criteria.bayesian import InformationGain
+from suffice.criteria.comparing import snapped, tightened
 from suffice.criteria.stability import (
     ClassificationChange,
     KappaCertificate,
     PredictedFChange,
     StabilizingPredictions,
     ThresholdUpdate,
-    snapped,
-    tightened,
 )
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 from suffice.testing import CRITERION_CHECKS, CriterionCheck, example_steps
@@ -104,7 +103,7 @@ class TestKappa:
             ([0.5], [0], "a must hold the class of each item"),
             ([0], [-1], "b must hold the class of each item"),
             ([[0]], [0], "a must hold"),
-            ([0, 1], [0], "same items; a has 2 of them and b 1"),
+            ([0, 1], [0], "same items; a has 2 items and b has 1"),
         ],
     )
     def test_bad_classes_are_named(self, a: Any, b: Any, words: str) -> None:
@@ -142,7 +141,7 @@ class TestChangeOfF:
         assert (f_change(a, b, 4) == 0.0) == (a == b)
 
     def test_a_class_beyond_the_last_is_named(self) -> None:
-        with pytest.raises(InvalidValueError, match="n_classes is 2, so classes must lie from 0 to 1; one is 2"):
+        with pytest.raises(InvalidValueError, match="n_classes is 2, so classes must be from 0 to 1; one is 2"):
             f_change([0, 2], [0, 1], 2)
         with pytest.raises(InvalidValueError, match="n_classes must be a whole number, 1 or more"):
             f_change([0], [0], 0)
@@ -288,7 +287,7 @@ class TestStabilizingPredictions:
         assert verdicts[3].value == pytest.approx((0.96 + 0.96 + 0.98) / 3)
         assert verdicts[5].value == pytest.approx((0.98 + 0.98 + 0.94) / 3)
         assert [v.stop for v in verdicts[3:]] == [True, True, True]
-        assert verdicts[0].reason == "0 of the 3 kappas between successive models are there"
+        assert verdicts[0].reason == "0 of the 3 kappas between successive models are available"
         assert verdicts[3].reason == "the mean of the last 3 kappas, 0.967, is at least the threshold 0.96"
         strict = StabilizingPredictions(threshold=0.97, window=3)
         below = told(strict, half(0), half(2), half(0), half(1))[-1]
@@ -313,7 +312,9 @@ class TestStabilizingPredictions:
         rule = make()
         rule.observe(predicting([0, 1, 1]))
         before = rule.state_dict()
-        with pytest.raises(InvalidValueError, match="has 2 rows and had 3 a step ago; the stop set must be drawn once"):
+        with pytest.raises(
+            InvalidValueError, match="has 2 rows, and had 3 at the previous step; draw the stop set once"
+        ):
             rule.observe(predicting([0, 1]))
         assert rule.state_dict() == before
         with pytest.raises(InvalidValueError, match="stop_probabilities has no rows"):

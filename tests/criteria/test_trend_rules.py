@@ -81,11 +81,12 @@ def test_three_falls_in_a_row_and_no_fewer() -> None:
     assert [v.stop for v in verdicts] == [False] * 7 + [True, True]
     assert {v.threshold for v in verdicts} == {3.0}
     assert [v.ready for v in verdicts] == [False] + [True] * 8
-    assert verdicts[0].reason.endswith("known for one round only, and it takes two to see a fall")
-    assert verdicts[1].reason == "the mean confidence on the stop set has not fallen, and 3 falls are wanted"
-    assert verdicts[2].reason == "the mean confidence on the stop set has fallen once, and 3 falls are wanted"
+    assert verdicts[0].reason.endswith("known for one round only, and a fall needs two")
+    assert verdicts[1].reason == "the mean confidence on the stop set has not fallen, and 3 falls are required"
+    assert verdicts[2].reason == "the mean confidence on the stop set has fallen once, and 3 falls are required"
     assert (
-        verdicts[7].reason == "the mean confidence on the stop set has fallen 3 times running, and 3 falls are wanted"
+        verdicts[7].reason
+        == "the mean confidence on the stop set has fallen 3 times in a row, and 3 falls are required"
     )
 
 
@@ -160,7 +161,7 @@ def test_the_basic_variance_model_by_hand() -> None:
     assert [v.value for v in verdicts] == [0, 0, 1, 0, 1, 2, 3]
     assert [v.stop for v in verdicts] == [False] * 5 + [True, True]
     assert verdicts[5].reason == (
-        "the variance of the confidence over the pool has fallen 2 times running, and 2 falls are wanted"
+        "the variance of the confidence over the pool has fallen 2 times in a row, and 2 falls are required"
     )
 
 
@@ -168,8 +169,8 @@ def test_the_extended_variance_model_wants_more_than_a_share_of_the_peak() -> No
     # 0.5 of the peak 0.5 is 0.25: on it is not enough.
     verdicts = answers(VarianceModel(2, fall=0.5), variances([0.125, 0.5, 0.375, 0.25, 0.125, 0.25, 0.1875, 0.125]))
     assert [v.stop for v in verdicts] == [False, False, False, False, True, False, False, True]
-    assert verdicts[3].reason.endswith("it has lost 0.5 of its largest value, not more than the 0.5 wanted")
-    assert verdicts[4].reason.endswith("it has lost 0.75 of its largest value, more than the 0.5 wanted")
+    assert verdicts[3].reason.endswith("it has lost 0.5 of its largest value, not more than the required 0.5")
+    assert verdicts[4].reason.endswith("it has lost 0.75 of its largest value, more than the required 0.5")
     # Deep enough, but risen last: no stop.
     assert verdicts[5].reason.startswith("the variance of the confidence over the pool has not fallen")
 

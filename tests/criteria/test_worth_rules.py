@@ -229,7 +229,7 @@ class TestLabelWorth:
         rule.observe(worths((10, 0.5, 0.5, 0.5))[0])
         before = json.dumps(rule.state_dict())
         with pytest.raises(
-            InvalidValueError, match=f"LabelWorth takes an expected error of at least 0.* not {bad:.3g};"
+            InvalidValueError, match=f"LabelWorth requires an expected_error of at least 0.* not {bad:.3g};"
         ):
             rule.observe(worths((20, bad, 0.5, 0.5))[0])
         assert json.dumps(rule.state_dict()) == before

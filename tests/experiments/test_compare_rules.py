@@ -9,10 +9,11 @@ import pytest
 
 import suffice.criteria
 from suffice.criteria import Budget, Criterion, ErrorStability
+from suffice.criteria.rule_info import geometric_grid
 from suffice.errors import InvalidValueError
 from suffice.experiments.compare.entry import Entry
 from suffice.experiments.compare.replay import stops
-from suffice.experiments.compare.rules import catalogue, cost_entry, for_trace, grid
+from suffice.experiments.compare.rules import catalogue, cost_entry, for_trace
 from suffice.learner.classes import ClassBackend
 from suffice.learner.facts import COUNTED_FIELDS, VALIDATION_FIELDS
 from suffice.learner.gaussian import GaussianBackend
@@ -151,8 +152,8 @@ def test_at_once_means_at_the_first_step(name: str) -> None:
 
 
 def test_a_grid_holds_its_ends_and_the_others() -> None:
-    assert grid(1.0, 100.0, 3, 7.0) == (1.0, 7.0, 10.0, 100.0)
-    assert grid(0.5, 0.005, 3) == (0.5, 0.05, 0.005)
+    assert geometric_grid(1.0, 100.0, 3, 7.0) == (1.0, 7.0, 10.0, 100.0)
+    assert geometric_grid(0.5, 0.005, 3) == (0.5, 0.05, 0.005)
 
 
 @pytest.mark.parametrize(

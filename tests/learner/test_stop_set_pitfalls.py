@@ -135,7 +135,7 @@ class TestTheStopSetIsDrawnOnce:
     def test_a_set_that_shrinks_is_refused_by_name(self) -> None:
         rule = sf.StabilizingPredictions()
         rule.observe(sf.Step(n_labelled=10, stop_probabilities=np.full((8, 2), 0.5)))
-        with pytest.raises(InvalidValueError, match="must be drawn once, before labelling starts, and never shrink"):
+        with pytest.raises(InvalidValueError, match="draw the stop set once, before labelling starts"):
             rule.observe(sf.Step(n_labelled=11, stop_probabilities=np.full((7, 2), 0.5)))
 
 

@@ -6,10 +6,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from suffice import criteria
 from suffice.arguments import real
 from suffice.cli.choices import BoundName, ModelName
-from suffice.criteria import Criterion, ErrorStability, LabelWorth
+from suffice.criteria import RULES, After, AllOf, AnyOf, Criterion, ErrorStability, LabelWorth, Patience
 from suffice.errors import InvalidValueError
 from suffice.session.settings import DEFAULT_THRESHOLDS
 
@@ -189,10 +188,9 @@ def _require_together(options: RuleOptions, rule: str, fields: set[str]) -> None
 
 
 def _rules() -> dict[str, type[Criterion]]:
-    """All rules of suffice but those made of others."""
-    found = {name: getattr(criteria, name) for name in criteria.__all__}
-    rules = {name: kind for name, kind in found.items() if isinstance(kind, type) and issubclass(kind, Criterion)}
-    return {name: kind for name, kind in rules.items() if kind is not Criterion}
+    """Return all rules of suffice by name, in alphabetical order."""
+    composed: dict[str, type[Criterion]] = {kind.__name__: kind for kind in (After, AllOf, AnyOf, Patience)}
+    return dict(sorted((RULES | composed).items()))
 
 
 def _arguments(kind: type[Criterion]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Rules that compare predictions with labels: those just bought, or those of a validation set."""
+"""Rules that compare predictions with labels: the labels just bought, or those of a validation set."""
 
 import dataclasses
 from dataclasses import dataclass, field
@@ -8,26 +8,29 @@ import numpy as np
 
 from suffice.arguments import real, whole
 from suffice.criteria.base import Criterion
-from suffice.criteria.comparing import Comparison
-from suffice.criteria.stability import tightened
+from suffice.criteria.comparing import Comparison, tightened
+from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
+
+__all__ = ["HeldOutPlateau", "SelectedAccuracy"]
 
 
 @dataclass
 class SelectedAccuracy(Criterion):
-    r"""Stop when the model was right about the labels that it was just given, before it learned them, often enough.
+    r"""Stop when the accuracy on the labels just bought, before the model learned them, is at least a threshold.
 
     .. math:: \frac{\#\{i : \arg\max_k p_{ik} = y_i\}}{\#\{i\}} \ge \theta,
 
-    over the examples of the latest steps: of as few as hold at least ``window`` labels together. Where two classes are
-    equally likely, the first counts as predicted. A label of a class that the model had not met (-1) counts as wrong.
-    A loop asks for the labels that are hardest to tell, so this accuracy is as a rule lower than that on the pool.
+    over the examples of the latest steps: the fewest steps that have at least ``window`` labels together. Where two
+    classes are equally likely, the first counts as predicted. A label of a class that is new to the model (-1) counts
+    as wrong. A loop asks for the labels that are hardest to predict, so this accuracy is usually lower than that on the
+    pool.
 
     Args:
         threshold: Above 0, at most 1; 0.9 as in the paper.
-        window: Least number of labels to compute an accuracy of; 10 by default. Until there are as many, the rule is
-            not ready.
+        window: Smallest number of labels for which the accuracy is computed; 10 by default. With fewer labels the rule
+            is not ready.
 
     Raises:
         InvalidValueError: ``threshold`` is not a number above 0 and at most 1, or ``window`` not a whole number of at
@@ -51,13 +54,26 @@ class SelectedAccuracy(Criterion):
     sizes: list[int] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"selected_probabilities", "selected_labels"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="accuracy",
+        example=lambda: SelectedAccuracy(0.6, window=4),
+        tasks=CLASSES,
+        compared=(
+            ComparedRule(
+                settings=(0.1, 0.3, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98, 1.0),
+                parameter="threshold",
+                default=0.9,
+                sense="at least",
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.threshold = real(self.threshold, "threshold", "above 0 and at most 1", lambda x: 0.0 < x <= 1.0)
         self.window = whole(self.window, "window", least=1)
 
     def tighten(self, factor: float) -> None:
-        """Make the rule stricter: multiply by ``factor`` the share of wrong predictions that it allows.
+        """Make the rule stricter: multiply the share of wrong predictions that it allows by ``factor``.
 
         Args:
             factor: Between 0 and 1.
@@ -68,7 +84,7 @@ class SelectedAccuracy(Criterion):
         self.threshold = tightened(self.threshold, factor, limit=1.0)
 
     def judge(self, step: Step) -> Verdict:
-        """Count the right predictions over the latest steps and compare."""
+        """Compute the accuracy over the latest steps and compare it with the threshold."""
         probabilities, labels = step.selected_probabilities, step.selected_labels
         assert probabilities is not None  # both are required, so observe has checked
         assert labels is not None
@@ -83,7 +99,7 @@ class SelectedAccuracy(Criterion):
             return self.verdict(step, stop=False, ready=False, threshold=self.threshold, reason=reason)
         those = "label, before it was" if total == 1 else f"{total} labels, before they were"
         comparison = Comparison(f"accuracy on the last {those} learned", ">=")
-        return comparison.verdict(self, step, sum(self.right) / total, self.threshold)
+        return self.comparison_verdict(step, comparison, sum(self.right) / total, self.threshold)
 
 
 @dataclass
@@ -94,12 +110,12 @@ class HeldOutPlateau(Criterion):
 
     .. math:: \min_{s \le t - \text{rounds}} e_s - \min_{t - \text{rounds} < s \le t} e_s \le \text{tolerance}.
 
-    By practice, and dear: the labels of the validation set were paid for too. The reason names their number, and a
-    comparison of rules has to count them.
+    By practice. It is expensive: the labels of the validation set are paid for too. The reason states their number,
+    and a comparison of rules must count them.
 
     Args:
-        tolerance: Improvement, in the units of the error, that does not count as one; 0 or more.
-        rounds: How many rounds without a larger improvement to wait for, at least 1: the patience of the rule.
+        tolerance: Largest improvement, in the units of the error, that is ignored; 0 or more.
+        rounds: Number of rounds without a larger improvement after which to stop, at least 1.
 
     Raises:
         InvalidValueError: ``tolerance`` is not a number of at least 0, or ``rounds`` not a whole number of at least 1.
@@ -119,6 +135,20 @@ class HeldOutPlateau(Criterion):
     recent: list[float] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"validation_error", "validation_labels"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="accuracy",
+        example=lambda: HeldOutPlateau(0.05, 2),
+        origin="practice",
+        compared=(
+            ComparedRule(
+                make=lambda rounds: HeldOutPlateau(rounds=rounds),
+                settings=(1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200),
+                parameter="rounds",
+                default=5,
+                charged="validation_labels",
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.tolerance = real(self.tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
@@ -134,12 +164,12 @@ class HeldOutPlateau(Criterion):
             self.before = oldest if self.before is None else min(self.before, oldest)
         paid = f"{_labels(step.n_labelled, '')} and {_labels(step.validation_labels, 'validation ')} are paid for"
         if self.before is None:
-            seen = f"{len(self.recent)} round{'s are' if len(self.recent) > 1 else ' is'} seen"
-            reason = f"the rule looks back over more than {self.rounds} rounds, and {seen}; {paid}"
+            seen = f"{len(self.recent)} round{'s are' if len(self.recent) > 1 else ' is'} done"
+            reason = f"the rule compares more than {self.rounds} rounds, and {seen}; {paid}"
             return self.verdict(step, stop=False, ready=False, threshold=self.tolerance, reason=reason)
         latest = "round" if self.rounds == 1 else f"{self.rounds} rounds"
         comparison = Comparison(f"improvement of the best validation error in the last {latest}", "<=", "tolerance")
-        verdict = comparison.verdict(self, step, self.before - min(self.recent), self.tolerance)
+        verdict = self.comparison_verdict(step, comparison, self.before - min(self.recent), self.tolerance)
         return dataclasses.replace(verdict, reason=f"{verdict.reason}; {paid}")
 
 

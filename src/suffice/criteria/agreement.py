@@ -1,4 +1,4 @@
-"""How far two classifications of the same items agree, in a number."""
+"""Measures of the agreement between two classifications of the same items."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from suffice.errors import InvalidValueError
 
 
 def cohen_kappa(a: Any, b: Any) -> float:
-    r"""Agreement of two classifications of the same items beyond chance.
+    r"""Return the agreement of two classifications of the same items beyond chance.
 
     .. math:: \kappa = \frac{p_o - p_e}{1 - p_e}, \qquad p_o = \frac{1}{n} \sum_i [a_i = b_i],
               \qquad p_e = \sum_k \frac{n_k(a)}{n} \frac{n_k(b)}{n},
 
-    with :math:`n_k` the number of items in class ``k``. It lies from -1 to 1. Two that put every item into one and the
-    same class (0/0) agree perfectly: 1.
+    with :math:`n_k` the number of items in class ``k``. It is from -1 to 1. If both put every item into the same single
+    class (0/0), it is 1.
 
     Args:
         a: Class of each item, as a whole number from 0, ``n``.
@@ -36,20 +36,20 @@ def cohen_kappa(a: Any, b: Any) -> float:
     a, b = _classes(a, "a"), _classes(b, "b")
     _require_same_items(a, b)
     n, k = len(a), max(int(a.max()), int(b.max())) + 1
-    # Both terms times n squared, in whole numbers: no rounding before the one division.
+    # Both terms times n squared, as integers, so that only the division rounds.
     agreed = n * int(np.count_nonzero(a == b))
     chance = int(np.bincount(a, minlength=k) @ np.bincount(b, minlength=k))
     return 1.0 if chance == n * n else (agreed - chance) / (n * n - chance)
 
 
 def f_change(a: Any, b: Any, n_classes: int) -> float:
-    r"""How far two classifications of the same items are apart, as a change of the F score.
+    r"""Return the difference of two classifications of the same items, as a change of the F score.
 
     .. math:: 1 - \frac{2 n_{11}}{2 n_{11} + n_{10} + n_{01}}
 
-    with :math:`n_{11}` the items that both call positive, :math:`n_{10}` and :math:`n_{01}` those that one alone does.
-    Two classes: the second one is the positive. More: the mean over the classes, each positive in turn. A class that
-    neither predicts (0/0) has not changed: 0.
+    with :math:`n_{11}` the number of items that are positive in both, :math:`n_{10}` and :math:`n_{01}` in one only.
+    For two classes, the second one is positive. For more, it is the mean over the classes, each taken as positive. A
+    class that is in neither (0/0) counts as unchanged: 0.
 
     Args:
         a: Class of each item, as a whole number from 0, ``n``.
@@ -72,7 +72,7 @@ def f_change(a: Any, b: Any, n_classes: int) -> float:
     _require_same_items(a, b)
     if max(a.max(), b.max()) >= k:
         raise InvalidValueError(
-            f"n_classes is {k}, so classes must lie from 0 to {k - 1}; one is {max(a.max(), b.max())}"
+            f"n_classes is {k}, so classes must be from 0 to {k - 1}; one is {max(a.max(), b.max())}"
         )
     both = np.bincount(a[a == b], minlength=k)
     either = np.bincount(a, minlength=k) + np.bincount(b, minlength=k)
@@ -89,4 +89,4 @@ def _classes(value: Any, name: str) -> NDArray[np.intp]:
 
 def _require_same_items(a: NDArray[np.intp], b: NDArray[np.intp]) -> None:
     if len(a) != len(b):
-        raise InvalidValueError(f"a and b must be classes of the same items; a has {len(a)} of them and b {len(b)}")
+        raise InvalidValueError(f"a and b must be classes of the same items; a has {len(a)} items and b has {len(b)}")

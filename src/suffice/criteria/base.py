@@ -1,12 +1,14 @@
-"""The contract of a stopping rule, and everything that a rule gets for keeping it: JSON state, resume, composition."""
+"""The base class of stopping rules. It provides JSON state, resume and composition."""
 
 import copy
 import dataclasses
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from suffice.criteria.comparing import Comparison
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
@@ -18,17 +20,18 @@ _RULES: Final[dict[str, type["Criterion"]]] = {}
 
 
 class Criterion(ABC):
-    """A stopping rule: told one :class:`Step` after another, it answers each with a :class:`Verdict`.
+    """A stopping rule: it takes one :class:`Step` after another and answers each with a :class:`Verdict`.
 
-    Write a rule as a dataclass. Fields of the constructor are its parameters; fields with ``init=False`` are its state,
-    and have a default that means "nothing seen". All of them hold JSON values (or rules, or tuples of rules). Then
-    ``state_dict``, resume, ``reset`` and composition come for free, and only :meth:`judge` is left to write.
+    Write a rule as a dataclass. The fields of the constructor are its parameters. Fields with ``init=False`` are its
+    state; their defaults mean that no step has been observed. All fields hold JSON values (or rules, or tuples of
+    rules). The base class then provides ``state_dict``, resume, ``reset`` and composition, and the rule implements
+    :meth:`judge`.
 
-    A verdict speaks of its own step alone: a rule fed beyond its stop may say "go on" again. A rule sees no step but
-    the one it is given and what it kept of earlier ones.
+    A verdict is about its own step only: a rule that continues after a stop may say "go on" again. A rule knows the
+    present step and what it stored of earlier ones.
 
     Attributes:
-        requires: Names of the :class:`Step` fields without which the rule cannot judge.
+        requires: Names of the :class:`Step` fields that the rule cannot judge without.
 
     Examples:
         >>> from dataclasses import dataclass, field
@@ -37,7 +40,7 @@ class Criterion(ABC):
         ...     seen: int = field(default=0, init=False)
         ...     def judge(self, step):
         ...         self.seen += 1
-        ...         return self.verdict(step, stop=self.seen >= 3, reason=f"{self.seen} of 3 steps made")
+        ...         return self.verdict(step, stop=self.seen >= 3, reason=f"{self.seen} of 3 steps are done")
         >>> rule = ThreeSteps()
         >>> [rule.observe(Step(n_labelled=n)).stop for n in (1, 2, 3)]
         [False, False, True]
@@ -51,19 +54,19 @@ class Criterion(ABC):
 
     @abstractmethod
     def judge(self, step: Step) -> Verdict:
-        """Take in one step, whose required fields are there, and answer it."""
+        """Return the verdict on one step, whose required fields are given."""
 
     def observe(self, step: Step) -> Verdict:
-        """Take in one step and answer it.
+        """Return the verdict on one step.
 
         Args:
-            step: What happened; it must hold every field that the rule requires.
+            step: The step; it must hold every field that the rule requires.
 
         Returns:
             The verdict at this step.
 
         Raises:
-            MissingInputError: A required field is missing, named.
+            MissingInputError: A required field is missing; the message names it.
         """
         if not isinstance(step, Step):
             raise InvalidTypeError(f"observe takes a suffice.Step, not {type(step).__name__}")
@@ -81,9 +84,9 @@ class Criterion(ABC):
         return verdict
 
     def observe_all(self, steps: Sequence[Step]) -> list[Verdict]:
-        """Take in several steps, one after the other, and answer each; the same as :meth:`observe` on every one.
+        """Return the verdicts on several steps; the same as :meth:`observe` on each of them.
 
-        A rule may override it to compute for all steps at once.
+        A rule may override it to process all steps at once.
         """
         return [self.observe(step) for step in steps]
 
@@ -96,17 +99,32 @@ class Criterion(ABC):
         return self.requires.union(*(rule.needs() for rule in self._inner()))
 
     def _asking(self, missing: list[str]) -> str:
-        """The name of the rule, this one or one inside it, that requires a missing field itself."""
+        """Return the name of the rule, this one or one inside it, that requires a missing field itself."""
         if self.requires.intersection(missing):
             return type(self).__name__
         return next(rule._asking(missing) for rule in self._inner() if rule.needs().intersection(missing))
 
     def verdict(self, step: Step, *, stop: bool, reason: str, **fields: Any) -> Verdict:
-        """Make this rule's verdict; ``value`` and ``threshold`` are None and ``ready`` True unless given."""
+        """Return this rule's verdict; ``value`` and ``threshold`` are None and ``ready`` is True unless given."""
         defaults: dict[str, Any] = {"value": None, "threshold": None, "ready": True}
         return Verdict(
             stop=bool(stop), reason=reason, rule=type(self).__name__, n_labelled=step.n_labelled, **(defaults | fields)
         )
+
+    def comparison_verdict(self, step: Step, comparison: Comparison, value: float, limit: float) -> Verdict:
+        """Return the verdict of a rule that stops if the relation of a comparison holds.
+
+        A value that has overflowed becomes the largest float, so that a verdict holds finite numbers only.
+
+        Args:
+            step: The step.
+            comparison: The quantity and its relation to the limit.
+            value: Value of the quantity.
+            limit: The limit.
+        """
+        value = min(max(value, -sys.float_info.max), sys.float_info.max)
+        stop, reason = comparison.holds(value, limit), comparison.sentence(value, limit)
+        return self.verdict(step, stop=stop, value=value, threshold=limit, reason=reason)
 
     def reset(self) -> None:
         """Forget every step, as if just constructed."""
@@ -116,7 +134,7 @@ class Criterion(ABC):
             rule.reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the rule with everything it remembers, as JSON values; :func:`criterion_from_dict` brings it back."""
+        """Return the rule's parameters and state as JSON values; :func:`criterion_from_dict` restores the rule."""
         return {
             "rule": _saved_name(type(self)),
             "params": {f.name: _plain(getattr(self, f.name)) for f in self._fields(init=True)},
@@ -128,7 +146,7 @@ class Criterion(ABC):
         return copy.deepcopy(self)
 
     def patience(self, k: int) -> "Criterion":
-        """Return a rule that stops once this one has said stop at ``k`` steps in a row."""
+        """Return a rule that stops when this one has said stop at ``k`` consecutive steps."""
         from suffice.criteria.compose import Patience
 
         return Patience(self, k)
@@ -162,16 +180,16 @@ class Criterion(ABC):
 
 
 def _saved_name(rule: type[Criterion]) -> str:
-    """The name by which a saved rule is found again: bare for those of suffice, with the module for all others."""
+    """Return the name of a rule in its saved state: with the module, except for the rules of suffice."""
     own = rule.__module__.startswith("suffice.criteria")
     return rule.__name__ if own else f"{rule.__module__}.{rule.__qualname__}"
 
 
 def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
-    """Bring back a rule from :meth:`Criterion.state_dict`; it continues exactly where it was.
+    """Restore a rule from :meth:`Criterion.state_dict`; it continues exactly where it was.
 
     Args:
-        state: What ``state_dict`` returned, also after a round trip through JSON.
+        state: The result of ``state_dict``, also after a round trip through JSON.
 
     Returns:
         A rule that gives the same verdicts as the saved one would.
@@ -190,8 +208,8 @@ def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
         raise InvalidValueError("a saved rule is a dictionary with the keys 'rule', 'params' and 'state'") from None
     if not isinstance(name, str) or name not in _RULES:
         raise InvalidValueError(
-            f"no stopping rule is named {name!r}; known: {', '.join(sorted(_RULES))}. A rule of your own must be "
-            "imported before it is brought back"
+            f"no stopping rule is named {name!r}; known: {', '.join(sorted(_RULES))}. Import the module of your "
+            "own rule before you restore it"
         )
     try:
         rule = _RULES[name](**{key: _revived(value) for key, value in params.items()})
@@ -212,7 +230,7 @@ def _plain(value: Any) -> Any:
 
 
 def _revived(value: Any) -> Any:
-    """Undo :func:`_plain`: saved rules become rules, a list of nothing but saved rules a tuple of rules."""
+    """Undo :func:`_plain`: a saved rule becomes a rule, a list of saved rules a tuple of rules."""
     if _is_saved_rule(value):
         return criterion_from_dict(value)
     if isinstance(value, list) and value and all(map(_is_saved_rule, value)):

@@ -1,4 +1,4 @@
-"""Rules for Bayesian models: the bound on a step's change, the bound on the error itself, the information left."""
+"""Rules for Bayesian models: the bound on a step's change, the bound on the error, the information gain."""
 
 import math
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -8,11 +8,13 @@ from typing import ClassVar, Final, Literal
 from suffice.arguments import real, whole
 from suffice.bounds import risk_gap, total_variation
 from suffice.criteria.base import Criterion
-from suffice.criteria.comparing import Comparison
-from suffice.criteria.stability import tightened
+from suffice.criteria.comparing import Comparison, tightened
+from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo, geometric_grid
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidValueError
+
+__all__ = ["DeterministicBoundRuns", "InformationGain", "PacBayes"]
 
 _RUNS: Final = Comparison("p of the runs test on the bound", "<=")
 _PAC_BAYES: Final = Comparison("PAC-Bayes bound on the expected error", "<=", limit="limit")
@@ -20,22 +22,22 @@ _GAIN: Final = Comparison("largest information gain over the pool", "<=")
 
 
 def runs_p(values: "list[float]") -> float | None:
-    r"""Probability of so few runs about the median, if the order of the values were random.
+    r"""Return the probability of at most this number of runs about the median if the order of the values is random.
 
-    A run is a stretch of values that lie all above, or all below, the median. With ``a`` values above, ``b`` below,
-    ``n = a + b`` and ``R`` runs,
+    A run is a sequence of consecutive values that are all above, or all below, the median. With ``a`` values above,
+    ``b`` below, ``n = a + b`` and ``R`` runs,
 
     .. math:: p = \Phi\left(\frac{R - \mu}{\sigma}\right), \qquad \mu = 1 + \frac{2ab}{n}, \qquad
               \sigma^2 = \frac{2ab (2ab - n)}{n^2 (n - 1)},
 
-    the normal approximation without a correction for continuity. Values equal to the median are left out.
+    the normal approximation without a correction for continuity. Values equal to the median are ignored.
 
     Args:
         values: In order of time.
 
     Returns:
-        ``p``; or None where the test has nothing to go by, for the number of runs can only be one: no value on one
-        side of the median, or one alone on each.
+        ``p``; or None where only one number of runs is possible: one side of the median has no value, or each side
+        has a single one.
 
     Reference: [WaldWolfowitz1940].
 
@@ -60,19 +62,20 @@ def runs_p(values: "list[float]") -> float | None:
 
 @dataclass
 class DeterministicBoundRuns(Criterion):
-    r"""Stop when the runs test finds the last values of the bound on a step's change not in random order.
+    r"""Stop when a runs test rejects that the last bounds on a step's change are in random order.
 
     .. math:: r_t = r(\mathrm{KL}[new\|old]) + r(\mathrm{KL}[old\|new]), \qquad
               p(r_{t-w+1}, \dots, r_t) \le \theta
 
-    with ``p`` from :func:`runs_p`: it is small when the window has fewer runs about its median than chance would give,
-    so when the bound drifts (as when it falls steadily) more than it jumps from label to label. Of a bound in random
-    order ``p`` is spread evenly from 0 to 1. The steep fall at the very start is a drift too: hold the rule back with
-    ``.after(n)``. A window whose values are all equal, or lie on one side of the median but for ties, is not judged.
+    with ``p`` from :func:`runs_p`. It is small when the window has fewer runs about its median than a random order
+    would give, that is, when the bound drifts (for example falls steadily) more than it varies from label to label. For
+    a bound in random order ``p`` is uniform on 0 to 1. The steep fall at the start is a drift too: delay the rule with
+    ``.after(n)``. The rule does not judge a window whose values are all equal, or, ties aside, all on one side of the
+    median.
 
-    The paper combines its bound with a statistical test on it; its own window, level and treatment of ties were not at
-    hand. Those here are ours: the usual level of a test, and the 10 values on each side that the normal approximation
-    is commonly held to need.
+    The paper combines its bound with a statistical test; we did not have its window, level and treatment of ties. Those
+    here are ours: the usual level of a test, and the 10 values on each side that the normal approximation is commonly
+    said to need.
 
     Args:
         threshold: ``theta``, from 0 to 1.
@@ -100,6 +103,15 @@ class DeterministicBoundRuns(Criterion):
     values: list[float] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"kl_new_old", "kl_old_new"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="bounds and posteriors",
+        example=lambda: DeterministicBoundRuns(0.5, window=4),
+        compared=(
+            ComparedRule(
+                settings=geometric_grid(1.0, 1e-6, 13, 0.05), parameter="threshold", default=0.05, sense="at most"
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.threshold = real(self.threshold, "threshold", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
@@ -112,15 +124,15 @@ class DeterministicBoundRuns(Criterion):
         self.threshold = tightened(self.threshold, factor, limit=0.0)
 
     def judge(self, step: Step) -> Verdict:
-        """Bound this step's change, test the window, compare."""
+        """Bound this step's change, compute p of the window and compare it with the threshold."""
         self.values = [*self.values, self._change(step)][-self.window :]
         p = runs_p(self.values) if len(self.values) == self.window else None
         if p is not None:
-            return _RUNS.verdict(self, step, p, self.threshold)
+            return self.comparison_verdict(step, _RUNS, p, self.threshold)
         reason = (
-            f"{len(self.values)} of the {self.window} values of the bound are there"
+            f"{len(self.values)} of the {self.window} values of the bound are available"
             if len(self.values) < self.window
-            else f"too few of the last {self.window} values of the bound lie off their median to count runs"
+            else f"too few of the last {self.window} values of the bound differ from their median to count runs"
         )
         return self.verdict(step, stop=False, ready=False, threshold=self.threshold, reason=reason)
 
@@ -139,9 +151,9 @@ class PacBayes(Criterion):
     .. math:: \hat L + \sqrt{\frac{\mathrm{KL}[new\|prior] + \log(2 \sqrt n / \delta)}{2 n}} \le \epsilon
 
     with :math:`\hat L` the expected error on the ``n`` labels bought, as a share of the loss range. The bound holds
-    with probability :math:`1 - \delta` for labels that were drawn i.i.d. and a number of them fixed beforehand. A model
-    that chooses what is labelled breaks the first, a rule that stops when the bound is low the second: under active
-    learning nothing is guaranteed, and the certificate says so.
+    with probability :math:`1 - \delta` for labels that are drawn i.i.d. and whose number is fixed beforehand. Active
+    learning violates the first assumption, and a rule that stops when the bound is low violates the second. So nothing
+    is guaranteed under active learning, and the certificate says so.
 
     Args:
         epsilon: Limit, above 0, as a share of the loss range.
@@ -166,6 +178,17 @@ class PacBayes(Criterion):
     delta: float = 0.05
 
     requires: ClassVar[frozenset[str]] = frozenset({"train_error", "kl_prior"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="bounds and posteriors",
+        example=lambda: PacBayes(0.95),
+        tasks=CLASSES,
+        compared=(
+            # The paper has no limit of its own. Half the loss range is the error of a guess between two classes.
+            ComparedRule(
+                settings=geometric_grid(3.0, 0.05, 16, 0.5), parameter="epsilon", default=0.5, sense="at most"
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.epsilon = real(self.epsilon, "epsilon", "above 0", lambda x: x > 0.0)
@@ -183,10 +206,10 @@ class PacBayes(Criterion):
         if n == 0:
             reason = "there are no labels yet, so there is no bound"
             return self.verdict(step, stop=False, ready=False, threshold=self.epsilon, reason=reason)
-        # Each term over 2 n first: their sum may be beyond the range of floats.
+        # Divide each term by 2 n first, because their sum may overflow.
         scaled = step.kl_prior / (2.0 * n) + math.log(2.0 * math.sqrt(n) / self.delta) / (2.0 * n)
         bound = step.train_error + math.sqrt(scaled)
-        verdict = _PAC_BAYES.verdict(self, step, bound, self.epsilon)
+        verdict = self.comparison_verdict(step, _PAC_BAYES, bound, self.epsilon)
         return replace(verdict, certificate=self._certificate(bound))
 
     def _certificate(self, bound: float) -> Certificate:
@@ -198,14 +221,14 @@ class PacBayes(Criterion):
         )
         return Certificate(
             statement=f"Nothing is guaranteed under active learning. For labels drawn at random {would}.",
-            assumption="the labels are an i.i.d. sample, as many as were fixed beforehand, and the prior knew none of "
-            "them. This fails when a model chooses what is labelled.",
+            assumption="the labels are an i.i.d. sample of a size fixed beforehand, and the prior does not depend on "
+            "them. This fails when a model chooses which items are labelled.",
         )
 
 
 @dataclass
 class InformationGain(Criterion):
-    r"""Stop when no item of the pool would tell much: the largest information gain is at most a threshold.
+    r"""Stop when the largest information gain over the pool is at most a threshold.
 
     .. math:: \max_{x \in \text{pool}} I(y_x; \theta) \le \text{threshold}
 
@@ -213,7 +236,7 @@ class InformationGain(Criterion):
     variance ``s``, and for a classifier the mutual information of its label and its parameters (BALD).
 
     Args:
-        threshold: In nats, at least 0. The default, a hundredth of a nat, is ours.
+        threshold: In nats, at least 0. The default, 0.01, is ours.
 
     Raises:
         InvalidValueError: ``threshold`` is negative or not a number.
@@ -231,6 +254,15 @@ class InformationGain(Criterion):
     threshold: float = 0.01
 
     requires: ClassVar[frozenset[str]] = frozenset({"pool_gain"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="bounds and posteriors",
+        example=lambda: InformationGain(0.15),
+        compared=(
+            ComparedRule(
+                settings=geometric_grid(3.0, 1e-5, 18, 0.01), parameter="threshold", default=0.01, sense="at most"
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.threshold = real(self.threshold, "threshold", "of at least 0", lambda x: x >= 0.0)
@@ -242,4 +274,4 @@ class InformationGain(Criterion):
     def judge(self, step: Step) -> Verdict:
         """Compare the largest gain with the threshold."""
         assert step.pool_gain is not None  # it is required, so observe has checked
-        return _GAIN.verdict(self, step, step.pool_gain, self.threshold)
+        return self.comparison_verdict(step, _GAIN, step.pool_gain, self.threshold)

@@ -1,22 +1,30 @@
-"""Rules that count what has been spent."""
+"""Rules that limit what is spent: labels, a share of the pool, money, time."""
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from suffice.arguments import real, whole
 from suffice.criteria.base import Criterion
 from suffice.criteria.outlook import Known
+from suffice.criteria.rule_info import ComparedRule, RuleInfo, geometric_grid
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
+
+__all__ = ["Budget", "CostLimit", "PoolFraction", "TimeLimit"]
+
+# No budget is better than another; the defaults are for comparisons without data to choose a setting on.
+_LABELS: Final = (10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000)
 
 
 @dataclass
 class Budget(Criterion):
-    """Stop at a fixed number of labels: what nearly every tool does, and the reference to beat.
+    """Stop at a fixed number of labels.
+
+    Most tools do this, so it is the reference for all other rules.
 
     Args:
-        labels: Number of labels, the initial ones included; at least 1.
+        labels: Number of labels, including the initial ones; at least 1.
 
     Raises:
         InvalidValueError: ``labels`` is not a whole number of at least 1.
@@ -28,11 +36,18 @@ class Budget(Criterion):
 
     labels: int
 
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="counting",
+        example=lambda: Budget(25),
+        origin="practice",
+        compared=(ComparedRule(kind="reference", settings=_LABELS, parameter="labels", default=100, sense="at least"),),
+    )
+
     def __post_init__(self) -> None:
         self.labels = whole(self.labels, "labels", least=1)
 
     def judge(self, step: Step) -> Verdict:
-        """Compare the count with the budget."""
+        """Compare the number of labels with the budget."""
         stop = step.n_labelled >= self.labels
         bought = f"{step.n_labelled} label{' is' if step.n_labelled == 1 else 's are'} bought"
         return self.verdict(
@@ -46,48 +61,74 @@ class Budget(Criterion):
 
 
 @dataclass
-class TimeLimit(Criterion):
-    """Stop when a given time is spent: at the first step with ``seconds`` of at least the limit.
+class PoolFraction(Criterion):
+    """Stop when a given share of the pool is labelled: ``n_labelled / pool_size >= share``.
 
-    The rule has no clock of its own, so a replayed run gives the verdicts that it gave when it was recorded. How many
-    labels fit in the time left is not known, and no number is forecast.
+    The initial labels count. The share of an empty pool is 1, because nothing is left to label.
 
     Args:
-        seconds: The limit; above 0.
+        share: The share; above 0, at most 1.
 
     Raises:
-        InvalidValueError: ``seconds`` is not a number above 0.
+        InvalidValueError: ``share`` is not a number above 0 and at most 1.
 
     Examples:
-        >>> print(TimeLimit(60).observe(Step(n_labelled=12, seconds=61.5)))
-        Stop at 12 labels: 61.5 seconds are spent, and the limit is 60.
+        >>> print(PoolFraction(0.1).observe(Step(n_labelled=12, pool_size=500)))
+        Go on at 12 labels: 12 of the 500 items are labelled, and the required share is 0.1 of them. 38 more labels.
     """
 
-    seconds: float
+    share: float
 
-    requires: ClassVar[frozenset[str]] = frozenset({"seconds"})
+    requires: ClassVar[frozenset[str]] = frozenset({"pool_size"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="counting",
+        example=lambda: PoolFraction(0.4),
+        origin="practice",
+        compared=(
+            ComparedRule(
+                kind="reference",
+                settings=geometric_grid(0.005, 1.0, 15, 0.1),
+                parameter="share",
+                default=0.1,
+                sense="at least",
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
-        self.seconds = real(self.seconds, "seconds", "above 0", lambda x: x > 0.0)
+        self.share = real(self.share, "share", "above 0 and at most 1", lambda x: 0.0 < x <= 1.0)
 
     def judge(self, step: Step) -> Verdict:
-        """Compare the time with the limit."""
-        assert step.seconds is not None  # it is required, so observe has checked
+        """Compare the labelled share with the required one."""
+        assert step.pool_size is not None  # it is required, so observe has checked
+        value = step.n_labelled / step.pool_size if step.pool_size else 1.0
+        labelled = f"{step.n_labelled} of the {step.pool_size} items {'is' if step.n_labelled == 1 else 'are'} labelled"
         return self.verdict(
             step,
-            stop=step.seconds >= self.seconds,
-            value=step.seconds,
-            threshold=self.seconds,
-            reason=f"{step.seconds:.10g} seconds are spent, and the limit is {self.seconds:.10g}",
+            stop=value >= self.share,
+            value=value,
+            threshold=self.share,
+            reason=f"{labelled}, and the required share is {self.share:.10g} of them",
+            outlook=Known(self._required(step.pool_size) - step.n_labelled),
         )
+
+    def _required(self, size: int) -> int:
+        """Return the smallest number of labels that reaches the share."""
+        labels = math.ceil(self.share * size)
+        # The product may be rounded up beyond a whole number (0.07 * 100), or down onto one.
+        while labels > 0 and (labels - 1) / size >= self.share:
+            labels -= 1
+        while size and labels / size < self.share:
+            labels += 1
+        return labels
 
 
 @dataclass
 class CostLimit(Criterion):
-    """Stop when the labels have cost a given amount together: at the first step with ``cost`` of at least the limit.
+    """Stop when the total cost of the labels reaches a limit: at the first step with ``cost`` of at least the limit.
 
-    What the next labels will cost is not known, and no number is forecast. The labels of a step are paid for when the
-    step is made, so the last one may go beyond the limit.
+    There is no forecast, because the cost of the next labels is not known. The labels of a step are already paid for
+    when the rule sees the step, so the last step may exceed the limit.
 
     Args:
         cost: The limit, in the units of the step's ``cost``; above 0.
@@ -103,6 +144,16 @@ class CostLimit(Criterion):
     cost: float
 
     requires: ClassVar[frozenset[str]] = frozenset({"cost"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="counting",
+        example=lambda: CostLimit(50.0),
+        origin="practice",
+        compared=(
+            ComparedRule(
+                kind="reference", settings=tuple(map(float, _LABELS)), parameter="cost", default=100.0, sense="at least"
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.cost = real(self.cost, "cost", "above 0", lambda x: x > 0.0)
@@ -120,49 +171,51 @@ class CostLimit(Criterion):
 
 
 @dataclass
-class PoolFraction(Criterion):
-    """Stop when a given share of the pool is labelled: ``n_labelled / pool_size >= share``.
+class TimeLimit(Criterion):
+    """Stop when a given time is spent: at the first step with ``seconds`` of at least the limit.
 
-    The initial labels count. Of an empty pool there is nothing left to label: its share is 1.
+    The rule does not read a clock, so a replayed run gives the same verdicts as the recorded one. There is no forecast,
+    because the number of labels that fit in the remaining time is not known.
 
     Args:
-        share: The share; above 0, at most 1.
+        seconds: The limit; above 0.
 
     Raises:
-        InvalidValueError: ``share`` is not a number above 0 and at most 1.
+        InvalidValueError: ``seconds`` is not a number above 0.
 
     Examples:
-        >>> print(PoolFraction(0.1).observe(Step(n_labelled=12, pool_size=500)))
-        Go on at 12 labels: 12 of the 500 items are labelled, and the share wanted is 0.1 of them. 38 more labels.
+        >>> print(TimeLimit(60).observe(Step(n_labelled=12, seconds=61.5)))
+        Stop at 12 labels: 61.5 seconds are spent, and the limit is 60.
     """
 
-    share: float
+    seconds: float
 
-    requires: ClassVar[frozenset[str]] = frozenset({"pool_size"})
+    requires: ClassVar[frozenset[str]] = frozenset({"seconds"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="counting",
+        example=lambda: TimeLimit(12.0),
+        origin="practice",
+        compared=(
+            ComparedRule(
+                kind="reference",
+                settings=geometric_grid(0.01, 1e4, 19, 1.0),
+                parameter="seconds",
+                default=1.0,
+                sense="at least",
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
-        self.share = real(self.share, "share", "above 0 and at most 1", lambda x: 0.0 < x <= 1.0)
+        self.seconds = real(self.seconds, "seconds", "above 0", lambda x: x > 0.0)
 
     def judge(self, step: Step) -> Verdict:
-        """Compare the share that is labelled with the one that is wanted."""
-        assert step.pool_size is not None  # it is required, so observe has checked
-        value = step.n_labelled / step.pool_size if step.pool_size else 1.0
-        labelled = f"{step.n_labelled} of the {step.pool_size} items {'is' if step.n_labelled == 1 else 'are'} labelled"
+        """Compare the time with the limit."""
+        assert step.seconds is not None  # it is required, so observe has checked
         return self.verdict(
             step,
-            stop=value >= self.share,
-            value=value,
-            threshold=self.share,
-            reason=f"{labelled}, and the share wanted is {self.share:.10g} of them",
-            outlook=Known(self._wanted(step.pool_size) - step.n_labelled),
+            stop=step.seconds >= self.seconds,
+            value=step.seconds,
+            threshold=self.seconds,
+            reason=f"{step.seconds:.10g} seconds are spent, and the limit is {self.seconds:.10g}",
         )
-
-    def _wanted(self, size: int) -> int:
-        """Least number of labels that is the share."""
-        labels = math.ceil(self.share * size)
-        # The product may be rounded up beyond a whole number (0.07 * 100), or down onto one.
-        while labels > 0 and (labels - 1) / size >= self.share:
-            labels -= 1
-        while size and labels / size < self.share:
-            labels += 1
-        return labels

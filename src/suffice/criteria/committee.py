@@ -1,6 +1,6 @@
-"""Rules that watch how far a committee of models agrees.
+"""Rules that use the agreement of a committee of models.
 
-A committee may be draws from a posterior, passes of a network with dropout, or a bagging of any classifier; its
+A committee may be draws from a posterior, passes of a network with dropout, or a bagging of any classifier. Its
 agreement is a number from 0 to 1, see :func:`suffice.criteria.committee_agreement`.
 """
 
@@ -9,10 +9,12 @@ from typing import ClassVar, Final
 
 from suffice.arguments import real, whole
 from suffice.criteria.base import Criterion
-from suffice.criteria.comparing import Comparison
-from suffice.criteria.stability import snapped, tightened
+from suffice.criteria.comparing import AVERAGE_ROUNDING, Comparison, snapped, tightened
+from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
+
+__all__ = ["IntrinsicStopping", "SelectionAgreement", "ValidationSetAgreement"]
 
 _SELECTED: Final = Comparison("agreement of the committee on the selected items", ">=", limit="level")
 _RISE: Final = Comparison("rise of the committee's agreement on the stop set", "<=", limit="tolerance")
@@ -23,13 +25,13 @@ _AGAINST: Final = Comparison(
 
 @dataclass
 class SelectionAgreement(Criterion):
-    r"""Stop when the committee agrees on the items that were selected: at a level or above.
+    r"""Stop when the agreement of a committee on the items just selected is at least a level.
 
     .. math:: SA_t \ge \ell
 
-    The items were chosen because the committee disagreed on them most, so agreement here says that little is left to
-    disagree on. At the default level every member must vote alike on every item; equality up to rounding (1e-12)
-    counts.
+    The items were chosen because the committee disagreed on them most, so agreement on them means that little
+    disagreement is left. At the default level all members must give the same vote on every item. Differences by
+    rounding (1e-12) are ignored.
 
     Args:
         level: From 0 to 1.
@@ -50,32 +52,46 @@ class SelectionAgreement(Criterion):
     level: float = 1.0
 
     requires: ClassVar[frozenset[str]] = frozenset({"selected_agreement"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="committees",
+        example=lambda: SelectionAgreement(0.2),
+        tasks=CLASSES,
+        compared=(
+            ComparedRule(
+                settings=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0),
+                parameter="level",
+                default=1.0,
+                sense="at least",
+                slack=AVERAGE_ROUNDING,
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.level = real(self.level, "level", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
 
     def tighten(self, factor: float) -> None:
-        """Bring the level nearer to 1: its distance times ``factor``."""
+        """Multiply the distance of the level from 1 by ``factor``."""
         self.level = tightened(self.level, factor, limit=1.0)
 
     def judge(self, step: Step) -> Verdict:
         """Compare the agreement with the level."""
         assert step.selected_agreement is not None  # it is required, so observe has checked
-        return _SELECTED.verdict(self, step, snapped(step.selected_agreement, self.level), self.level)
+        return self.comparison_verdict(step, _SELECTED, snapped(step.selected_agreement, self.level), self.level)
 
 
 @dataclass
 class ValidationSetAgreement(Criterion):
-    r"""Stop when the committee's agreement on the stop set no longer rises.
+    r"""Stop when the agreement of a committee on the stop set no longer rises.
 
     .. math:: \max(A_{t-k+1}, \dots, A_t) - \max(A_1, \dots, A_{t-k}) \le \text{tolerance}
 
-    The paper reads the end of the rise off the curve; to compare the best of the last ``k`` steps with the best of all
-    before is how we put that in a number. It takes ``k + 1`` steps.
+    The paper reads the end of the rise from the curve. Our rule compares the best of the last ``k`` steps with the best
+    of all steps before. It needs ``k + 1`` steps.
 
     Args:
-        rounds: ``k``, at least 1. With single labels a committee is noisy, and more than 3 is wise.
-        tolerance: A rise up to this does not count, from 0 to below 1. At 0 every new maximum counts.
+        rounds: ``k``, at least 1. With one label per step a committee is noisy; use more than 3 then.
+        tolerance: Largest rise that is ignored, from 0 to below 1. At 0 every new maximum counts.
 
     Raises:
         InvalidValueError: An argument out of range.
@@ -96,6 +112,18 @@ class ValidationSetAgreement(Criterion):
     recent: list[float] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"stop_agreement"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="committees",
+        example=lambda: ValidationSetAgreement(2, 0.02),
+        tasks=CLASSES,
+        compared=(
+            ComparedRule(
+                settings=(1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100),
+                parameter="rounds",
+                default=3,
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.rounds = whole(self.rounds, "rounds", least=1)
@@ -109,20 +137,20 @@ class ValidationSetAgreement(Criterion):
             oldest, *self.recent = self.recent
             self.best = oldest if self.best is None else max(self.best, oldest)
         if self.best is None:
-            reason = f"{len(self.recent)} of the {self.rounds + 1} steps that it takes to see a rise are made"
+            reason = f"{len(self.recent)} of the {self.rounds + 1} steps that are needed to measure a rise are done"
             return self.verdict(step, stop=False, ready=False, threshold=self.tolerance, reason=reason)
         rise = max(self.recent) - self.best
-        return _RISE.verdict(self, step, snapped(rise, self.tolerance), self.tolerance)
+        return self.comparison_verdict(step, _RISE, snapped(rise, self.tolerance), self.tolerance)
 
 
 @dataclass
 class IntrinsicStopping(Criterion):
-    r"""Stop when the committee agrees on the selected items as much as on the stop set, or more.
+    r"""Stop when the agreement of a committee on the items just selected is at least that on the stop set.
 
     .. math:: SA_t \ge VSA_t
 
-    Then the items that are selected are no longer harder than any others. There is no threshold to choose. Equality up
-    to rounding (1e-12) counts.
+    Then the selected items are no longer harder than others. There is no threshold to choose. Differences by rounding
+    (1e-12) are ignored.
 
     Reference: [OlssonTomanek2009].
 
@@ -136,10 +164,15 @@ class IntrinsicStopping(Criterion):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({"selected_agreement", "stop_agreement"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="committees",
+        tasks=CLASSES,
+        compared=(ComparedRule(kind="plain"),),
+    )
 
     def judge(self, step: Step) -> Verdict:
         """Compare the two agreements."""
         assert step.selected_agreement is not None  # both are required, so observe has checked
         assert step.stop_agreement is not None
         value = snapped(step.selected_agreement, step.stop_agreement)
-        return _AGAINST.verdict(self, step, value, step.stop_agreement)
+        return self.comparison_verdict(step, _AGAINST, value, step.stop_agreement)

@@ -1,4 +1,4 @@
-"""Rules made of rules. Each keeps its own copies, so a rule may appear in several places without sharing state."""
+"""Rules composed of rules. Each holds copies, so one rule can be used in several places without sharing state."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ from suffice.errors import InvalidTypeError, InvalidValueError
 
 
 def _own(rules: tuple[Criterion, ...], flatten: type[Criterion]) -> tuple[Criterion, ...]:
-    """Copies of ``rules``, those that are themselves a ``flatten`` replaced by their parts."""
+    """Return copies of ``rules``; a rule of the class ``flatten`` is replaced by its parts."""
     if not isinstance(rules, tuple | list) or not rules:
         raise InvalidValueError(f"{flatten.__name__} needs a tuple of at least one rule, not {rules!r}")
     own: list[Criterion] = []
@@ -29,7 +29,7 @@ def _require_rule(rule: object) -> None:
 
 @dataclass
 class AllOf(Criterion):
-    """Stop when every one of the rules says stop at the same step: ``a & b``.
+    """Stop when all rules say stop at the same step: ``a & b``.
 
     Args:
         rules: One or more rules.
@@ -46,7 +46,7 @@ class AllOf(Criterion):
         self.rules = _own(self.rules, AllOf)
 
     def judge(self, step: Step) -> Verdict:
-        """Ask every rule; all must say stop."""
+        """Judge with every rule; all must say stop."""
         parts = tuple(rule.observe(step) for rule in self.rules)
         waiting = [part for part in parts if not part.stop]
         reason = "; and ".join(p.reason for p in parts) if not waiting else "; ".join(p.reason for p in waiting)
@@ -77,7 +77,7 @@ class AnyOf(Criterion):
         self.rules = _own(self.rules, AnyOf)
 
     def judge(self, step: Step) -> Verdict:
-        """Ask every rule; one that says stop is enough."""
+        """Judge with every rule; one that says stop is enough."""
         parts = tuple(rule.observe(step) for rule in self.rules)
         stopping = [part for part in parts if part.stop]
         reason = "; ".join(part.reason for part in stopping or parts)
@@ -91,11 +91,11 @@ class AnyOf(Criterion):
 
 @dataclass
 class Patience(Criterion):
-    """Stop when a rule has said stop at ``k`` steps in a row: ``rule.patience(k)``.
+    """Stop when a rule has said stop at ``k`` consecutive steps: ``rule.patience(k)``.
 
     Args:
-        rule: The rule to ask.
-        k: How many steps in a row, at least 1. One "go on" between them starts the count again.
+        rule: The rule.
+        k: Number of consecutive steps, at least 1. A "go on" between them restarts the count.
 
     Examples:
         >>> from suffice.criteria import Budget
@@ -113,12 +113,12 @@ class Patience(Criterion):
         self.rule, self.k = self.rule.copy(), whole(self.k, "patience", least=1)
 
     def judge(self, step: Step) -> Verdict:
-        """Ask the rule and count."""
+        """Judge with the rule and count its stops."""
         part = self.rule.observe(step)
         self.in_a_row = self.in_a_row + 1 if part.stop else 0
         count = f"{part.reason} ({self.in_a_row} of {self.k} steps in a row)"
         reason = count if part.stop and self.k > 1 else part.reason
-        # How long a noisy value stays under its threshold is not what a forecast of the first time tells.
+        # The forecast of the first stop does not say how long a noisy value stays below its threshold.
         outlook = part.outlook if self.k == 1 else None
         return _passed_on(self, step, part, stop=self.in_a_row >= self.k, reason=reason, outlook=outlook)
 
@@ -128,8 +128,8 @@ class After(Criterion):
     """Stop when a rule says stop, but not before ``n`` labels: ``rule.after(n)``.
 
     Args:
-        rule: The rule to ask; it is told every step, also the early ones.
-        n: Least number of labels, the initial ones included.
+        rule: The rule; it observes every step, also the early ones.
+        n: Smallest number of labels, including the initial ones.
 
     Examples:
         >>> from suffice.criteria import Budget
@@ -146,15 +146,15 @@ class After(Criterion):
         self.rule, self.n = self.rule.copy(), whole(self.n, "after", least=0)
 
     def judge(self, step: Step) -> Verdict:
-        """Ask the rule; hold its stop back while there are too few labels."""
+        """Judge with the rule; suppress its stop while there are too few labels."""
         part = self.rule.observe(step)
         early = part.stop and step.n_labelled < self.n
-        reason = f"{part.reason}, but at least {self.n} labels are wanted" if early else part.reason
+        reason = f"{part.reason}, but at least {self.n} labels are required" if early else part.reason
         outlook = Last((part.outlook, Known(self.n - step.n_labelled)))
         return _passed_on(self, step, part, stop=part.stop and not early, reason=reason, outlook=outlook)
 
 
 def _passed_on(rule: Criterion, step: Step, part: Verdict, **own: Any) -> Verdict:
-    """The verdict of a rule that wraps one other: the other's numbers, its own decision."""
+    """Return the verdict of a rule that wraps another one: its own decision with the other rule's numbers."""
     passed = {name: getattr(part, name) for name in ("value", "threshold", "ready", "certificate")}
     return rule.verdict(step, parts=(part,), **passed, **own)

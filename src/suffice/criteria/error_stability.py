@@ -1,4 +1,4 @@
-"""The rule of the paper: stop when a label has changed the expected error hardly at all."""
+"""The rule of the paper: stop when a label hardly changes the expected error."""
 
 import sys
 from collections.abc import Sequence
@@ -11,16 +11,20 @@ from suffice.arguments import real, whole
 from suffice.bounds import risk_gap, threshold, total_variation
 from suffice.criteria.base import Criterion
 from suffice.criteria.outlook import Curve
+from suffice.criteria.rule_info import ComparedRule, RuleInfo, geometric_grid
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidValueError
 
-# A change of the bound below this is the rounding of two posteriors that are equal: KL of about 1e-15.
+__all__ = ["ErrorStability"]
+
+# A smaller bound is the rounding of two equal posteriors: a KL of about 1e-15.
 _NEGLIGIBLE: Final = 1e-7
+_GRID: Final = geometric_grid(1.0, 1e-6, 19, 0.05)
 _SAYS_NOTHING: Final = "Nothing yet: the bound on the last step's change is wider than the loss range."
 _ASSUMPTION: Final = (
-    "the loss is bounded and the posteriors are the model's own; nothing is assumed on how examples were chosen. "
-    "(That the next step changes no more than the last did is an extrapolation.)"
+    "the loss is bounded and the posteriors are the model's own; nothing is assumed about how examples were "
+    "chosen. (That the next step changes no more than the last one is an extrapolation.)"
 )
 _ASSUMPTION_OF_THEOREM_2: Final = (
     " For the second sentence: expected errors are a supermartingale, and the size of a label's change is known before "
@@ -30,26 +34,26 @@ _ASSUMPTION_OF_THEOREM_2: Final = (
 
 @dataclass
 class ErrorStability(Criterion):
-    r"""Stop when the bound on the change of the expected error, relative to its start, is at most a threshold.
+    r"""Stop when the bound on the change of the expected error, relative to its first values, is at most a threshold.
 
     .. math::
         r_t &= r(\mathrm{KL}[new\|old]) + r(\mathrm{KL}[old\|new]), \qquad \lambda_t = r_t / \gamma, \qquad
         \gamma = \min(r_1, \dots, r_m), \\
         &\text{stop at the first } t > m \text{ with } \lambda_t \le \lambda.
 
-    During the first ``m`` steps the ratio is 1 and the rule is not ready. A step that changed nothing beyond rounding
-    (:math:`r_t < 10^{-7}`, for example a label for a point that is known exactly) is left out of the minimum: the
-    paper's ratio would be huge or infinite ever after.
+    During the first ``m`` steps the ratio is 1 and the rule is not ready. The minimum ignores a step that changed
+    nothing beyond rounding (:math:`r_t < 10^{-7}`, for example a label for a point that is known exactly); otherwise
+    all later ratios would be huge or infinite.
 
     Args:
         threshold: ``lambda``, from 0 to 1: the share of the early change at which to stop. With ``relative=False`` the
             share of the loss range.
-        calibration: ``m``; the paper takes 10, and 1 for a deep network.
+        calibration: ``m``; the paper uses 10, and 1 for a deep network.
         bound: ``"paper"`` for Theorem 1; ``"tight"`` for the bound on the total variation, which is at least four times
             smaller than ``r_t`` and never above 1.
-        relative: Whether to divide by the start. If not, the rule stops when the certified change itself is at most
+        relative: Whether to divide by ``gamma``. If not, the rule stops when the certified change itself is at most
             ``threshold`` times the loss range, and needs no calibration.
-        delta: Only for the certificate: the probability with which Theorem 2's guarantee may fail. Set it with
+        delta: For the certificate only: the probability with which Theorem 2's guarantee may fail. Set it with
             :meth:`from_confidence`.
 
     Raises:
@@ -79,6 +83,30 @@ class ErrorStability(Criterion):
     values: list[float] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"kl_new_old", "kl_old_new"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="bounds and posteriors",
+        example=lambda: ErrorStability(0.6, calibration=3),
+        compared=(
+            ComparedRule(settings=_GRID, parameter="threshold", default=0.05, sense="at most"),
+            ComparedRule(
+                name="ErrorStability tight",
+                make=lambda threshold: ErrorStability(threshold, bound="tight"),
+                settings=_GRID,
+                parameter="threshold",
+                default=0.05,
+                sense="at most",
+            ),
+            ComparedRule(
+                name="ErrorStability of costs",
+                kind="cost",
+                make=lambda error_cost: ErrorStability.from_cost(1.0, error_cost, bound="tight"),
+                parameter="error_cost",
+                sense="at most",
+                limit="threshold",
+                after="LabelWorth",
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.threshold = real(self.threshold, "threshold", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
@@ -122,15 +150,15 @@ class ErrorStability(Criterion):
     def from_cost(
         cls, label_cost: float, error_cost: float, *, bound: Literal["paper", "tight"] = "paper"
     ) -> "ErrorStability":
-        r"""Return the rule that stops when a label costs more than the change of error that the last one can have made.
+        r"""Return the rule that stops when a label costs more than the certified change of error by the last one.
 
         With label cost :math:`\kappa` the paper's threshold is :math:`\lambda = \kappa / ((b - a) \gamma)`. The ratio
-        has the same :math:`\gamma` below it, so the rule compares :math:`r_t` itself with :math:`\kappa / (b - a)`.
+        is divided by the same :math:`\gamma`, so the rule compares :math:`r_t` itself with :math:`\kappa / (b - a)`.
 
         Args:
-            label_cost: ``kappa``: what one label costs, above 0.
-            error_cost: What it costs, in the same money, when the expected error rises over its whole range
-                ``b - a``; above 0.
+            label_cost: ``kappa``: cost of one label, above 0.
+            error_cost: Cost, in the same currency, of a rise of the expected error over its whole range ``b - a``;
+                above 0.
             bound: As in the constructor.
 
         Returns:
@@ -149,11 +177,11 @@ class ErrorStability(Criterion):
         return cls(min(label / error, 1.0), bound=bound, relative=False)
 
     def judge(self, step: Step) -> Verdict:
-        """Bound this step's change, put it in proportion, compare."""
+        """Bound this step's change, compute the ratio and compare it with the threshold."""
         return self._judged(step, self._change(step))
 
     def observe_all(self, steps: Sequence[Step]) -> list[Verdict]:
-        """Take in several steps: the bounds of all of them are computed at once."""
+        """Return the verdicts on several steps; the bounds of all steps are computed at once."""
         if any(step.kl_new_old is None or step.kl_old_new is None for step in steps):
             return super().observe_all(steps)
         new_old, old_new = np.array([(step.kl_new_old, step.kl_old_new) for step in steps]).reshape(-1, 2).T
@@ -197,14 +225,14 @@ class ErrorStability(Criterion):
         )
 
     def _decided(self, step: Step, value: float, certificate: Certificate) -> Verdict:
-        # The forecast is a curve over the labels, so a step that bought none adds nothing to it.
+        # The forecast is a curve over the number of labels, so a step without new labels adds no point.
         if step.n_labelled > (self.n_labelled[-1] if self.n_labelled else 0):
             self.n_labelled.append(step.n_labelled)
             self.values.append(value)
         stop = value <= self.threshold
         name = "error ratio" if self.relative else "certified change of error"
         comparison = "at most" if stop else "above"
-        # A replay makes thousands of these, and the constructor of a frozen dataclass is slow.
+        # A replay creates thousands of verdicts, and the constructor of a frozen dataclass is slow.
         verdict = object.__new__(Verdict)
         verdict.__dict__.update(
             stop=stop,
@@ -215,7 +243,7 @@ class ErrorStability(Criterion):
             rule=type(self).__name__,
             n_labelled=step.n_labelled,
             certificate=certificate,
-            # Whether it will say stop again, for a rule that waits for others, is not foreseen.
+            # A composed rule may wait for other rules; whether this one stops again then is not forecast.
             outlook=None if stop else Curve(self.n_labelled, self.values, len(self.values), self.threshold),
         )
         return verdict

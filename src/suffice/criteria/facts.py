@@ -1,4 +1,4 @@
-"""Numbers that stopping rules ask for, from what any classifier can give: the probabilities of its predictions."""
+"""Inputs of stopping rules, computed from the predicted probabilities of any classifier."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from suffice.special import Floats
 
 
 def entropies(probabilities: Any) -> Floats:
-    r"""Entropy of each row in nats, :math:`H = -\sum_k p_k \log p_k`.
+    r"""Return the entropy of each row in nats, :math:`H = -\sum_k p_k \log p_k`.
 
     Args:
         probabilities: ``n x K``.
@@ -20,29 +20,31 @@ def entropies(probabilities: Any) -> Floats:
         >>> entropies([[0.5, 0.5], [1.0, 0.0]]).round(4)
         array([0.6931, 0.    ])
     """
-    return np.asarray(_terms(_table(probabilities)).sum(axis=1))
+    return np.asarray(_entropy_terms(_probability_table(probabilities)).sum(axis=1))
 
 
 def pool_facts(probabilities: Any, *, before: Any = None) -> dict[str, Any]:
-    """What rules ask of the pool, as fields of a :class:`Step`: ``Step(n_labelled=31, **pool_facts(p))``.
+    """Return the fields of a :class:`Step` that are about the pool: ``Step(n_labelled=31, **pool_facts(p))``.
 
     Args:
-        probabilities: Of the items that are left to label, ``n x K``; at least one.
-        before: Class that was predicted for each of *these* items a step ago, as a column, ``n``; with it
-            ``pool_changes`` is given too.
+        probabilities: Predictions for the unlabelled items, ``n x K``; at least one item.
+        before: Class that was predicted for each of *these* items at the previous step, as a column, ``n``. With it
+            the result includes ``pool_changes``.
 
     Returns:
         ``pool_max_entropy``, ``pool_uncertainty``, ``pool_risk``, ``pool_margin``, ``pool_confidence_variance``,
-        ``pool_f``, and ``pool_changes`` where it can be told.
+        ``pool_f``, and, if ``before`` is given, ``pool_changes``.
 
     Examples:
         >>> facts = pool_facts([[0.9, 0.1], [0.4, 0.6]], before=[0, 0])
         >>> round(facts["pool_risk"], 4), round(facts["pool_margin"], 4), facts["pool_changes"]
         (0.25, 0.2, 1)
     """
-    p = _table(probabilities)
+    p = _probability_table(probabilities)
     if not len(p):
-        raise InvalidValueError("the pool is empty: there is nothing left to label, and nothing to say of it")
+        raise InvalidValueError(
+            "probabilities must have at least one row: the pool is empty, and nothing is left to label"
+        )
     H, K = entropies(p), p.shape[1]
     confidence = p.max(axis=1)
     found: dict[str, Any] = {
@@ -56,19 +58,21 @@ def pool_facts(probabilities: Any, *, before: Any = None) -> dict[str, Any]:
     if before is not None:
         codes = np.asarray(before)
         if codes.shape != (len(p),):
-            raise InvalidValueError(f"before must hold a class for each of the {len(p)} items; it has {codes.shape}")
+            raise InvalidValueError(
+                f"before must hold a class for each of the {len(p)} items; its shape is {codes.shape}"
+            )
         found["pool_changes"] = int(np.count_nonzero(p.argmax(axis=1) != codes))
     return found
 
 
 def margins(probabilities: Any) -> Floats:
-    """Difference between the two largest probabilities of each row, 1 where there is one class only.
+    """Return the difference between the two largest probabilities of each row; 1 if there is one class only.
 
     Examples:
         >>> margins([[0.5, 0.3, 0.2]]).round(4)
         array([0.2])
     """
-    p = _table(probabilities)
+    p = _probability_table(probabilities)
     if p.shape[1] == 1:
         return np.ones(len(p))
     top = np.partition(p, p.shape[1] - 2, axis=1)
@@ -76,11 +80,12 @@ def margins(probabilities: Any) -> Floats:
 
 
 def expected_f(probabilities: Any) -> float:
-    r"""The F score that a classifier expects of its own predictions.
+    r"""Return the F score that a classifier expects of its own predictions.
 
     With ``d`` 1 where a class is predicted and 0 elsewhere, :math:`TP = \sum p d`, :math:`FP = \sum (1-p) d`,
-    :math:`FN = \sum p (1-d)` and :math:`F = 2 TP / (2 TP + FP + FN)`. Two classes: F of the second, the positive one.
-    More: the mean over the classes. A class that is neither predicted nor expected (0/0) has nothing wrong: F = 1.
+    :math:`FN = \sum p (1-d)` and :math:`F = 2 TP / (2 TP + FP + FN)`. For two classes, F
+    is that of the second, positive one. For more, it is the mean over the classes. A class that is neither predicted
+    nor expected (0/0) has F = 1.
 
     Args:
         probabilities: ``n x K``.
@@ -91,7 +96,7 @@ def expected_f(probabilities: Any) -> float:
         >>> round(expected_f([[0.2, 0.8], [0.9, 0.1]]), 4)  # TP .8, FP .2, FN .1
         0.8421
     """
-    p = _table(probabilities)
+    p = _probability_table(probabilities)
     d = np.zeros_like(p)
     d[np.arange(len(p)), p.argmax(axis=1)] = 1.0
     right, wrong = (p * d).sum(axis=0), ((1.0 - p) * d + p * (1.0 - d)).sum(axis=0)
@@ -101,16 +106,16 @@ def expected_f(probabilities: Any) -> float:
 
 
 def worth_facts(stop_set: Any, selected: Any, labels: Any) -> dict[str, Any]:
-    """What :class:`LabelWorth` asks of a classifier, as fields of a :class:`Step`, for errors in nats.
+    """Return the fields of a :class:`Step` that :class:`LabelWorth` requires, for errors in nats.
 
     Args:
         stop_set: Probabilities on the stop set after the step, ``S x K``.
-        selected: Probabilities of the items just labelled, as the model saw them before it learned their labels,
-            ``k x K``; at least one.
-        labels: Their labels, as columns of the former, ``k``.
+        selected: Probabilities of the items just labelled, before the model learned their labels, ``k x K``; at least
+            one item.
+        labels: Their labels, as columns of ``selected``, ``k``.
 
     Returns:
-        ``expected_error``, ``selected_loss`` (a label that was ruled out counts as one of probability 1e-6) and
+        ``expected_error``, ``selected_loss`` (a label of probability 0 counts as one of probability 1e-6) and
         ``selected_expected_loss``.
 
     Examples:
@@ -118,7 +123,7 @@ def worth_facts(stop_set: Any, selected: Any, labels: Any) -> dict[str, Any]:
         >>> [round(value, 3) for value in facts.values()]
         [0.325, 7.254, 0.347]
     """
-    p, codes = _table(selected), np.asarray(labels)
+    p, codes = _probability_table(selected), np.asarray(labels)
     fits = codes.shape == (len(p),) and len(p) and codes.dtype.kind in "iu"
     if not fits or codes.min() < 0 or codes.max() >= p.shape[1]:
         raise InvalidValueError(f"labels must hold a column of selected, 0 to {p.shape[1] - 1}, for each of its rows")
@@ -126,12 +131,12 @@ def worth_facts(stop_set: Any, selected: Any, labels: Any) -> dict[str, Any]:
 
 
 def selected_losses(p: Floats, codes: NDArray[Any]) -> dict[str, float]:
-    """Mean cross entropy of labels under the predictions before they came, and what was expected of it.
+    """Return the mean cross entropy of labels under the predictions before they were learned, and its expectation.
 
     Args:
         p: Predictions, ``k x K``.
-        codes: Columns of the labels; -1 for a class that had none. That, or a label that was ruled out, counts as one
-            of probability 1e-6.
+        codes: Columns of the labels; -1 for a new class. A new class, or a label of probability 0, counts as one of
+            probability 1e-6.
 
     Examples:
         >>> losses = selected_losses(np.array([[0.5, 0.5]]), np.array([1]))
@@ -146,14 +151,14 @@ def selected_losses(p: Floats, codes: NDArray[Any]) -> dict[str, float]:
 
 
 def committee_agreement(votes: Any, n_classes: int) -> float:
-    r"""How far a committee agrees: 1 less the vote entropy, averaged over items.
+    r"""Return the agreement of a committee: 1 minus the normalised vote entropy, averaged over items.
 
     .. math:: 1 + \frac{1}{n \log \min(K, C)} \sum_i \sum_k \frac{V_{ik}}{C} \log \frac{V_{ik}}{C}
 
-    for ``V`` votes out of ``C`` members: 1 where all vote alike, 0 where votes are spread as evenly as they can be.
+    for ``V`` votes out of ``C`` members: 1 if all votes are equal, 0 if they are spread as evenly as possible.
 
     Args:
-        votes: The class that each member votes for, as a number from 0, ``C x n``.
+        votes: The class that each member votes for, as a whole number from 0, ``C x n``.
         n_classes: ``K``.
 
     Reference: [TomanekHahn2008], the normalised vote entropy.
@@ -164,30 +169,34 @@ def committee_agreement(votes: Any, n_classes: int) -> float:
     """
     codes = np.asarray(votes)
     if codes.ndim != 2 or not codes.size or codes.dtype.kind not in "iu":
-        raise InvalidValueError("votes must be classes as whole numbers, one row a member and one column an item")
+        raise InvalidValueError(
+            "votes must be classes as whole numbers, with one row per member and one column per item"
+        )
     members, items = codes.shape
     most = min(int(n_classes), members)
     if codes.min() < 0 or codes.max() >= n_classes:
-        raise InvalidValueError(f"votes must lie from 0 to {n_classes - 1}, the number of classes less 1")
+        raise InvalidValueError(f"votes must be from 0 to {n_classes - 1}, the number of classes minus 1")
     if most < 2:
         return 1.0
     counts: NDArray[Any] = np.zeros((items, int(n_classes)))
     np.add.at(counts, (np.tile(np.arange(items), members), codes.ravel()), 1.0)
-    disagreement = _terms(counts / members).sum(axis=1).mean() / np.log(most)
+    disagreement = _entropy_terms(counts / members).sum(axis=1).mean() / np.log(most)
     return float(np.clip(1.0 - disagreement, 0.0, 1.0))
 
 
-def _terms(p: Floats) -> Floats:
-    """``-p log p`` elementwise, 0 at 0; rounding may leave a probability a little beyond 0 or 1."""
-    inside = np.clip(p, 0.0, 1.0)
-    return np.asarray(-inside * np.log(np.where(inside > 0.0, inside, 1.0)))
+def _entropy_terms(p: Floats) -> Floats:
+    """Return ``-p log p`` elementwise, 0 at 0. Rounding may leave a probability slightly outside 0 to 1."""
+    # Imported here, so that `import suffice` loads numpy only.
+    from scipy.special import entr
+
+    return np.asarray(entr(np.clip(p, 0.0, 1.0)))
 
 
-def _table(probabilities: Any) -> Floats:
+def _probability_table(probabilities: Any) -> Floats:
     p = floats(probabilities, "probabilities")
     if p.ndim != 2 or p.shape[1] < 1:
-        raise InvalidValueError(f"probabilities must be a table, one row an item; the shape is {p.shape}")
-    # Half precision leaves a sum off by so much.
+        raise InvalidValueError(f"probabilities must be a table with one row per item; its shape is {p.shape}")
+    # In half precision the sum may differ from 1 by this much.
     if not (p >= -1e-6).all() or not (np.abs(p.sum(axis=1) - 1.0) < 1e-2).all():
         raise InvalidValueError("probabilities must be numbers of at least 0, and each row must add up to 1")
     return p

@@ -1,4 +1,4 @@
-"""Where a rule is heading: the number of labels still to buy, worked out only when somebody asks."""
+"""Forecasts of the number of labels until a rule stops, computed only when they are used."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from suffice.forecast import Forecast, labels_left
 
 
 class Outlook(Protocol):
-    """Something that can forecast when a rule will stop."""
+    """An object that can forecast when a rule will stop."""
 
     def forecast(self) -> Forecast | None:
-        """The number of labels left, or None where it cannot be told."""
+        """Return the number of labels left, or None if it cannot be forecast."""
 
 
 @dataclass(frozen=True)
@@ -21,25 +21,25 @@ class Known:
     """A number of labels that is certain.
 
     Attributes:
-        labels: How many are left.
+        labels: Number of labels left.
     """
 
     labels: int
 
     def forecast(self) -> Forecast:
-        """Return that number, 0 for one that is past."""
+        """Return that number, or 0 if it is negative."""
         left = max(0, self.labels)
         return Forecast(labels=left, low=left, high=left, coverage=1.0)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A falling curve and the threshold it has to cross, as a view on lists that only ever grow.
+    """A falling curve and the threshold that it has to cross, as a view of lists that only grow.
 
     Attributes:
-        n_labelled: Labels bought, one entry a step.
-        values: The value that the rule compares with its threshold.
-        length: How many entries belong to this view.
+        n_labelled: Labels bought, one entry per step.
+        values: The values that the rule compares with its threshold.
+        length: Number of entries that belong to this view.
         threshold: The value at which the rule stops.
     """
 
@@ -56,49 +56,49 @@ class Curve:
 
 @dataclass(frozen=True)
 class First:
-    """Whichever of several comes first.
+    """The first stop of several rules.
 
     Attributes:
-        outlooks: Those of the rules of which one is enough; None for a rule that has none.
+        outlooks: Outlooks of rules of which one is enough; None for a rule without an outlook.
     """
 
     outlooks: tuple[Outlook | None, ...]
 
     def forecast(self) -> Forecast | None:
-        """The least of those that can be told, number by number: another rule can only make it sooner."""
-        return _each(min, [f for f in _forecasts(self.outlooks) if f is not None])
+        """Return the minimum of the known forecasts, number by number; another rule can only stop sooner."""
+        return _combined_forecast(min, [f for f in _forecasts(self.outlooks) if f is not None])
 
 
 @dataclass(frozen=True)
 class Last:
-    """Whichever of several comes last.
+    """The last stop of several rules.
 
     Attributes:
-        outlooks: Those of the rules that must all stop; None for a rule that cannot tell.
+        outlooks: Outlooks of rules that must all stop; None for a rule without an outlook.
     """
 
     outlooks: tuple[Outlook | None, ...]
 
     def forecast(self) -> Forecast | None:
-        """The greatest, if it can be told.
+        """Return the maximum, if it can be forecast.
 
-        A forecast that is not certain says when its rule first stops, not when it does so again. So it counts only if
-        it is the only such one, and lies wholly beyond what is certain.
+        An uncertain forecast is about the first stop of its rule, not about later ones. So it is used only if it is the
+        only uncertain one, and if its whole interval is later than the certain ones.
         """
         forecasts = _forecasts(self.outlooks)
         known = [f for f in forecasts if f is not None]
         certain = [f for f in known if f.coverage == 1.0]
-        wait, open_ones = max((f.labels for f in certain), default=0), [f for f in known if f.coverage < 1.0]
-        if len(known) < len(forecasts) or len(open_ones) > 1 or any(f.low < wait for f in open_ones):
+        wait, uncertain = max((f.labels for f in certain), default=0), [f for f in known if f.coverage < 1.0]
+        if len(known) < len(forecasts) or len(uncertain) > 1 or any(f.low < wait for f in uncertain):
             return None
-        return open_ones[0] if open_ones else _each(max, certain)
+        return uncertain[0] if uncertain else _combined_forecast(max, certain)
 
 
 def _forecasts(outlooks: tuple[Outlook | None, ...]) -> list[Forecast | None]:
     return [None if outlook is None else outlook.forecast() for outlook in outlooks]
 
 
-def _each(choose: Callable[[Iterable[int]], int], forecasts: list[Forecast]) -> Forecast | None:
+def _combined_forecast(choose: Callable[[Iterable[int]], int], forecasts: list[Forecast]) -> Forecast | None:
     if not forecasts:
         return None
     labels, low, high = (choose(getattr(f, name) for f in forecasts) for name in ("labels", "low", "high"))

@@ -1,4 +1,4 @@
-"""Rules that watch the predictions themselves: stop when new labels no longer change them."""
+"""Rules that compare predictions of successive models: stop when new labels no longer change them."""
 
 import math
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -10,53 +10,31 @@ from numpy.typing import NDArray
 from suffice.arguments import real, whole
 from suffice.criteria.agreement import cohen_kappa, f_change
 from suffice.criteria.base import Criterion
-from suffice.criteria.comparing import Comparison
+from suffice.criteria.comparing import AVERAGE_ROUNDING, Comparison, snapped, tightened
+from suffice.criteria.confidence import RISK_GRID, MinExpectedError
+from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo, geometric_grid, grid_towards_one
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError
 
+__all__ = [
+    "ClassificationChange",
+    "KappaCertificate",
+    "PredictedFChange",
+    "StabilizingPredictions",
+    "ThresholdUpdate",
+]
+
 _F_CHANGE: Final = Comparison("predicted change of F on the stop set", "<")
-# Averages that should be equal may differ by this much.
-_ROUNDING: Final = 1e-12
-
-
-def tightened(threshold: float, factor: float, *, limit: float) -> float:
-    """Return a stricter threshold: its distance from the strictest one, ``limit``, times ``factor``.
-
-    Args:
-        threshold: The threshold so far.
-        factor: Inside (0, 1).
-        limit: 0 where lower is stricter, 1 where higher is.
-
-    Raises:
-        InvalidValueError: ``factor`` is not inside (0, 1).
-
-    Examples:
-        >>> tightened(0.1, 0.5, limit=0.0), round(tightened(0.9, 0.5, limit=1.0), 4)
-        (0.05, 0.95)
-    """
-    share = real(factor, "factor", "between 0 and 1", lambda x: 0.0 < x < 1.0)
-    stricter = limit + (threshold - limit) * share
-    # Never rounded to the limit itself, which a rule may be unable to reach.
-    return threshold if stricter == limit else stricter
-
-
-def snapped(value: float, limit: float) -> float:
-    """Return ``value``, or ``limit`` where the two differ by no more than the rounding of an average.
-
-    Examples:
-        >>> snapped(0.1 + 0.2, 0.3), snapped(0.29, 0.3)
-        (0.3, 0.29)
-    """
-    return limit if abs(value - limit) <= _ROUNDING else value
+_KAPPA_GRID: Final = grid_towards_one(0.9, 1e-4, 15, 0.99)
+_F_CHANGE_GRID: Final = geometric_grid(0.5, 1e-4, 15, 0.05)
 
 
 @dataclass
 class ClassificationChange(Criterion):
-    """Stop when no predicted class on the pool changed since the step before.
+    """Stop when no predicted class on the pool changed since the previous step.
 
-    Points that were labelled meanwhile are left out of the count (``pool_changes`` of a :class:`Step`): they have left
-    the pool.
+    Items that were labelled in this step have left the pool and do not count (``pool_changes`` of a :class:`Step`).
 
     Reference: [ZhuWangHovy2008b], the classification change.
 
@@ -69,15 +47,20 @@ class ClassificationChange(Criterion):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({"pool_changes"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="stability of predictions",
+        tasks=CLASSES,
+        compared=(ComparedRule(kind="plain"),),
+    )
 
     def judge(self, step: Step) -> Verdict:
-        """Look whether anything changed."""
+        """Stop if nothing changed."""
         changes = _changes(step)
         return self.verdict(step, stop=changes == 0, value=float(changes), threshold=0.0, reason=_what_changed(changes))
 
 
 class _Tightening(Protocol):
-    """What a rule inside :class:`ThresholdUpdate` must offer beside being a rule."""
+    """The method that the base rule of :class:`ThresholdUpdate` must have."""
 
     def tighten(self, factor: float) -> None:
         """Make the threshold stricter."""
@@ -85,18 +68,18 @@ class _Tightening(Protocol):
 
 @dataclass
 class ThresholdUpdate(Criterion):
-    """Stop when a rule says stop and no predicted class on the pool changed; if some did, tighten the rule and go on.
+    """Stop when a base rule says stop and no predicted class on the pool changed; if one did, tighten the base rule.
 
-    It saves choosing the threshold of a rule on confidence: one that is too loose is found out by labels that still
-    move predictions. At most one tightening a step; what the rule has counted so far it keeps.
+    The user need not choose the threshold of a confidence rule exactly: if it is too loose, labels still change
+    predictions, and the rule tightens it. There is at most one tightening per step. The base rule keeps its state.
 
     Args:
         base: A rule with a method ``tighten(factor)``; it is copied.
-        factor: By which the threshold comes nearer to its strictest value, inside (0, 1). The paper leaves the size of
-            an update open; half is ours.
+        factor: Factor for the distance of the threshold from its strictest value, inside (0, 1). The paper does not
+            specify it; 0.5 is ours.
 
     Raises:
-        InvalidTypeError: ``base`` is no stopping rule, or cannot be tightened.
+        InvalidTypeError: ``base`` is not a stopping rule, or cannot be tightened.
         InvalidValueError: ``factor`` is not inside (0, 1).
 
     Reference: [ZhuWangHovy2008b] and [ZhuWangHovyMa2010], the threshold update.
@@ -115,10 +98,25 @@ class ThresholdUpdate(Criterion):
 
     base: Criterion
     factor: float = 0.5
-    # The rule as it was given, once it has been tightened: reset brings it back.
+    # The base rule before its first tightening, for `reset`.
     original: Criterion | None = field(default=None, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"pool_changes"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="stability of predictions",
+        example=lambda: ThresholdUpdate(MinExpectedError(0.4), factor=0.9),
+        tasks=CLASSES,
+        compared=(
+            ComparedRule(
+                name="ThresholdUpdate of MinExpectedError",
+                make=lambda threshold: ThresholdUpdate(MinExpectedError(threshold)),
+                settings=RISK_GRID,
+                parameter="threshold",
+                default=0.01,
+                after="MinExpectedError",
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Criterion):
@@ -132,7 +130,7 @@ class ThresholdUpdate(Criterion):
         self.base = self.base.copy()
 
     def judge(self, step: Step) -> Verdict:
-        """Ask the rule; if it says stop, look whether predictions still change."""
+        """Judge with the base rule; if it says stop, check whether predictions still change."""
         part, changes = self.base.observe(step), _changes(step)
         reason = part.reason
         if part.stop:
@@ -157,29 +155,28 @@ class ThresholdUpdate(Criterion):
 
 
 class _Successive:
-    """A rule that compares the predictions on the stop set with those of the step before."""
+    """A rule that compares the predictions on the stop set with those of the previous step."""
 
     previous: list[int] | None
-    # The list with the array that it was made of: to make one again at every step takes longer than all the rest.
+    # The list `previous` with its array. Converting the list at every step would take most of the time.
     _kept: tuple[list[int], NDArray[np.intp]] | None = None
 
     def _successive(self, step: Step) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:
-        """Predictions at the step before, if there was one, and at this step."""
+        """Return the predictions at the previous step, if there was one, and at this step."""
         assert step.stop_probabilities is not None  # it is required, so observe has checked
         codes, before = np.asarray(step.stop_probabilities.argmax(axis=1)), self.previous
         if not len(codes):
             raise InvalidValueError("stop_probabilities has no rows: the stop set must hold at least one item")
         if before is not None and len(before) != len(codes):
             raise InvalidValueError(
-                f"stop_probabilities has {len(codes)} rows and had {len(before)} a step ago; the stop set must be "
-                "drawn once, before labelling starts, and never shrink: give the same items in the same order in every "
-                "Step"
+                f"stop_probabilities has {len(codes)} rows, and had {len(before)} at the previous step; draw the stop "
+                "set once, before labelling starts, and give the same items in the same order in every Step"
             )
         kept, self.previous = self._kept, codes.tolist()
         self._kept = (self.previous, codes)
         if before is None:
             return None, codes
-        # A rule that was brought back from JSON, or reset, has another list or none.
+        # After a reset or a restore from JSON, the stored array does not belong to the list.
         if kept is not None and kept[0] is before:
             return kept[1], codes
         return np.array(before, dtype=np.intp), codes
@@ -191,16 +188,16 @@ class StabilizingPredictions(_Successive, Criterion):
 
     .. math:: \frac{1}{w} \sum_{s = t - w + 1}^{t} \kappa(\hat y_{s-1}, \hat y_s) \ge T
 
-    Each kappa (:func:`cohen_kappa`) is of the predictions at one step and at the step before, on the same items. A
-    model that predicts one class everywhere agrees with itself: with very few labels and a rare class, hold the rule
-    back with ``.after(n)``.
+    Each kappa (:func:`cohen_kappa`) compares the predictions at one step with those at the previous step, on the same
+    items. A model that predicts one class everywhere agrees with itself: with very few labels and a rare class, delay
+    the rule with ``.after(n)``.
 
     Args:
         threshold: ``T``, from 0 to 1.
-        window: ``w``, how many kappas are averaged; at least 1.
+        window: ``w``, the number of kappas in the mean; at least 1.
 
     Raises:
-        InvalidValueError: An argument out of range; or, on a step, a stop set of another size than before.
+        InvalidValueError: An argument is out of range; or, at a step, the size of the stop set has changed.
 
     Reference: [BloodgoodVijayShanker2009].
 
@@ -220,44 +217,56 @@ class StabilizingPredictions(_Successive, Criterion):
     kappas: list[float] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"stop_probabilities"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="stability of predictions",
+        example=lambda: StabilizingPredictions(0.9, 2),
+        tasks=CLASSES,
+        compared=(
+            ComparedRule(
+                settings=_KAPPA_GRID, parameter="threshold", default=0.99, sense="at least", slack=AVERAGE_ROUNDING
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.threshold = _share(self.threshold, "threshold")
         self.window = whole(self.window, "window", least=1)
 
     def tighten(self, factor: float) -> None:
-        """Bring the threshold nearer to 1: its distance times ``factor``."""
+        """Multiply the distance of the threshold from 1 by ``factor``."""
         self.threshold = tightened(self.threshold, factor, limit=1.0)
 
     def judge(self, step: Step) -> Verdict:
-        """Compare the predictions with those of the step before, then the mean with the threshold."""
+        """Compare the predictions with those of the previous step, then the mean kappa with the threshold."""
         before, codes = self._successive(step)
         if before is not None:
             self.kappas = [*self.kappas, cohen_kappa(before, codes)][-self.window :]
         if len(self.kappas) < self.window:
-            reason = f"{len(self.kappas)} of the {self.window} kappas between successive models are there"
+            reason = f"{len(self.kappas)} of the {self.window} kappas between successive models are available"
             return self.verdict(step, stop=False, ready=False, threshold=self.threshold, reason=reason)
         mean = math.fsum(self.kappas) / self.window
         name = f"mean of the last {self.window} kappas" if self.window > 1 else "kappa of the last two models"
-        return Comparison(name, ">=").verdict(self, step, snapped(mean, self.threshold), self.threshold)
+        return self.comparison_verdict(step, Comparison(name, ">="), snapped(mean, self.threshold), self.threshold)
 
 
 @dataclass
 class KappaCertificate(StabilizingPredictions):
-    r"""Stop as :class:`StabilizingPredictions` does, and say how far the F score can have moved.
+    r"""Stop when successive models agree on the stop set, with a bound on the change of the F score as a certificate.
+
+    The rule stops when :class:`StabilizingPredictions` does. Its certificate is
 
     .. math:: |\Delta F| \le \frac{4 (1 - T)}{T}, \qquad \text{with the precision known:} \quad
               |\Delta F| \le \frac{4 (1 - T)}{(p + 1) T}
 
-    for two models whose kappa is ``T > 0``, two classes, and F of the positive one, the second. ``T`` is here the
+    for two models whose kappa is ``T > 0``, two classes, and F of the positive class, the second one. Here ``T`` is the
     smallest kappa in the window, so the statement holds for each of its steps. It is about the items of the stop set,
-    whatever their labels are. For more than two classes the theorem says nothing, and nor does the certificate.
+    whatever their labels are. For more than two classes neither the theorem nor the certificate states anything.
 
     Args:
-        threshold: Least mean of the kappas, from 0 to 1.
-        window: How many kappas.
-        precision: ``p``, from 0 to 1: of the items that both models call positive, the share that are. The bound
-            falls with it, so give a value that is not too high. None: not known, which counts as 0.
+        threshold: Smallest mean of the kappas at which to stop, from 0 to 1.
+        window: Number of kappas in the mean.
+        precision: ``p``, from 0 to 1: the share of positive items among those that both models predict to be positive.
+            The bound falls with it, so give a lower bound. None: not known, which counts as 0.
 
     Raises:
         InvalidValueError: An argument out of range.
@@ -276,13 +285,24 @@ class KappaCertificate(StabilizingPredictions):
     _: KW_ONLY
     precision: float | None = None
 
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="stability of predictions",
+        example=lambda: KappaCertificate(0.9, 2, precision=0.5),
+        tasks=CLASSES,
+        compared=(
+            ComparedRule(
+                settings=_KAPPA_GRID, parameter="threshold", default=0.99, sense="at least", slack=AVERAGE_ROUNDING
+            ),
+        ),
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.precision is not None:
             self.precision = _share(self.precision, "precision")
 
     def judge(self, step: Step) -> Verdict:
-        """Judge as the plain rule does, and add the certificate."""
+        """Judge as :class:`StabilizingPredictions`, and add the certificate."""
         verdict = super().judge(step)
         assert step.stop_probabilities is not None  # it is required, so observe has checked
         classes = step.stop_probabilities.shape[1]
@@ -293,16 +313,16 @@ class KappaCertificate(StabilizingPredictions):
         steps = "The last step" if self.window == 1 else f"Each of the last {self.window} steps"
         bound = 4.0 * (1.0 - kappa) / ((1.0 + (self.precision or 0.0)) * kappa) if kappa > 0.0 else math.inf
         assumption = (
-            "F is that of the second class on the items of the stop set, whatever their labels; for other items the "
-            "error of sampling the stop set comes on top. (That the next step changes no more is an extrapolation.)"
+            "F is that of the second class on the items of the stop set, whatever their labels; for other items, add "
+            "the sampling error of the stop set. (That the next step changes no more is an extrapolation.)"
         )
         if self.precision:
-            assumption += f" Of the items that both models call positive at least {self.precision:.3g} are so."
-        # Predictions that did not change at all have the same F, however many classes there are.
+            assumption += f" Of the items that both models predict to be positive, at least {self.precision:.3g} are."
+        # Unchanged predictions have the same F for any number of classes.
         if classes > 2 and kappa < 1.0:
             statement = f"Nothing is guaranteed: the bound on F is for two classes, and there are {classes}."
         elif bound >= 1.0:
-            statement = f"Nothing yet: with a kappa of {kappa:.3g} the F score can have moved over its whole range."
+            statement = f"Nothing yet: with a kappa of {kappa:.3g} the F score may have changed over its whole range."
         else:
             statement = f"{steps} changed the F score on the stop set by at most {bound:.3g}."
         return Certificate(statement, assumption)
@@ -310,19 +330,19 @@ class KappaCertificate(StabilizingPredictions):
 
 @dataclass
 class PredictedFChange(_Successive, Criterion):
-    r"""Stop when the predicted change of F on the stop set is below a threshold for several rounds in a row.
+    r"""Stop when the predicted change of F on the stop set is below a threshold for several consecutive rounds.
 
     .. math:: \widehat{\Delta F} = 1 - \frac{2 n_{11}}{2 n_{11} + n_{10} + n_{01}}
 
-    between the predictions of two successive models, see :func:`f_change`. A round at or above the threshold starts
-    the count again.
+    between the predictions of two successive models, see :func:`f_change`. A round at or above the threshold restarts
+    the count.
 
     Args:
         threshold: Above 0, at most 1; the change of F must be *below* it.
-        rounds: How many rounds in a row; at least 1.
+        rounds: Number of consecutive rounds; at least 1.
 
     Raises:
-        InvalidValueError: An argument out of range; or, on a step, a stop set of another size than before.
+        InvalidValueError: An argument is out of range; or, at a step, the size of the stop set has changed.
 
     Reference: [AltschulerBloodgood2019].
 
@@ -342,6 +362,21 @@ class PredictedFChange(_Successive, Criterion):
     in_a_row: int = field(default=0, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"stop_probabilities"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="stability of predictions",
+        example=lambda: PredictedFChange(0.2, 2),
+        tasks=CLASSES,
+        compared=(
+            ComparedRule(
+                settings=_F_CHANGE_GRID,
+                parameter="threshold",
+                default=0.05,
+                sense="below",
+                in_a_row=rounds,
+                once=lambda: PredictedFChange(_F_CHANGE_GRID[0], rounds=1),
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.threshold = real(self.threshold, "threshold", "above 0 and at most 1", lambda x: 0.0 < x <= 1.0)
@@ -352,7 +387,7 @@ class PredictedFChange(_Successive, Criterion):
         self.threshold = tightened(self.threshold, factor, limit=0.0)
 
     def judge(self, step: Step) -> Verdict:
-        """Compare the predictions with those of the step before, and count."""
+        """Compare the predictions with those of the previous step, and count the rounds."""
         before, codes = self._successive(step)
         if before is None:
             reason = "there are no earlier predictions to compare with"

@@ -1,9 +1,9 @@
-"""What a stopping rule is told about one step of labelling."""
+"""The input of a stopping rule: what is known after one step of labelling."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,95 +13,107 @@ from suffice.bounds import nonnegative
 from suffice.divergence import Divergence, kl
 from suffice.errors import InvalidTypeError, InvalidValueError
 
-# Probabilities may come in half precision, and their sum is then off by so much.
-_SUM: Final = 1e-2
+# Probabilities in half precision may miss a sum of 1 by this much.
+_SUM_TOLERANCE: Final = 1e-2
+
+FieldKind = Literal["divergence", "amount", "count", "share", "number", "probabilities", "labels"]
+# The optional fields of a step by kind. The kind decides how a value is checked (`_CHECKS`), which values
+# `suffice.testing` tries, and whether a recorded run pads the field to the size of its largest step.
+_DivergenceField = Annotated[float | None, "divergence"]
+_AmountField = Annotated[float | None, "amount"]
+_CountField = Annotated[int | None, "count"]
+_ShareField = Annotated[float | None, "share"]
+_NumberField = Annotated[float | None, "number"]
+_ProbabilitiesField = Annotated[NDArray[Any] | None, "probabilities"]
+_LabelsField = Annotated[NDArray[Any] | None, "labels"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Step:
-    r"""One step of a labelling loop, after its label (or batch of labels) has been learned from.
+    r"""One step of a labelling loop, after the model has learned its label (or batch of labels).
 
-    Each rule names the fields it ``requires``; a loop provides those and leaves the others out. A rule of your own that
-    needs another number takes it from a subclass with one more field, decorated like this class:
-    ``@dataclass(frozen=True, kw_only=True, eq=False)``. Below, ``p`` is the
-    predictive probability of a class, ``H`` its entropy in nats, ``K`` the number of classes; the *pool* is what is
-    left to label, the *stop set* a sample of all items that was drawn once, see :class:`suffice.StopSet`.
+    Each rule names the fields that it ``requires``; a loop provides those and omits the others. If your own rule
+    needs another number, add a field in a subclass decorated like this class:
+    ``@dataclass(frozen=True, kw_only=True, eq=False, repr=False)``. Below, ``p`` is the predictive probability of a
+    class, ``H`` its entropy in nats and ``K`` the number of classes. The *pool* is the set of unlabelled items. The
+    *stop set* is a sample of all items that is drawn once, see :class:`suffice.StopSet`.
 
     Args:
-        n_labelled: Number of labels bought so far, the initial ones included.
-        kl_new_old: ``KL[new||old]``, new and old being the posteriors after and before this step's labels.
+        n_labelled: Number of labels bought so far, including the initial ones.
+        kl_new_old: ``KL[new||old]``. New and old are the posteriors after and before this step's labels.
         kl_old_new: ``KL[old||new]``.
-        estimated: How the divergences were estimated, if they are neither exact nor upper bounds; else empty. A
-            certificate built on an estimate says that it guarantees nothing.
+        estimated: How the divergences were estimated, if they are neither exact nor upper bounds; otherwise empty. A
+            certificate that is based on an estimate says that it guarantees nothing.
         kl_prior: ``KL[new||prior]``.
         train_error: Expected error on the labels bought, as a share of the loss range, 0 to 1.
         seconds: Time spent so far.
-        cost: What all labels so far have cost together.
-        pool_size: Items that there were to label before the first label.
-        selected_probabilities: Of the items just labelled, as the model saw them *before* it learned their labels,
+        cost: Total cost of all labels so far.
+        pool_size: Number of items in the pool before the first label.
+        selected_probabilities: Predictions for the items just labelled, *before* the model learned their labels,
             ``k x K``.
-        selected_labels: Their labels, as columns of the former; -1 for a class that the model had not met.
-        selected_agreement: Agreement of a committee on them before their labels were learned, 0 to 1, see
+        selected_labels: The labels of these items, as columns of ``selected_probabilities``; -1 for a class that is
+            new to the model.
+        selected_agreement: Agreement of a committee on these items before it learned their labels, 0 to 1, see
             :func:`suffice.criteria.committee_agreement`.
         selected_loss: Mean loss of the labels just bought under the model before it learned them.
-        selected_expected_loss: The mean loss that the model expected of them; the same scale, whatever it is.
+        selected_expected_loss: The mean loss that the model expected of them, on the same scale.
         pool_max_entropy: Largest ``H`` over the pool.
         pool_uncertainty: Mean of ``H / log K`` over the pool, 0 to 1.
         pool_risk: Mean of ``1 - max p`` over the pool.
-        pool_margin: Least difference between the two largest ``p`` of an item over the pool; or, for a classifier
-            without probabilities, the least distance ``|f|`` from its boundary.
+        pool_margin: Smallest difference between the two largest ``p`` of an item over the pool. For a classifier
+            without probabilities, the smallest distance ``|f|`` from its decision boundary.
         pool_confidence_variance: Variance of ``max p`` over the pool.
-        pool_changes: Items of the pool whose predicted class is not what it was a step ago.
+        pool_changes: Number of items of the pool whose predicted class changed in this step.
         pool_f: The F score that the model expects of its own predictions on the pool, see
             :func:`suffice.criteria.expected_f`.
         pool_gain: Largest information gain over the pool, in nats: what one label would tell about the model.
         pool_variance: Largest predictive variance of the latent value over the pool.
-        stop_probabilities: On the stop set, ``S x K``.
+        stop_probabilities: Predictions on the stop set, ``S x K``.
         stop_confidence: Mean of ``max p`` over the stop set.
         stop_agreement: Agreement of a committee on the stop set, 0 to 1.
         expected_error: The error that the model expects of itself on the stop set, in the units of the error that
             matters to the user.
         validation_error: Error on a labelled validation set.
-        validation_labels: How many labels that set has; they were paid for too.
+        validation_labels: Number of labels of that set. They were paid for too.
 
     Raises:
-        InvalidValueError: ``n_labelled`` is not a whole number of at least 0, or a field is not what it should be.
+        InvalidValueError: ``n_labelled`` is not a whole number of at least 0, or another field has a wrong value.
         InfiniteDivergenceError: A divergence is infinite.
 
     Examples:
-        >>> Step(n_labelled=31, kl_new_old=0.021, kl_old_new=0.024).n_labelled
-        31
+        >>> Step(n_labelled=31, kl_new_old=0.021, kl_old_new=0.024)
+        Step(n_labelled=31, kl_new_old=0.021, kl_old_new=0.024)
     """
 
     n_labelled: int
-    kl_new_old: float | None = None
-    kl_old_new: float | None = None
+    kl_new_old: _DivergenceField = None
+    kl_old_new: _DivergenceField = None
     estimated: str = ""
-    kl_prior: float | None = None
-    train_error: float | None = None
-    seconds: float | None = None
-    cost: float | None = None
-    pool_size: int | None = None
-    selected_probabilities: NDArray[Any] | None = None
-    selected_labels: NDArray[Any] | None = None
-    selected_agreement: float | None = None
-    selected_loss: float | None = None
-    selected_expected_loss: float | None = None
-    pool_max_entropy: float | None = None
-    pool_uncertainty: float | None = None
-    pool_risk: float | None = None
-    pool_margin: float | None = None
-    pool_confidence_variance: float | None = None
-    pool_changes: int | None = None
-    pool_f: float | None = None
-    pool_gain: float | None = None
-    pool_variance: float | None = None
-    stop_probabilities: NDArray[Any] | None = None
-    stop_confidence: float | None = None
-    stop_agreement: float | None = None
-    expected_error: float | None = None
-    validation_error: float | None = None
-    validation_labels: int | None = None
+    kl_prior: _DivergenceField = None
+    train_error: _ShareField = None
+    seconds: _AmountField = None
+    cost: _AmountField = None
+    pool_size: _CountField = None
+    selected_probabilities: _ProbabilitiesField = None
+    selected_labels: _LabelsField = None
+    selected_agreement: _ShareField = None
+    selected_loss: _AmountField = None
+    selected_expected_loss: _AmountField = None
+    pool_max_entropy: _AmountField = None
+    pool_uncertainty: _ShareField = None
+    pool_risk: _ShareField = None
+    pool_margin: _AmountField = None
+    pool_confidence_variance: _AmountField = None
+    pool_changes: _CountField = None
+    pool_f: _ShareField = None
+    pool_gain: _AmountField = None
+    pool_variance: _AmountField = None
+    stop_probabilities: _ProbabilitiesField = None
+    stop_confidence: _ShareField = None
+    stop_agreement: _ShareField = None
+    expected_error: _NumberField = None
+    validation_error: _NumberField = None
+    validation_labels: _CountField = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_labelled", whole(self.n_labelled, "n_labelled", least=0))
@@ -129,12 +141,17 @@ class Step:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __repr__(self) -> str:
+        given = ((spec.name, getattr(self, spec.name)) for spec in fields(self))
+        shown = (f"{name}={_shortened(value)}" for name, value in given if value is not None and not _is_empty(value))
+        return f"{type(self).__name__}({', '.join(shown)})"
+
     @classmethod
     def between(cls, old: object, new: object, *, n_labelled: int, **others: Any) -> "Step":
-        """Make the step from the posteriors before and after it.
+        """Return the step between two posteriors.
 
         Args:
-            old: Posterior before this step's labels: anything that :func:`suffice.kl` knows.
+            old: Posterior before this step's labels: anything that :func:`suffice.kl` accepts.
             new: Posterior after them.
             n_labelled: Number of labels bought so far.
             others: Any other fields of the step.
@@ -159,18 +176,18 @@ class Step:
         estimated: str = "",
         **others: Any,
     ) -> "list[Step]":
-        """Make the steps of a whole run from arrays, of which counts and divergences are checked as a whole.
+        """Return the steps of a whole run from arrays. Counts and divergences are checked, array by array.
 
         Args:
             n_labelled: Labels bought after each step.
             kl_new_old: ``KL[new||old]`` of each step.
             kl_old_new: ``KL[old||new]``.
             estimated: As for one step.
-            others: Any other fields by name, one entry (number or array) a step. They are taken as they are: this is
+            others: Any other fields by name, one entry (number or array) per step. They are not checked: this is
                 for runs that were recorded from checked steps.
 
         Returns:
-            One step for each entry.
+            One step per entry.
 
         Examples:
             >>> [step.n_labelled for step in Step.sequence([11, 12], [0.5, 0.4], [0.6, 0.4])]
@@ -185,7 +202,7 @@ class Step:
                 columns[name] = nonnegative(values, name)
         if len({column.shape for column in columns.values()}) > 1:
             raise InvalidValueError(
-                f"one entry a step is needed; the shapes are {[column.shape for column in columns.values()]}"
+                f"one entry per step is needed; the shapes are {[column.shape for column in columns.values()]}"
             )
         known = {spec.name for spec in fields(cls)}
         for name, values in others.items():
@@ -196,7 +213,7 @@ class Step:
 
     @classmethod
     def _of_columns(cls, columns: "dict[str, NDArray[Any]]", estimated: str) -> "list[Step]":
-        """Steps of columns that were checked, so that the constructor need not do it again for each."""
+        """Return steps from checked columns, without the constructor's checks."""
         entries = [column.tolist() if column.ndim == 1 else column for column in columns.values()]
         names, steps = tuple(columns), []
         for row in zip(*entries, strict=True):
@@ -204,6 +221,17 @@ class Step:
             step.__dict__.update(zip(names, row, strict=True), estimated=estimated)
             steps.append(step)
         return steps
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, str) and not value
+
+
+def _shortened(value: Any) -> str:
+    """Return a printable form: arrays by their shape and type, floats with six digits."""
+    if isinstance(value, np.ndarray):
+        return f"array(shape={value.shape}, dtype={value.dtype})"
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
 def _how_estimated(divergences: tuple[float | None, ...]) -> str:
@@ -217,7 +245,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _divergence(value: float, name: str) -> float:
-    """Return a divergence as a float, with rounding below 0 taken for 0, or say by its name what is wrong with it."""
+    """Return a divergence as a float. Values below 0 by rounding become 0."""
     if isinstance(value, float) and 0.0 <= value < math.inf:
         return float(value)
     clean = nonnegative(value, name)
@@ -239,18 +267,18 @@ def _number(value: Any, name: str) -> float:
 
 
 def _share(value: Any, name: str) -> float:
-    # Averages of probabilities may be off by a rounding.
+    # Averages of probabilities may leave the range by rounding.
     return min(max(real(value, name, "from 0 to 1", lambda x: -1e-9 <= x <= 1.0 + 1e-9), 0.0), 1.0)
 
 
 def _probabilities(value: Any, name: str) -> NDArray[Any]:
     kept = isinstance(value, np.ndarray) and value.dtype in (np.float16, np.float32, np.float64)
     array: NDArray[Any] = value if kept else floats(value, name)
-    wanted = "a table of probabilities, one row an item and one column a class"
+    wanted = "a table of probabilities with one row per item and one column per class"
     if array.ndim != 2 or array.shape[1] < 1:
         raise InvalidValueError(f"{name} must be {wanted}, but its shape is {array.shape}")
-    if not (array >= -1e-6).all() or not (np.abs(array.sum(axis=1, dtype=np.float64) - 1.0) < _SUM).all():
-        raise InvalidValueError(f"{name} must be {wanted}: none below 0, and each row adds up to 1")
+    if not (array >= -1e-6).all() or not (np.abs(array.sum(axis=1, dtype=np.float64) - 1.0) < _SUM_TOLERANCE).all():
+        raise InvalidValueError(f"{name} must be {wanted}: no value below 0, and each row adds up to 1")
     return array
 
 
@@ -264,14 +292,17 @@ def _codes(value: Any, name: str) -> NDArray[Any]:
     return array
 
 
-_CHECKS: Final[dict[str, Callable[[Any, str], Any]]] = {
-    **dict.fromkeys(("kl_new_old", "kl_old_new", "kl_prior"), _divergence),
-    **dict.fromkeys(("seconds", "cost", "pool_max_entropy", "pool_margin", "pool_confidence_variance"), _amount),
-    **dict.fromkeys(("pool_gain", "pool_variance", "selected_loss", "selected_expected_loss"), _amount),
-    **dict.fromkeys(("pool_size", "pool_changes", "validation_labels"), _count),
-    **dict.fromkeys(("train_error", "selected_agreement", "pool_uncertainty", "pool_risk", "pool_f"), _share),
-    **dict.fromkeys(("stop_confidence", "stop_agreement"), _share),
-    **dict.fromkeys(("expected_error", "validation_error"), _number),
-    **dict.fromkeys(("selected_probabilities", "stop_probabilities"), _probabilities),
-    "selected_labels": _codes,
+_CHECKS_BY_KIND: Final[dict[FieldKind, Callable[[Any, str], Any]]] = {
+    "divergence": _divergence,
+    "amount": _amount,
+    "count": _count,
+    "share": _share,
+    "number": _number,
+    "probabilities": _probabilities,
+    "labels": _codes,
 }
+#: The kind of every optional field of a :class:`Step`.
+FIELD_KINDS: Final[dict[str, FieldKind]] = {
+    spec.name: spec.type.__metadata__[0] for spec in fields(Step) if hasattr(spec.type, "__metadata__")
+}
+_CHECKS: Final = {name: _CHECKS_BY_KIND[kind] for name, kind in FIELD_KINDS.items()}

@@ -1,4 +1,4 @@
-"""Rules that follow a number from round to round, and stop when it turns or no longer moves."""
+"""Rules that follow a number over the rounds, and stop when its trend turns or ends."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -13,21 +13,27 @@ from suffice.arguments import real, whole
 from suffice.criteria.base import Criterion
 from suffice.criteria.comparing import apart
 from suffice.criteria.confidence import selected_entropies
+from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo, geometric_grid
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
+
+__all__ = ["DropInConfidence", "PerformanceConvergence", "UncertaintyConvergence", "VarianceModel"]
+
+_ROUNDS: Final = (*range(1, 11), 12, 15)
+_SLOPES: Final = geometric_grid(0.1, 1e-7, 13, 5e-5)
 
 
 @dataclass
 class DropInConfidence(Criterion):
     """Stop when the mean confidence on the stop set has fallen in several consecutive rounds.
 
-    Confidence, the mean of ``max p``, rises while the model learns; its falling again is taken as the sign that more
-    labels no longer help. With ``c_t`` the confidence after round ``t``, stop when
-    ``c_t < c_(t-1) < ... < c_(t-rounds)``. A round in which it rises *or stays as it was* is no fall, and the count
-    begins again at 0.
+    Confidence, the mean of ``max p``, rises while the model learns; the rule takes a fall as the sign that more labels
+    no longer help. With ``c_t`` the confidence after round ``t``, stop when
+    ``c_t < c_(t-1) < ... < c_(t-rounds)``. A round in which the confidence rises *or stays the same* restarts the count
+    at 0.
 
     Args:
-        rounds: How many falls in a row; the paper takes 3.
+        rounds: Number of consecutive falls; the paper uses 3.
 
     Raises:
         InvalidValueError: ``rounds`` is not a whole number of at least 1.
@@ -39,7 +45,7 @@ class DropInConfidence(Criterion):
         >>> for n, confidence in enumerate([0.80, 0.84, 0.83, 0.81], start=11):
         ...     verdict = rule.observe(Step(n_labelled=n, stop_confidence=confidence))
         >>> print(verdict)
-        Stop at 14 labels: the mean confidence on the stop set has fallen 2 times running, and 2 falls are wanted.
+        Stop at 14 labels: the mean confidence on the stop set has fallen 2 times in a row, and 2 falls are required.
     """
 
     rounds: int = 3
@@ -47,17 +53,23 @@ class DropInConfidence(Criterion):
     falls: int = field(default=0, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"stop_confidence"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="trends",
+        example=lambda: DropInConfidence(1),
+        tasks=CLASSES,
+        compared=(ComparedRule(settings=_ROUNDS, parameter="rounds", default=3, sense="at least"),),
+    )
 
     def __post_init__(self) -> None:
         self.rounds = whole(self.rounds, "rounds", least=1)
 
     def judge(self, step: Step) -> Verdict:
-        """Count the fall, or begin to count again."""
+        """Count the fall, or restart the count."""
         assert step.stop_confidence is not None  # it is required, so observe has checked
         first, self.falls = self.last is None, _falls(self.falls, self.last, step.stop_confidence)
         self.last = step.stop_confidence
         name = "the mean confidence on the stop set"
-        reason = _first(name) if first else f"{_running(name, self.falls)}, and {self.rounds} falls are wanted"
+        reason = _first(name) if first else f"{_falls_sentence(name, self.falls)}, and {self.rounds} falls are required"
         return self.verdict(
             step,
             stop=self.falls >= self.rounds,
@@ -72,18 +84,18 @@ class DropInConfidence(Criterion):
 class VarianceModel(Criterion):
     r"""Stop when the variance of the confidence over the pool has fallen in several consecutive rounds.
 
-    The variance of ``max p`` over the pool rises while the model becomes sure of some items and not of others, and
-    falls once it is sure of nearly all. With ``v_t`` the variance after round ``t``, stop when
+    The variance of ``max p`` over the pool rises while the model becomes confident about some items and not about
+    others, and falls when it is confident about nearly all. With ``v_t`` the variance after round ``t``, stop when
 
     .. math:: v_t < v_{t-1} < \dots < v_{t - \text{rounds}} \quad\text{and}\quad
         \max_{s \le t} v_s - v_t > \text{fall} \cdot \max_{s \le t} v_s.
 
-    A round in which the variance rises or stays as it was begins the count again. The paper's extended form asks for a
-    fall of more than ``m``, 0.5 in the units of its own scores. Our reading of it, which does not depend on the
-    units: the variance has by now lost more than the share ``fall`` of its largest value so far.
+    A round in which the variance rises or stays the same restarts the count. The paper's extended form requires a fall
+    of more than ``m``, 0.5 in the units of its own scores. Our reading does not depend on the units: the variance has
+    lost more than the share ``fall`` of its largest value so far.
 
     Args:
-        rounds: How many falls in a row; the paper takes 2.
+        rounds: Number of consecutive falls; the paper uses 2.
         fall: 0 for the basic form; 0.5 for the extended one; from 0 to below 1.
 
     Raises:
@@ -106,13 +118,29 @@ class VarianceModel(Criterion):
     falls: int = field(default=0, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"pool_confidence_variance"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="trends",
+        example=lambda: VarianceModel(1),
+        tasks=CLASSES,
+        compared=(
+            # In the basic form any fall is deep enough, and only the number of falls decides.
+            ComparedRule(settings=_ROUNDS, parameter="rounds", default=2, sense="at least"),
+            ComparedRule(
+                name="VarianceModel extended",
+                make=lambda fall: VarianceModel(fall=fall),
+                settings=(0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
+                parameter="fall",
+                default=0.5,
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.rounds = whole(self.rounds, "rounds", least=1)
         self.fall = real(self.fall, "fall", "from 0 to below 1", lambda x: 0.0 <= x < 1.0)
 
     def judge(self, step: Step) -> Verdict:
-        """Count the fall, or begin to count again; and see how deep it is by now."""
+        """Count the fall, or restart the count; and measure how deep it is so far."""
         variance = step.pool_confidence_variance
         assert variance is not None  # it is required, so observe has checked
         first, self.falls = self.last is None, _falls(self.falls, self.last, variance)
@@ -120,11 +148,11 @@ class VarianceModel(Criterion):
         lost = self.largest - variance
         deep = lost > self.fall * self.largest
         name = "the variance of the confidence over the pool"
-        reason = _first(name) if first else f"{_running(name, self.falls)}, and {self.rounds} falls are wanted"
+        reason = _first(name) if first else f"{_falls_sentence(name, self.falls)}, and {self.rounds} falls are required"
         if self.fall and not first:
             share, wanted = apart(lost / self.largest if self.largest else 0.0, self.fall)
             than = "more than" if deep else "not more than"
-            reason += f"; it has lost {share} of its largest value, {than} the {wanted} wanted"
+            reason += f"; it has lost {share} of its largest value, {than} the required {wanted}"
         return self.verdict(
             step,
             stop=self.falls >= self.rounds and deep,
@@ -140,16 +168,16 @@ def _falls(so_far: int, before: float | None, now: float) -> int:
 
 
 def _first(name: str) -> str:
-    return f"{name} is known for one round only, and it takes two to see a fall"
+    return f"{name} is known for one round only, and a fall needs two"
 
 
-def _running(name: str, falls: int) -> str:
-    times = "not fallen" if not falls else "fallen once" if falls == 1 else f"fallen {falls} times running"
+def _falls_sentence(name: str, falls: int) -> str:
+    times = "not fallen" if not falls else "fallen once" if falls == 1 else f"fallen {falls} times in a row"
     return f"{name} has {times}"
 
 
 class _Words(NamedTuple):
-    """How to speak of a number that converges: its name, its change for the better and for the worse, its best."""
+    """Words for a number that converges: its name, the verbs for improvement and deterioration, its best value."""
 
     name: str
     better: str
@@ -163,7 +191,7 @@ _ENTROPY: Final = _Words("median entropy of the selected examples", "fell", "ros
 
 @dataclass
 class _Windows:
-    """Values by the count of labels at which they were seen, no further back than two windows; and the best of all."""
+    """The values of the last two windows, by the number of labels at that time, and the best of all values."""
 
     window: int = 100
     threshold: float = 5e-5
@@ -177,7 +205,7 @@ class _Windows:
         self.threshold = real(self.threshold, "threshold", "above 0", lambda x: x > 0.0)
 
     def _keep(self, n: int, values: list[float]) -> None:
-        """Add the values of a step; those of an earlier one at the same count give way, so that memory is bounded."""
+        """Add the values of a step. They replace those of an earlier step at the same count, to bound the memory."""
         self.start = n if self.start is None else min(self.start, n)
         first, end = bisect_right(self.counts, n - 2 * self.window), bisect_left(self.counts, n)
         series: tuple[tuple[list[Any], Any], ...] = ((self.counts, n), (self.values, values))
@@ -186,12 +214,12 @@ class _Windows:
             del kept[:first]
 
     def _two(self, n: int) -> tuple[list[float], list[float]]:
-        """Values of the window before the last, and of the last."""
+        """Return the values of the window before the last one, and of the last one."""
         middle = bisect_right(self.counts, n - self.window)
         return list(chain.from_iterable(self.values[:middle])), list(chain.from_iterable(self.values[middle:]))
 
     def _missing(self, n: int) -> str:
-        """What is still missing for two windows to be compared; empty if nothing is."""
+        """Return what is missing to compare two windows; empty if nothing is missing."""
         seen = 0 if self.start is None else n - self.start + 1
         if seen < 2 * self.window:
             return f"two windows of {self.window} labels are compared, and the rule has seen {seen} so far"
@@ -218,14 +246,14 @@ class _Windows:
 class PerformanceConvergence(_Windows, Criterion):
     r"""Stop when the F score that the model expects of itself on the pool no longer rises.
 
-    With :math:`W_t` the mean of the scores over the last ``window`` labels, and :math:`W'_t` over as many before them,
+    With :math:`W_t` the mean of the scores over the last ``window`` labels, and :math:`W'_t` over the window before,
 
     .. math:: g_t = W_t - W'_t, \qquad \text{stop when } 0 \le g_t < \theta
         \text{ and the newest score is the highest so far.}
 
-    A score as high as the highest before counts as the highest. Windows are counted in labels, not in rounds: at ``n``
-    labels the last one holds the steps with ``n - window < n_labelled <= n``. The rule is not ready before two whole
-    windows are seen, or while one of them holds no step.
+    A score equal to the highest so far counts as the highest. Windows are counted in labels, not in rounds: at ``n``
+    labels the last window holds the steps with ``n - window < n_labelled <= n``. The rule is not ready before two
+    complete windows, or while one of them holds no step.
 
     Args:
         window: Labels in a window; 100 as in the paper.
@@ -252,6 +280,30 @@ class PerformanceConvergence(_Windows, Criterion):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({"pool_f"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="trends",
+        example=lambda: PerformanceConvergence(4, 0.1),
+        tasks=CLASSES,
+        compared=(
+            ComparedRule(
+                make=lambda threshold: PerformanceConvergence(threshold=threshold),
+                settings=_SLOPES,
+                parameter="threshold",
+                default=5e-5,
+                sense="below",
+            ),
+            # Many runs are shorter than two windows of 100 labels.
+            ComparedRule(
+                name="PerformanceConvergence, window 20",
+                make=lambda threshold: PerformanceConvergence(20, threshold),
+                settings=_SLOPES,
+                parameter="threshold",
+                default=5e-5,
+                sense="below",
+                after="UncertaintyConvergence",
+            ),
+        ),
+    )
 
     def judge(self, step: Step) -> Verdict:
         """Compare the means of two windows."""
@@ -278,16 +330,16 @@ class PerformanceConvergence(_Windows, Criterion):
 class UncertaintyConvergence(_Windows, Criterion):
     r"""Stop when the uncertainty of the selected examples no longer falls.
 
-    With :math:`M_t` the median entropy of the examples selected in the last ``window`` labels, and :math:`M'_t` in as
-    many before them,
+    With :math:`M_t` the median entropy of the examples selected in the last ``window`` labels, and :math:`M'_t` in the
+    window before,
 
     .. math:: g_t = M'_t - M_t, \qquad \text{stop when } 0 \le g_t < \theta
         \text{ and the newest value is the lowest so far.}
 
-    The newest value is the median entropy of the examples selected in this step, and one as low as the lowest before
-    counts as the lowest. It is :class:`PerformanceConvergence` mirrored: uncertainty falls as learning goes on, so
-    progress is a fall, and the best value the lowest. A step that selected nothing is not judged, and leaves no trace.
-    Windows are counted in labels, as there.
+    The newest value is the median entropy of the examples selected in this step; a value equal to the lowest so far
+    counts as the lowest. The rule is the mirror image of :class:`PerformanceConvergence`: uncertainty falls during
+    learning, so progress is a fall, and the best value is the lowest. A step that selected nothing is not judged and
+    not stored. Windows are counted in labels, as in that rule.
 
     Args:
         window: Labels in a window; 100 as in the paper.
@@ -307,6 +359,28 @@ class UncertaintyConvergence(_Windows, Criterion):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({"selected_probabilities"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="trends",
+        example=lambda: UncertaintyConvergence(4, 0.2),
+        tasks=CLASSES,
+        compared=(
+            ComparedRule(
+                make=lambda threshold: UncertaintyConvergence(threshold=threshold),
+                settings=_SLOPES,
+                parameter="threshold",
+                default=5e-5,
+                sense="below",
+            ),
+            ComparedRule(
+                name="UncertaintyConvergence, window 20",
+                make=lambda threshold: UncertaintyConvergence(20, threshold),
+                settings=_SLOPES,
+                parameter="threshold",
+                default=5e-5,
+                sense="below",
+            ),
+        ),
+    )
 
     def judge(self, step: Step) -> Verdict:
         """Compare the medians of two windows."""

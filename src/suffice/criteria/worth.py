@@ -1,4 +1,4 @@
-"""Rules that ask for no threshold but for two costs: of an error, and of a label."""
+"""Rules that take two costs, of an error and of a label, instead of a threshold."""
 
 from bisect import bisect_right
 from dataclasses import KW_ONLY, dataclass, field
@@ -7,33 +7,36 @@ from typing import ClassVar, Final
 from suffice.arguments import real
 from suffice.criteria.base import Criterion
 from suffice.criteria.comparing import apart
+from suffice.criteria.rule_info import ComparedRule, RuleInfo
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
 from suffice.errors import InvalidValueError
 
-# How many labels the model is believed for before its own ones speak.
-_BELIEVED: Final = 5.0
-_LEAST_LABELS: Final = 2.0
-_LARGEST: Final = 1e150
-# How far what was found of the model's judgement may change the worth of a label.
-_MISJUDGED: Final = (0.1, 10.0)
+__all__ = ["ExpectedCost", "LabelWorth"]
+
+# Weight, in labels, of the model's own expectation in the ratio of losses.
+_PRIOR_LABELS: Final = 5.0
+_SMALLEST_WINDOW: Final = 2.0
+_LARGEST_NUMBER: Final = 1e150
+# Range of the ratio of observed to expected losses.
+_LOSS_RATIO_RANGE: Final = (0.1, 10.0)
 
 
 @dataclass
 class ExpectedCost(Criterion):
-    r"""Stop when the fall of the expected error that a label brings is worth less than the label costs.
+    r"""Stop when the fall of the expected error per label is worth less than a label costs.
 
     With :math:`e_t` the error that the model expects of itself on the stop set after :math:`n_t` labels,
 
     .. math:: A \, \frac{e_s - e_t}{n_t - n_s} < \kappa,
 
-    where ``s`` is the last step that lies at least ``window`` labels back. Ours: two costs in, no threshold.
-    :class:`LabelWorth` is the same idea made robust.
+    where ``s`` is the last step that lies at least ``window`` labels back. This rule is ours. :class:`LabelWorth` is a
+    robust form of it.
 
     Args:
-        error_cost: ``A``: what it costs when the error is larger by 1, above 0.
-        label_cost: ``kappa``: what a label costs, above 0.
-        window: Labels that the fall is measured over, at least 1.
+        error_cost: ``A``: cost of an error that is larger by 1, above 0.
+        label_cost: ``kappa``: cost of a label, above 0.
+        window: Number of labels over which the fall is measured, at least 1.
 
     Examples:
         >>> rule = ExpectedCost(error_cost=1000.0, label_cost=1.0, window=10)
@@ -53,23 +56,31 @@ class ExpectedCost(Criterion):
     errors: list[float] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"expected_error"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="two costs, no threshold",
+        example=lambda: ExpectedCost(100.0, 1.0, window=3),
+        origin="ours",
+        compared=(
+            ComparedRule(kind="cost", make=lambda error_cost: ExpectedCost(error_cost, 1.0), parameter="error_cost"),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.error_cost, self.label_cost = _costs(self.error_cost, self.label_cost)
         self.window = real(self.window, "window", "of at least 1", lambda x: x >= 1.0)
 
     def judge(self, step: Step) -> Verdict:
-        """Measure the fall, and weigh it."""
+        """Measure the fall, and compare its worth with the cost of a label."""
         assert step.expected_error is not None
         if self.counts and self.counts[-1] == step.n_labelled:
-            # No label was bought: what is known of this count is what was said last.
+            # No label was bought since the last step: keep the newest value for this count.
             self.errors[-1] = step.expected_error
         else:
             self.counts.append(step.n_labelled)
             self.errors.append(step.expected_error)
         start = bisect_right(self.counts, step.n_labelled - self.window) - 1
         if start < 0:
-            reason = f"the fall of the expected error is measured over {self.window:g} labels, which are not bought yet"
+            reason = f"the fall of the expected error is measured over {self.window:g} labels, which are not yet bought"
             return self.verdict(step, stop=False, ready=False, threshold=self.label_cost, reason=reason)
         del self.counts[:start], self.errors[:start]
         fall = (self.errors[0] - self.errors[-1]) / (self.counts[-1] - self.counts[0])
@@ -78,39 +89,39 @@ class ExpectedCost(Criterion):
 
 @dataclass
 class LabelWorth(Criterion):
-    r"""Stop when one more label is worth less than it costs, as far as the model can be believed.
+    r"""Stop when one more label is estimated to be worth less than it costs.
 
-    The error :math:`e` that the model expects of itself on the stop set is followed over the last ``window`` share of
-    the :math:`n` labels, from step ``s`` to now, ``t``. What a label brings is taken to be
+    The rule follows the error :math:`e` that the model expects of itself on the stop set, over the last ``window``
+    share of the :math:`n` labels, from step ``s`` to the present step ``t``. It estimates the effect of a label as
 
     .. math::
         v = c \, \max\Bigl( \min\Bigl( \frac{d}{n_t - n_s} \Bigl(\frac{n_t + n_s}{2 n_t}\Bigr)^2, \frac{e_t}{n_t}
         \Bigr),\ \frac{\textrm{caution} \cdot e_t}{n_t^2} \Bigr), \qquad
         c = \frac{\sum \ell_i + 5 e_t}{\sum \bar\ell_i + 5 e_t},
 
-    and the rule stops when :math:`A v < \kappa`. Each part answers a way in which the plain slope misleads:
+    and stops when :math:`A v < \kappa`. Each part corrects a way in which the plain slope misleads:
 
-    - :math:`d`, the farthest that :math:`e` was from :math:`e_t` in the window, above or below. A model that finds it
-      was too sure *raises* its expected error, and is improving: what counts is that it still moves.
-    - :math:`((n_t + n_s)/2n_t)^2`: a slope over a window is that of its middle, and curves of learning flatten.
-    - :math:`e_t/n_t`: no curve of learning that falls like :math:`1/n` or slower is steeper. It is what there is to go
-      by at the first step.
-    - ``caution``: a model that has seen nothing yet expects nothing of labels either, and says the same as one that has
-      seen everything. So a label counts at least as much as on a curve that falls like ``caution``:math:`/n`, and at
-      least :math:`\sqrt{\textrm{caution}\, c\, e A/\kappa}` labels are bought. (One that expects no error at all,
-      :math:`e = 0`, stops.)
-    - :math:`c`: the losses :math:`\ell` of the labels in the window under the model before it learned them, against
-      what it expected, :math:`\bar\ell`; within 1/10 and 10. Whether labels come as predicted does not depend on how
-      items were chosen. (Where hyper-parameters were learned again, losses before that are those under the new ones,
-      which have seen these labels.)
+    - :math:`d`: the largest distance of :math:`e` from :math:`e_t` in the window, above or below. A model that was too
+      confident *raises* its expected error while it improves, so any movement counts.
+    - :math:`((n_t + n_s)/2n_t)^2`: the slope over a window is that at its middle, and learning curves flatten.
+    - :math:`e_t/n_t`: a learning curve that falls like :math:`1/n` or more slowly is never steeper. At the first step
+      this is the only estimate.
+    - ``caution``: a model with too few labels may expect as little of more labels as one with enough. So a label counts
+      at least as much as on a curve that falls like ``caution``:math:`/n`, and the rule buys at least
+      :math:`\sqrt{\textrm{caution}\, c\, e A/\kappa}` labels. (If the model expects no error at all, :math:`e = 0`, the
+      rule stops.)
+    - :math:`c`: the losses :math:`\ell` of the labels in the window under the model before it learned them, divided by
+      the losses that it expected, :math:`\bar\ell`; limited to 1/10 to 10. Whether predictions of labels are correct
+      does not depend on how items were chosen. (After hyper-parameters were learned again, earlier losses are those
+      under the new hyper-parameters, which have seen these labels.)
 
-    Ours. All constants were fixed on data sets other than those that the rule is judged on.
+    This rule is ours. All constants were fixed on data sets that are not used to evaluate the rule.
 
     Args:
-        error_cost: ``A``: what it costs when the error is larger by 1, above 0. The error is in the units of
+        error_cost: ``A``: cost of an error that is larger by 1, above 0. The error is in the units of
             ``expected_error``: for the models of suffice squared units of the target, or nats.
-        label_cost: ``kappa``: what a label costs, above 0.
-        window: Share of the labels that is looked back on, above 0 and below 1.
+        label_cost: ``kappa``: cost of a label, above 0.
+        window: Share of the labels in the window, above 0 and below 1.
         caution: In labels, 0 or more.
 
     Examples:
@@ -133,6 +144,14 @@ class LabelWorth(Criterion):
     expected_losses: list[float] = field(default_factory=list, init=False, repr=False)
 
     requires: ClassVar[frozenset[str]] = frozenset({"expected_error", "selected_loss", "selected_expected_loss"})
+    info: ClassVar[RuleInfo] = RuleInfo(
+        family="two costs, no threshold",
+        example=lambda: LabelWorth(30.0, 1.0),
+        origin="ours",
+        compared=(
+            ComparedRule(kind="cost", make=lambda error_cost: LabelWorth(error_cost, 1.0), parameter="error_cost"),
+        ),
+    )
 
     def __post_init__(self) -> None:
         self.error_cost, self.label_cost = _costs(self.error_cost, self.label_cost)
@@ -140,11 +159,11 @@ class LabelWorth(Criterion):
         self.caution = real(self.caution, "caution", "of at least 0", lambda x: x >= 0.0)
 
     def judge(self, step: Step) -> Verdict:
-        """Estimate what a label brings, and weigh it."""
+        """Estimate the effect of a label, and compare its worth with its cost."""
         self._remember(step)
         n, error = max(self.counts[-1], 1), self.errors[-1]
         worth = max(min(self._slope(), error / n), self.caution * error / n / n)
-        return _weighed(self, step, self._misjudged() * worth, self.error_cost, self.label_cost)
+        return _weighed(self, step, self._loss_ratio() * worth, self.error_cost, self.label_cost)
 
     def _remember(self, step: Step) -> None:
         assert step.expected_error is not None
@@ -152,15 +171,15 @@ class LabelWorth(Criterion):
         assert step.selected_expected_loss is not None
         if step.expected_error < 0.0:
             raise InvalidValueError(
-                f"LabelWorth takes an expected error of at least 0, as a squared error or a cross entropy is, not "
-                f"{step.expected_error:.3g}; for another loss, add what it can be at least"
+                f"LabelWorth requires an expected_error of at least 0, such as a squared error or a cross entropy, not "
+                f"{step.expected_error:.3g}; subtract the lower bound of your loss from it"
             )
         if self.counts and step.n_labelled < self.counts[-1]:
             raise InvalidValueError(
                 f"n_labelled fell from {self.counts[-1]} to {step.n_labelled}; reset() the rule for another run"
             )
-        back = max(_LEAST_LABELS, self.window * step.n_labelled)
-        # Losses are means over the labels of a step; how many these were is not known of the first.
+        back = max(_SMALLEST_WINDOW, self.window * step.n_labelled)
+        # Losses are means over the labels of a step; for the first step the number of labels is not known.
         labels = step.n_labelled - self.counts[-1] if self.counts else 0
         if self.counts and not labels:
             self.errors[-1] = _bounded(step.expected_error)
@@ -174,24 +193,25 @@ class LabelWorth(Criterion):
             del kept[:start]
 
     def _slope(self) -> float:
-        """How far a label moves the expected error now."""
+        """Return how much one label moves the expected error at the present step."""
         first, last = self.counts[0], self.counts[-1]
         if first == last:
-            # Nothing was bought since, so nothing is known but what no curve exceeds.
+            # There is one step only, so use the upper bound of all learning curves.
             return self.errors[-1] / max(last, 1)
         moved = max(max(self.errors) - self.errors[-1], self.errors[-1] - min(self.errors))
         return moved / (last - first) * ((last + first) / (2.0 * last)) ** 2
 
-    def _misjudged(self) -> float:
-        believed = _BELIEVED * abs(self.errors[-1])
-        came, expected = sum(self.losses[1:]) + believed, sum(self.expected_losses[1:]) + believed
-        low, high = _MISJUDGED
-        return min(max(came / expected, low), high) if expected > 0.0 else 1.0
+    def _loss_ratio(self) -> float:
+        """Return the ratio of the observed losses to those that the model expected."""
+        prior = _PRIOR_LABELS * abs(self.errors[-1])
+        observed, expected = sum(self.losses[1:]) + prior, sum(self.expected_losses[1:]) + prior
+        low, high = _LOSS_RATIO_RANGE
+        return min(max(observed / expected, low), high) if expected > 0.0 else 1.0
 
 
 def _bounded(value: float) -> float:
-    """A number that sums and ratios of many like it cannot overflow."""
-    return min(max(value, -_LARGEST), _LARGEST)
+    """Limit a number, so that sums and ratios of such numbers do not overflow."""
+    return min(max(value, -_LARGEST_NUMBER), _LARGEST_NUMBER)
 
 
 def _costs(error_cost: float, label_cost: float) -> tuple[float, float]:
@@ -202,7 +222,7 @@ def _costs(error_cost: float, label_cost: float) -> tuple[float, float]:
 
 
 def _weighed(rule: Criterion, step: Step, fall: float, error_cost: float, label_cost: float) -> Verdict:
-    """The verdict on a fall of the error per label: what it is worth against what the label costs."""
+    """Return the verdict on a fall of the error per label: its worth compared with the cost of a label."""
     worth = min(max(error_cost * fall, -1e300), 1e300)
     stop = worth < label_cost
     shown, cost = apart(worth, label_cost)

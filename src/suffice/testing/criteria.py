@@ -10,6 +10,7 @@ import numpy as np
 
 from suffice.criteria import Criterion, Step, Verdict, criterion_from_dict
 from suffice.criteria.facts import pool_facts
+from suffice.criteria.step import FIELD_KINDS
 from suffice.errors import MissingInputError, SufficeError
 from suffice.forecast import Forecast
 from suffice.special import Floats
@@ -22,7 +23,8 @@ CriterionCheck = Callable[[MakeRule, Sequence[Step]], None]
 def example_steps(n: int = 60, *, seed: int = 0) -> list[Step]:
     """Return a labelling run as a rule sees it: noisy divergences that fall like a power of the labels.
 
-    Every field of a step is there: two classes, a stop set of 40 items, one item labelled at a time.
+    Every field of a step is given: two classes, a stop set of 40 items, one item labelled per step. A field without
+    a formula of its own gets an example value of its kind.
 
     Examples:
         >>> example_steps(3)[0].n_labelled
@@ -43,12 +45,19 @@ def example_steps(n: int = 60, *, seed: int = 0) -> list[Step]:
                 n_labelled=11 + t,
                 kl_new_old=float(scale[t] * noise[0, t]),
                 kl_old_new=float(scale[t] * noise[1, t]),
-                **pool_facts(pool, before=before),
-                **_other_facts(t, selected, stop, rng),
+                **(_examples_by_kind(t) | pool_facts(pool, before=before) | _other_facts(t, selected, stop, rng)),
             )
         )
         before = pool.argmax(axis=1)
     return steps
+
+
+def _examples_by_kind(t: int) -> dict[str, Any]:
+    """Return an example value for every field that is one number, except the divergences of the step."""
+    falling = 1.0 / (1.0 + t)
+    values = {"divergence": falling, "amount": falling, "count": 100, "share": 0.5 * falling, "number": falling}
+    kinds = {name: kind for name, kind in FIELD_KINDS.items() if name not in ("kl_new_old", "kl_old_new")}
+    return {name: values[kind] for name, kind in kinds.items() if kind in values}
 
 
 def _other_facts(t: int, selected: Floats, stop: Floats, rng: np.random.Generator) -> dict[str, Any]:
@@ -247,7 +256,7 @@ def _all(number: float) -> Callable[[Step, str], Any]:
             return np.full_like(present, 0 if number < 1.0 else -1)
         if isinstance(present, int):
             return int(number)
-        return min(number, 1.0) if name in _SHARES else number
+        return min(number, 1.0) if FIELD_KINDS.get(name) == "share" else number
 
     return extreme
 
@@ -266,17 +275,6 @@ def _empty(step: Step, name: str) -> Any:
     return present[:0] if isinstance(present, np.ndarray) else present
 
 
-_SHARES: Final = frozenset(
-    (
-        "train_error",
-        "selected_agreement",
-        "pool_uncertainty",
-        "pool_risk",
-        "pool_f",
-        "stop_confidence",
-        "stop_agreement",
-    )
-)
 _EXTREMES: Final[Mapping[str, Callable[[Step, str], Any]]] = {
     **{f"every number {value:g}": _all(value) for value in (0.0, 1e-300, 1.0, 1e12)},
     "even odds everywhere": _even,

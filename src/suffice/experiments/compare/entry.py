@@ -1,45 +1,30 @@
 """One thing that is compared: a stopping rule with the settings that are tried for it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.criteria import Criterion
+from suffice.criteria.rule_info import ComparedRule, Kind
 from suffice.errors import InvalidValueError
 from suffice.experiments.tasks import TaskName
 from suffice.special import Floats
 from suffice.trace import Trace
 
-Kind = Literal["threshold", "cost", "plain", "reference"]
-Sense = Literal["at most", "below", "at least"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Entry:
+class Entry(ComparedRule):
     """A rule to compare, and its settings in order: the first is the one that stops soonest, the last the strictest.
 
+    The attributes below are in addition to those of :class:`suffice.criteria.rule_info.ComparedRule`. A reference that
+    is not a rule has ``make=None``: it is computed from the errors of a run.
+
     Attributes:
-        name: What it is called in tables.
-        kind: ``threshold`` for a rule with a setting to choose; ``cost`` for one that is told what errors and labels
-            cost; ``plain`` for one with nothing to choose; ``reference`` for what looks at no model, or cheats.
-        make: Makes the rule at a setting. None for a reference that is no rule: it is worked out from the errors.
-        settings: Values of ``parameter``. For a cost rule what an error of 1 costs, a label costing 1. One None where
-            there is nothing to choose.
-        parameter: What the settings are values of.
-        default: The literature's setting, one of ``settings``; where there is none, ours.
-        sense: Set where the number that the rule compares does not depend on the setting, and the rule stops where it
-            stands in this sense to the limit, and whatever else it asks for does not depend on the setting either.
-            One replay then tells the stops of all settings.
-        limit: Attribute of the rule that holds the limit; ``parameter`` if left out.
-        slack: Difference from an ``at least`` limit that counts as none.
-        in_a_row: How many steps in a row the sense must hold for a stop.
-        once: Makes the rule to replay once; the rule at the first setting if left out. With ``in_a_row`` it must say
-            stop at the first step of a row.
-        charged: Field of a step that counts labels which the rule needs beside those of the run.
+        name: Name in tables; required, like ``kind`` and ``make``.
         tasks: Where the rule can be used.
 
     Raises:
@@ -53,18 +38,10 @@ class Entry:
         array([ 10., 100.])
     """
 
-    name: str
-    kind: Kind
-    make: Callable[[Any], Criterion] | None
-    settings: tuple[Any, ...] = (None,)
-    parameter: str = ""
-    default: Any = None
-    sense: Sense | None = None
-    limit: str = ""
-    slack: float = 0.0
-    in_a_row: int = 1
-    once: Callable[[], Criterion] | None = None
-    charged: str = ""
+    # Required here, unlike in the declaration of a rule.
+    name: str = field()
+    kind: Kind = field()
+    make: Callable[[Any], Criterion] | None = field()
     tasks: tuple[TaskName, ...] = ("regression", "classification")
 
     def __post_init__(self) -> None:

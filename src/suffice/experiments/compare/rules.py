@@ -1,48 +1,14 @@
 """The catalogue: every stopping rule that is compared, with its settings, and the references to compare with."""
 
-import math
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any, Final
 
-import numpy as np
-
-from suffice.criteria import (
-    Budget,
-    ClassificationChange,
-    CostLimit,
-    Criterion,
-    DeterministicBoundRuns,
-    DropInConfidence,
-    EntropyMax,
-    ErrorStability,
-    ExpectedCost,
-    HeldOutPlateau,
-    InformationGain,
-    IntrinsicStopping,
-    KappaCertificate,
-    LabelWorth,
-    MarginExhaustion,
-    MaxConfidence,
-    MaxVariance,
-    MinExpectedError,
-    OverallUncertainty,
-    PacBayes,
-    PerformanceConvergence,
-    PoolFraction,
-    PredictedFChange,
-    SelectedAccuracy,
-    SelectionAgreement,
-    StabilizingPredictions,
-    ThresholdUpdate,
-    TimeLimit,
-    UncertaintyConvergence,
-    ValidationSetAgreement,
-    VarianceModel,
-)
+from suffice.criteria import RULES, Budget, Criterion
+from suffice.criteria.rule_info import rule_info
 from suffice.experiments.compare.costs import RATIOS
 from suffice.experiments.compare.entry import Entry
-from suffice.experiments.tasks import TaskName
 from suffice.trace import Trace
 
 #: References that are no rules: the board works them out from the errors of a run.
@@ -55,25 +21,20 @@ NEVER: Final = "Never"
 #: Data sets that the constants of LabelWorth were fixed on: how it does there is no test of it.
 MADE_ON: Final = frozenset({"diabetes", "friedman", "breast_cancer", "wine", "sms_spam", "digits"})
 
-_CLASSES: Final[tuple[TaskName, ...]] = ("classification",)
-_NUMBERS: Final[tuple[TaskName, ...]] = ("regression",)
-_LABELS: Final = (10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000)
-# Averages of agreements that should be equal may differ by this much; the rules allow for it.
-_ROUNDING: Final = 1e-12
-
 
 def catalogue(ratios: Sequence[float] = RATIOS) -> tuple[Entry, ...]:
-    """Everything that is compared: rules by what they look at, then references.
+    """Return everything that is compared: the rules, as they declare it themselves, then references.
 
     Args:
-        ratios: What an error of 1 costs in labels: the settings of rules that are told costs.
+        ratios: Costs of an error of 1, in labels: the settings of rules that take costs.
 
     Examples:
         >>> names = [entry.name for entry in catalogue()]
         >>> len(names) == len(set(names)), "StabilizingPredictions" in names
         (True, True)
     """
-    return (*_bayesian(), *_of_costs(ratios), *_confident(), *_trends(), *_stable(), *_committees(), *_references())
+    rules = [entry for rule in RULES.values() for entry in _entries_of(rule, ratios)]
+    return (*_in_order(rules), *_references())
 
 
 def for_trace(trace: Trace, ratios: Sequence[float] = RATIOS) -> list[Entry]:
@@ -104,6 +65,7 @@ def cost_entry(
         options: Other attributes of the :class:`Entry`.
 
     Examples:
+        >>> from suffice.criteria import ErrorStability
         >>> cost_entry("mine", lambda error, label: ErrorStability.from_cost(label, error)).rule(100.0).threshold
         0.01
     """
@@ -118,206 +80,34 @@ def cost_entry(
     )
 
 
-def grid(loosest: float, strictest: float, count: int, *others: float) -> tuple[float, ...]:
-    """Settings from the loosest to the strictest in equal ratios, with three digits; and others among them.
-
-    Examples:
-        >>> grid(1.0, 0.01, 3, 0.05)
-        (1.0, 0.1, 0.05, 0.01)
-    """
-    values = {float(f"{value:.3g}") for value in np.geomspace(loosest, strictest, count)} | set(others)
-    return tuple(sorted(values, reverse=loosest > strictest))
-
-
-def _near_one(farthest: float, nearest: float, count: int, *others: float) -> tuple[float, ...]:
-    """Settings that come ever nearer to 1, and 1 itself."""
-    return tuple(sorted({float(f"{1.0 - gap:.6g}") for gap in grid(farthest, nearest, count)} | {1.0, *others}))
+def _entries_of(rule: type[Criterion], ratios: Sequence[float]) -> list[Entry]:
+    """Return the entries of one rule, from what its class declares."""
+    info = rule_info(rule)
+    entries = []
+    for form in info.compared:
+        given = {spec.name: getattr(form, spec.name) for spec in fields(form)}
+        given |= {"name": form.name or rule.__name__, "make": form.make or _maker(rule, form.kind)}
+        if form.kind == "cost":
+            given["settings"] = tuple(float(ratio) for ratio in ratios)
+        entries.append(Entry(**given, tasks=info.tasks))
+    return entries
 
 
-def _swept(name: str, make: Callable[[Any], Criterion], settings: Sequence[Any], default: Any, **others: Any) -> Entry:
-    given = {"kind": "threshold", "parameter": "threshold"} | others
-    return Entry(name=name, make=make, settings=tuple(settings), default=default, **given)
+def _maker(rule: type[Criterion], kind: str) -> Callable[[Any], Criterion]:
+    make: Callable[..., Criterion] = rule
+    return (lambda _: make()) if kind == "plain" else make
 
 
-def _bayesian() -> list[Entry]:
-    shares = grid(1.0, 1e-6, 19, 0.05)
-
-    def tight(threshold: float) -> Criterion:
-        return ErrorStability(threshold, bound="tight")
-
-    return [
-        _swept("ErrorStability", ErrorStability, shares, 0.05, sense="at most"),
-        _swept("ErrorStability tight", tight, shares, 0.05, sense="at most"),
-        _swept("DeterministicBoundRuns", DeterministicBoundRuns, grid(1.0, 1e-6, 13, 0.05), 0.05, sense="at most"),
-        # The paper has no limit of its own; half the loss range is what a guess between two classes has.
-        _swept(
-            "PacBayes",
-            PacBayes,
-            grid(3.0, 0.05, 16, 0.5),
-            0.5,
-            parameter="epsilon",
-            sense="at most",
-            tasks=_CLASSES,
-        ),
-        _swept("InformationGain", InformationGain, grid(3.0, 1e-5, 18, 0.01), 0.01, sense="at most"),
-        _swept("MaxVariance", MaxVariance, grid(0.99, 1e-4, 16, 0.1), 0.1, sense="at most", tasks=_NUMBERS),
-    ]
-
-
-def _of_costs(ratios: Sequence[float]) -> list[Entry]:
-    def stability(error_cost: float, label_cost: float) -> Criterion:
-        return ErrorStability.from_cost(label_cost, error_cost, bound="tight")
-
-    return [
-        cost_entry("ExpectedCost", ExpectedCost, ratios),
-        cost_entry("LabelWorth", LabelWorth, ratios),
-        cost_entry("ErrorStability of costs", stability, ratios, sense="at most", limit="threshold"),
-    ]
-
-
-def _confident() -> list[Entry]:
-    risks = grid(0.5, 1e-4, 15, 0.01)
-    accuracies = (0.1, 0.3, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98, 1.0)
-    # |f| = 1, the margin of a support vector machine, for the logistic function: 2 p - 1 = tanh(f / 2).
-    margin = math.tanh(0.5)
-
-    def updated(threshold: float) -> Criterion:
-        return ThresholdUpdate(MinExpectedError(threshold))
-
-    return [
-        _swept("MaxConfidence", MaxConfidence, grid(2.0, 1e-5, 17, 1e-3), 1e-3, sense="below", tasks=_CLASSES),
-        _swept("EntropyMax", EntropyMax, grid(2.0, 1e-4, 15, 0.01), 0.01, sense="at most", tasks=_CLASSES),
-        _swept("MinExpectedError", MinExpectedError, risks, 0.01, sense="at most", tasks=_CLASSES),
-        _swept("ThresholdUpdate of MinExpectedError", updated, risks, 0.01, tasks=_CLASSES),
-        _swept(
-            "OverallUncertainty", OverallUncertainty, grid(1.0, 1e-3, 13, 0.05), 0.05, sense="below", tasks=_CLASSES
-        ),
-        _swept(
-            "MarginExhaustion",
-            MarginExhaustion,
-            sorted({*grid(1e-3, 0.999, 13), 0.9, 0.95, 0.99, margin}),
-            margin,
-            parameter="band",
-            sense="at least",
-            tasks=_CLASSES,
-        ),
-        _swept("SelectedAccuracy", SelectedAccuracy, accuracies, 0.9, sense="at least", tasks=_CLASSES),
-        _swept(
-            "HeldOutPlateau",
-            lambda rounds: HeldOutPlateau(rounds=rounds),
-            (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200),
-            5,
-            parameter="rounds",
-            charged="validation_labels",
-        ),
-    ]
-
-
-def _trends() -> list[Entry]:
-    slopes = grid(0.1, 1e-7, 13, 5e-5)
-    converging: dict[str, Any] = {"sense": "below", "tasks": _CLASSES}
-
-    def extended(fall: float) -> Criterion:
-        return VarianceModel(fall=fall)
-
-    return [
-        _swept(
-            "DropInConfidence",
-            DropInConfidence,
-            (*range(1, 11), 12, 15),
-            3,
-            parameter="rounds",
-            sense="at least",
-            tasks=_CLASSES,
-        ),
-        # In its basic form every fall is deep enough, and the count of falls alone decides.
-        _swept(
-            "VarianceModel",
-            VarianceModel,
-            (*range(1, 11), 12, 15),
-            2,
-            parameter="rounds",
-            sense="at least",
-            tasks=_CLASSES,
-        ),
-        _swept(
-            "VarianceModel extended",
-            extended,
-            (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
-            0.5,
-            parameter="fall",
-            tasks=_CLASSES,
-        ),
-        _swept("PerformanceConvergence", _performance(100), slopes, 5e-5, **converging),
-        _swept("UncertaintyConvergence", _uncertainty(100), slopes, 5e-5, **converging),
-        # Two windows of 100 labels are more than many a run has.
-        _swept("PerformanceConvergence, window 20", _performance(20), slopes, 5e-5, **converging),
-        _swept("UncertaintyConvergence, window 20", _uncertainty(20), slopes, 5e-5, **converging),
-    ]
-
-
-def _performance(window: int) -> Callable[[float], Criterion]:
-    return lambda threshold: PerformanceConvergence(window=window, threshold=threshold)
-
-
-def _uncertainty(window: int) -> Callable[[float], Criterion]:
-    return lambda threshold: UncertaintyConvergence(window=window, threshold=threshold)
-
-
-def _stable() -> list[Entry]:
-    kappas = _near_one(0.9, 1e-4, 15, 0.99)
-    agreeing: dict[str, Any] = {"sense": "at least", "slack": _ROUNDING, "tasks": _CLASSES}
-    changes = grid(0.5, 1e-4, 15, 0.05)
-    return [
-        Entry(name="ClassificationChange", kind="plain", make=lambda _: ClassificationChange(), tasks=_CLASSES),
-        _swept("StabilizingPredictions", StabilizingPredictions, kappas, 0.99, **agreeing),
-        _swept("KappaCertificate", KappaCertificate, kappas, 0.99, **agreeing),
-        _swept(
-            "PredictedFChange",
-            PredictedFChange,
-            changes,
-            0.05,
-            sense="below",
-            in_a_row=PredictedFChange().rounds,
-            once=lambda: PredictedFChange(changes[0], rounds=1),
-            tasks=_CLASSES,
-        ),
-    ]
-
-
-def _committees() -> list[Entry]:
-    levels = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
-    return [
-        _swept(
-            "SelectionAgreement",
-            SelectionAgreement,
-            levels,
-            1.0,
-            parameter="level",
-            sense="at least",
-            slack=_ROUNDING,
-            tasks=_CLASSES,
-        ),
-        _swept(
-            "ValidationSetAgreement",
-            ValidationSetAgreement,
-            (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100),
-            3,
-            parameter="rounds",
-            tasks=_CLASSES,
-        ),
-        Entry(name="IntrinsicStopping", kind="plain", make=lambda _: IntrinsicStopping(), tasks=_CLASSES),
-    ]
+def _in_order(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries in the order of the tables: an entry follows the one that it names in ``after``."""
+    ordered = [entry for entry in entries if not entry.after]
+    for entry in (each for each in entries if each.after):
+        ordered.insert([each.name for each in ordered].index(entry.after) + 1, entry)
+    return ordered
 
 
 def _references() -> list[Entry]:
-    spent: dict[str, Any] = {"kind": "reference", "sense": "at least"}
-    # No budget is more right than another: these defaults are there for runs with nothing to choose by.
     return [
-        _swept("Budget", Budget, _LABELS, 100, parameter="labels", **spent),
-        _swept("PoolFraction", PoolFraction, grid(0.005, 1.0, 15, 0.1), 0.1, parameter="share", **spent),
-        _swept("CostLimit", CostLimit, tuple(map(float, _LABELS)), 100.0, parameter="cost", **spent),
-        _swept("TimeLimit", TimeLimit, grid(0.01, 1e4, 19, 1.0), 1.0, parameter="seconds", **spent),
         Entry(name=AT_ONCE, kind="reference", make=lambda _: Budget(1)),
         Entry(name=NEVER, kind="reference", make=lambda _: Budget(sys.maxsize)),
         Entry(name=RANDOM_STOP, kind="reference", make=None),

@@ -1,0 +1,15 @@
+"""The names of all stopping rules, for the exports of :mod:`suffice` and :mod:`suffice.criteria`.
+
+Type checkers follow these imports: each module lists its rules in a literal ``__all__``.
+"""
+# ruff: noqa: F403
+
+from suffice.criteria.accuracy import *
+from suffice.criteria.bayesian import *
+from suffice.criteria.budget import *
+from suffice.criteria.committee import *
+from suffice.criteria.confidence import *
+from suffice.criteria.error_stability import *
+from suffice.criteria.stability import *
+from suffice.criteria.trend import *
+from suffice.criteria.worth import *
