@@ -208,15 +208,18 @@ def _from_values(values: Any) -> Column:
 def _cell_texts(values: Any) -> list[str]:
     if isinstance(values, Texts):
         return [values.levels[code] if code >= 0 else "" for code in values.codes]
-    missing = values.isna() if hasattr(values, "isna") else [value is None or value != value for value in values]
-    return ["" if gone else _cell_text(value) for value, gone in zip(values, missing, strict=True)]
+    return [_cell_text(value) for value in values]
 
 
 def _cell_text(value: Any) -> str:
-    # ISO dates are what a CSV file has, also for the date types of pandas and numpy.
-    if isinstance(value, (date, np.datetime64)):
-        return value.isoformat() if isinstance(value, date) else str(value)
-    return number_name(value) if isinstance(value, float) else str(value)
+    """Return a value as a CSV file would have it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return number_name(value)
+    text = value.isoformat() if isinstance(value, date) else str(value)
+    # numpy and pandas have missing dates, and pandas a missing value for all types.
+    return "" if text in {"None", "NaT", "<NA>"} else text
 
 
 def read_columns(path: Path) -> TableColumns:

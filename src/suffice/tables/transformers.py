@@ -175,7 +175,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     feature_name_combiner=category_feature_name,
                 ),
             )
-        return (self.special or {}).get(name) or TextComponents()
+        return (self.special or {}).get(name, TextComponents())
 
     def _parts(self) -> list[tuple[str, Any]]:
         """Return each column that is used, and its fitted transformer, of a pipeline the last step."""
@@ -302,8 +302,8 @@ class TextComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.left_out_ = "text with the same words in every row"
             return np.empty((len(X), 0))
         self.kept_ = kept
-        # With all texts of length 1, a prior precision of 1 is too strong for a logistic regression: after 300 labels of
-        # SMS spam it expected 26 % errors and made 1.5 %. With the largest component standardised it expected 3.5 %.
+        # With all texts of length 1, a prior precision of 1 is too strong for a logistic regression: after 300 labels
+        # of SMS spam it expected 26 % errors and made 1.5 %. With this scale it expected 3.5 %.
         self.scale_ = Z.std(axis=0).max()
         components: Floats = Z / self.scale_
         return components
