@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.data.reading import TableColumns, Texts, as_number, column, read_columns
+from suffice.data.reading import TableColumns, Texts, as_number, as_texts, column, read_columns
 from suffice.errors import InvalidValueError, MissingExtraError
 
 DATA = os.environ.get("SUFFICE_DATA")
@@ -299,3 +299,11 @@ def test_lines_that_end_in_cr_and_have_no_names() -> None:
     file = read(names + b"\r" + path.read_bytes())
     assert len(file.columns) == 9
     assert len(file.columns[0]) == 17898
+
+
+def test_numbers_as_texts() -> None:
+    texts = as_texts(["7", "", " 8", "7"])
+    assert (texts.levels, texts.codes.tolist()) == (("7", "8"), [0, -1, 1, 0])
+    file = read("a,b\n007,x\n,y\n7,x\n")
+    assert file.texts("a").levels == ("007", "7")
+    assert file.texts("b").levels == ("x", "y")

@@ -12,7 +12,7 @@ import pytest
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.session.items import Items
 from suffice.session.reading import ReadingOptions, read_items
-from suffice.session.reading.features import as_texts, given_features
+from suffice.session.reading.features import given_features
 from suffice.tables.transformers import PrincipalComponents
 
 TEXTS = ["good film", "bad film", "good book", "bad book", "a good song", ""]
@@ -185,11 +185,6 @@ def test_principal_components_of_few_items() -> None:
     assert none.notes() == ("vectors left out: the same for every item",)
     assert none.transform(np.ones((2, 2), dtype=np.float32)).shape == (2, 0)
     assert none.get_feature_names_out().tolist() == []
-
-
-def test_numbers_as_texts() -> None:
-    texts = as_texts(["7", "", " 8", "7"])
-    assert (texts.levels, texts.codes.tolist()) == (("7", "8"), [0, -1, 1, 0])
 
 
 def test_many_classes_get_fewer_features(tmp_path: Path) -> None:

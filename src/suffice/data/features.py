@@ -1,7 +1,7 @@
 """The type of a column, and its values as that type; :mod:`suffice.tables.transformers` makes features of them."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.data.reading import Column, Texts, as_number, number_name
+from suffice.data.reading import Column, TableColumns, Texts, as_number
 from suffice.errors import InvalidValueError
 from suffice.special import Floats
 
@@ -170,14 +170,13 @@ def _day(text: str) -> float | None:
     return None
 
 
-def column_values(name: str, column: Column, found: ColumnType, place: Callable[[int], str]) -> NDArray[Any]:
+def column_values(table: TableColumns, name: str, found: ColumnType) -> NDArray[Any]:
     """Return the values of a column as its type requires.
 
     Args:
+        table: Rows that may be new: their values may have another type than ``found``.
         name: Name of the column.
-        column: Its values; those of new rows may have another type than the rows that ``found`` was found in.
         found: Type of the column.
-        place: Position of a row in the file, for errors.
 
     Returns:
         Numbers, dates (days since 1970) and booleans (1 and 0) as float64, NaN where missing; categories and texts as
@@ -185,38 +184,28 @@ def column_values(name: str, column: Column, found: ColumnType, place: Callable[
 
     Raises:
         InvalidValueError: A value is not a number, date or boolean, and the column requires it.
-
-    Examples:
-        >>> column_values("ok", Texts(("Yes", "no"), np.array([1, 0, -1])), ColumnType("boolean"), str)
-        array([ 0.,  1., nan])
-        >>> column_values("size", np.array([38.0, 40.0]), ColumnType("category", (), ("38", "S")), str)
-        array(['38', '40'], dtype=object)
     """
+    column = table[name]
     if found.kind in {"category", "text"}:
-        texts = column if isinstance(column, Texts) else _number_texts(column, found.categories)
-        return np.array([*texts.levels, ""], dtype=object)[texts.codes]
-    if not isinstance(column, Texts):
-        if found.kind == "number" or np.isnan(column).all():
-            return column
-        column = _number_texts(column, ())
+        texts = table.texts(name)
+        levels = texts.levels if isinstance(column, Texts) else _category_names(texts.levels, found.categories)
+        return np.array([*levels, ""], dtype=object)[texts.codes]
+    if not isinstance(column, Texts) and (found.kind == "number" or np.isnan(column).all()):
+        return column
+    texts = table.texts(name)
     read = {"number": as_number, "date": _day, "boolean": lambda level: _BOOLEAN.get(level.lower())}[str(found.kind)]
-    values = [read(level) for level in column.levels]
+    values = [read(level) for level in texts.levels]
     if None in values:
-        wrong = _first_at(column, values.index(None), place)
+        wrong = _first_at(texts, values.index(None), table.place)
         required = f"column {name!r} must hold {_REQUIRED_VALUES[str(found.kind)]}"
         raise InvalidValueError(f"{required}, but {wrong}; correct it or leave it empty")
-    return np.array([*values, np.nan], dtype=np.float64)[column.codes]
+    return np.array([*values, np.nan], dtype=np.float64)[texts.codes]
 
 
-def _number_texts(numbers: Floats, categories: tuple[str, ...]) -> Texts:
-    """Return numbers as texts: as the category of the same value if there is one, and whole numbers without a point."""
-    values, codes = np.unique(numbers, return_inverse=True, equal_nan=True)
-    # A file may write a number as 1, 1.0 or 01; the first category with that value is taken.
+def _category_names(levels: Sequence[str], categories: Sequence[str]) -> list[str]:
+    """Return numbers as the categories of the same value: 7.0 is the category 7, if there is no category 7.0."""
     known = {as_number(category): category for category in reversed(categories)}
-    missing = bool(len(values)) and bool(np.isnan(values[-1]))
-    levels = [known.get(value, number_name(value)) for value in values[: len(values) - missing].tolist()]
-    codes = np.where(codes == len(levels), -1, codes)
-    return Texts(tuple(levels), codes.astype(np.intp))
+    return [level if level in categories else known.get(as_number(level), level) for level in levels]
 
 
 def shortened(name: str, column: Column, most: int, place: Callable[[int], str]) -> tuple[Column, tuple[str, ...]]:

@@ -98,6 +98,11 @@ class TableColumns:
     def __getitem__(self, name: str) -> Column:
         return self.columns[self.names.index(name)]
 
+    def texts(self, name: str) -> Texts:
+        """Return a column as texts, even if all of them are numbers."""
+        column, k = self[name], self.names.index(name)
+        return column if isinstance(column, Texts) else as_texts([row[k] for row in self.cells()])
+
     def selected(self, names: Sequence[str], rows: NDArray[np.intp]) -> "TableColumns":
         """Return some columns at some rows; the notes are left out."""
 
@@ -132,6 +137,22 @@ def number_name(value: float) -> str:
     return str(int(value)) if np.isfinite(value) and value == np.floor(value) else repr(float(value))
 
 
+def as_texts(cells: Sequence[str]) -> Texts:
+    """Return cells as texts, even if all of them are numbers.
+
+    Examples:
+        >>> as_texts(["7", " 7", "NA"]).levels
+        ('7',)
+    """
+    levels: dict[str, int] = {}
+    code: dict[str, int] = {}
+    # Work on distinct values, because most tables repeat a few words many times.
+    for cell in dict.fromkeys(cells):
+        text = cell.strip()
+        code[cell] = -1 if text in MISSING else levels.setdefault(text, len(levels))
+    return Texts(tuple(levels), np.fromiter(map(code.__getitem__, cells), np.intp, len(cells)))
+
+
 def column(values: Sequence[str]) -> Column:
     """Return cells as numbers if every cell that is not missing is a number, else as texts.
 
@@ -147,13 +168,7 @@ def column(values: Sequence[str]) -> Column:
             return numbers
     except ValueError:
         pass
-    levels: dict[str, int] = {}
-    code: dict[str, int] = {}
-    # Work on distinct values, because most tables repeat a few words many times.
-    for value in dict.fromkeys(values):
-        text = value.strip()
-        code[value] = -1 if text in MISSING else levels.setdefault(text, len(levels))
-    texts = Texts(tuple(levels), np.fromiter(map(code.__getitem__, values), np.intp, len(values)))
+    texts = as_texts(values)
     found = texts.numbers()
     return texts if found is None else found
 

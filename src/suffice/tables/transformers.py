@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -189,8 +190,10 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the columns that are used as an array, of objects only where some column is words."""
         words = any(self.types_[name].kind in {"category", "text"} for name in self.columns_)
         array = np.empty((len(table), len(self.columns_)), dtype=object if words else np.float64, order="F")
+        # The cells of a file are parsed at most once here.
+        table = replace(table, cells=cache(table.cells))
         for k, name in enumerate(self.columns_):
-            array[:, k] = column_values(name, table[name], self.types_[name], table.place)
+            array[:, k] = column_values(table, name, self.types_[name])
         return array
 
 
@@ -292,7 +295,7 @@ class TextComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if weights is None:
             self.left_out_ = "text of fewer than two different words"
             return np.empty((len(X), 0))
-        self.svd_ = TruncatedSVD(min(self.most, *weights.shape), random_state=0)
+        self.svd_ = TruncatedSVD(min(self.most, *weights.shape), random_state=0).set_output(transform="default")
         # If all texts have the same words, there is no variance, and its share is 0/0.
         with np.errstate(invalid="ignore"):
             Z = self.svd_.fit_transform(weights)
@@ -371,7 +374,7 @@ class PrincipalComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc
         self.kept_ = np.zeros(0, dtype=bool)
         if np.ptp(X, axis=0).max() <= 1e-6 * np.abs(X).max():
             return np.empty((len(X), 0))
-        self.pca_ = PCA(min(self.most, *X.shape), random_state=0)
+        self.pca_ = PCA(min(self.most, *X.shape), random_state=0).set_output(transform="default")
         Z = np.asarray(self.pca_.fit_transform(X), dtype=np.float64)
         self.kept_ = self.pca_.explained_variance_ > 1e-6 * self.pca_.explained_variance_[0]
         Z = Z[:, self.kept_]

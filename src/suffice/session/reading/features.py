@@ -1,6 +1,5 @@
-"""Features of items: given ones, limits on their number, and cells as texts."""
+"""Features of items that are given in a file, and a limit on the number of features."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -9,7 +8,6 @@ from zipfile import BadZipFile
 import numpy as np
 
 from suffice.data.features import Features, counted
-from suffice.data.reading import MISSING, Texts
 from suffice.errors import InvalidValueError
 from suffice.session.items import Items
 from suffice.special import Floats
@@ -20,19 +18,6 @@ _UNEVEN_RANGES: Final = 1000.0
 # With 1000 weights, a classifier with many classes learns a label in a third of a second.
 _MOST_WEIGHTS: Final = 1000
 _FEWEST_FEATURES: Final = 5
-
-
-def as_texts(cells: Sequence[str]) -> Texts:
-    """Return cells as texts, even if all of them are numbers.
-
-    Examples:
-        >>> as_texts(["7", " 7", "NA"]).levels
-        ('7',)
-    """
-    levels: dict[str, int] = {}
-    stripped = (cell.strip() for cell in cells)
-    codes = [-1 if text in MISSING else levels.setdefault(text, len(levels)) for text in stripped]
-    return Texts(tuple(levels), np.array(codes, dtype=np.intp))
 
 
 def limited(items: Items) -> Items:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from suffice.data.features import Features, counted, is_text, short
-from suffice.data.reading import Column, TableColumns, Texts, read_columns
+from suffice.data.reading import Column, TableColumns, as_texts, read_columns
 from suffice.data.table import first_line_notes, named_column
 from suffice.errors import InvalidValueError
 from suffice.session.items import Items
 from suffice.session.reading.cells import clean, clean_rows
 from suffice.session.reading.embeddings import embedding_transformer
-from suffice.session.reading.features import READ, as_texts, given_features
+from suffice.session.reading.features import READ, given_features
 from suffice.session.reading.images import ENDINGS, image_paths, image_transformer
 from suffice.session.reading.options import ReadingOptions
 from suffice.session.reading.targets import Labelling, TargetColumn, no_labels, read_labels
@@ -186,14 +186,17 @@ def _features_of_columns(source: _TableSource, request: ReadingOptions, cells: M
 
     columns: dict[str, Column] = {name: source.file[name] for name in cells}
     special: dict[str, Any] = {}
-    text = source.text if request.text is not None else None
     if source.image is not None:
         columns[source.image] = as_texts(cells[source.image])
         special[source.image] = image_transformer(source.path.absolute().parent, len(source.ids))
     if source.text is not None and request.embed is not None:
-        text, special[source.text] = None, embedding_transformer(source.text, request.embed)
-    for name in {text, *special} - {None, source.image}:
-        if not isinstance(columns[name], Texts):
-            columns[name] = as_texts(cells[name])
-    table = replace(source.file, names=tuple(columns), columns=tuple(columns.values()))
+        special[source.text] = embedding_transformer(source.text, request.embed)
+    table = TableColumns(
+        names=tuple(columns),
+        columns=tuple(columns.values()),
+        notes=(),
+        place=source.file.place,
+        cells=lambda: [*zip(*cells.values(), strict=True)],
+    )
+    text = None if request.embed else request.text
     return table_features(table, TableTransformer(text=text, special=special, most_characters=READ))
