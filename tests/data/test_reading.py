@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.data.reading import Columns, Texts, as_number, column, read_columns
+from suffice.data.reading import TableColumns, Texts, as_number, as_texts, column, read_columns
 from suffice.errors import InvalidValueError, MissingExtraError
 
 DATA = os.environ.get("SUFFICE_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="people's tables: SUFFICE_DATA is not set")
 
 
-def read(content: str | bytes, name: str = "table.csv") -> Columns:
+def read(content: str | bytes, name: str = "table.csv") -> TableColumns:
     data = content.encode() if isinstance(content, str) else content
     Path(name).write_bytes(data)
     return read_columns(Path(name))
@@ -34,7 +34,7 @@ def plain(col: "np.ndarray[Any, Any] | Texts") -> list[float | str | None]:
     return [None if np.isnan(value) else float(value) for value in col]
 
 
-def content(file: Columns) -> dict[str, list[float | str | None]]:
+def content(file: TableColumns) -> dict[str, list[float | str | None]]:
     return {name: plain(col) for name, col in zip(file.names, file.columns, strict=True)}
 
 
@@ -96,7 +96,7 @@ def test_spaces_after_a_separator_do_not_hide_quotes() -> None:
 def test_a_quote_that_never_closes_swallows_no_line() -> None:
     file = read('label\ttext\nham\t"Hello\nspam\tcall now\nham\t"bye" he said\nham\tlast "one"\n', "t.tsv")
     assert content(file)["text"] == ['"Hello', "call now", '"bye" he said', 'last "one"']
-    assert file.notes == ("double quotes are taken as they stand, because they do not enclose cells",)
+    assert file.notes == ("double quotes are read as plain characters, because they do not enclose cells",)
     # By the rules of quoting this could be one cell; but a cell with just the tabs of a row is hardly meant.
     assert len(read('label\ttext\nham\t"Hello\nspam\tbye"\n', "t.tsv").columns[0]) == 2
     assert content(read('label,text\nham,"Hello\nspam,call "now"\n'))["text"] == ['"Hello', 'call "now"']
@@ -167,7 +167,7 @@ def test_texts_at_some_rows() -> None:
         ("a,b,a\n1,2,3\n", "2 columns are named 'a', and names must be distinct"),
         ("a,b, a \n1,2,3\n", "2 columns are named 'a'"),
         ("1,2.5,-3e2\n1,2,3\n", "the first line holds numbers only, so there are no column names. Add a first line"),
-        (b"a,b\n1,\0\n", "is not text: it holds NUL bytes. Required is CSV in UTF-8"),
+        (b"a,b\n1,\0\n", "is not text: it contains NUL bytes. Save it as CSV in UTF-8"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is not text"),
         ("a,b\n1,2\n".encode("utf-16"), "is not text"),
         (gzip.compress(b"a,b\n1,2\n" * 100, mtime=0)[:-9], "cannot be unpacked"),
@@ -299,3 +299,11 @@ def test_lines_that_end_in_cr_and_have_no_names() -> None:
     file = read(names + b"\r" + path.read_bytes())
     assert len(file.columns) == 9
     assert len(file.columns[0]) == 17898
+
+
+def test_numbers_as_texts() -> None:
+    texts = as_texts(["7", "", " 8", "7"])
+    assert (texts.levels, texts.codes.tolist()) == (("7", "8"), [0, -1, 1, 0])
+    file = read("a,b\n007,x\n,y\n7,x\n")
+    assert file.texts("a").levels == ("007", "7")
+    assert file.texts("b").levels == ("x", "y")

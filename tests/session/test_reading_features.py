@@ -12,7 +12,8 @@ import pytest
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.session.items import Items
 from suffice.session.reading import ReadingOptions, read_items
-from suffice.session.reading.features import as_texts, given_features, principal
+from suffice.session.reading.features import given_features
+from suffice.tables.transformers import PrincipalComponents
 
 TEXTS = ["good film", "bad film", "good book", "bad book", "a good song", ""]
 
@@ -147,14 +148,14 @@ def test_a_model_that_cannot_be_loaded() -> None:
         read(text="review", embed="no-such-model")
     assert str(caught.value) == (
         "--embed: the model 'no-such-model' cannot be used: there is no network to fetch no-such-model; give the name "
-        "of a sentence-transformers model while there is a network, or the folder of one"
+        "of a sentence-transformers model, with network access, or the folder of one"
     )
     assert not isinstance(caught.value, InvalidValueError)
 
 
 def test_a_model_that_gives_no_numbers(encoder: type[Encoder], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "encode", lambda _, texts, **__: np.full((len(texts), 2), np.nan))
-    with pytest.raises(SufficeError, match="gives no finite numbers for these texts"):
+    with pytest.raises(SufficeError, match="does not return finite numbers for these texts"):
         read(text="review", embed="three-words")
 
 
@@ -171,17 +172,19 @@ def test_a_model_needs_a_text() -> None:
 
 
 def test_principal_components_of_few_items() -> None:
-    made = principal("v", "vectors", np.array([[1.0, 2.0, 3.0], [1.0, 4.0, 3.0]], dtype=np.float32), 50)
-    assert np.abs(made.X) == pytest.approx(np.ones((2, 1)))
-    assert made.X.sum() == pytest.approx(0.0, abs=1e-6)
-    assert made.notes == ("vectors, 1 component (100 % of the variance)",)
-    none = principal("v", "vectors", np.zeros((3, 2), dtype=np.float32), 50)
-    assert (none.X.shape, none.names, none.notes) == ((3, 0), (), ("vectors left out: the same for every item",))
-
-
-def test_numbers_as_texts() -> None:
-    texts = as_texts(["7", "", " 8", "7"])
-    assert (texts.levels, texts.codes.tolist()) == (("7", "8"), [0, -1, 1, 0])
+    vectors = np.array([[1.0, 2.0, 3.0], [1.0, 4.0, 3.0]], dtype=np.float32)
+    made = PrincipalComponents("v", "vectors", 50)
+    X = made.fit_transform(vectors)
+    assert np.abs(X) == pytest.approx(np.ones((2, 1)))
+    assert X.sum() == pytest.approx(0.0, abs=1e-6)
+    assert made.notes() == ("vectors, 1 component (100 % of the variance)",)
+    assert made.get_feature_names_out().tolist() == ["v[0]"]
+    assert made.transform(vectors) == pytest.approx(X, abs=1e-6)
+    none = PrincipalComponents("v", "vectors", 50)
+    assert none.fit_transform(np.zeros((3, 2), dtype=np.float32)).shape == (3, 0)
+    assert none.notes() == ("vectors left out: the same for every item",)
+    assert none.transform(np.ones((2, 2), dtype=np.float32)).shape == (2, 0)
+    assert none.get_feature_names_out().tolist() == []
 
 
 def test_many_classes_get_fewer_features(tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ def test_sms() -> None:
         (b"", r"table\.csv is empty; a line of column names and lines of data are required"),
         (b"a,b\n", "holds one line only; a line of column names and lines of data are required"),
         (b"a,b\n1,2\n", r"table\.csv holds 1 item; at least 2 are required"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is not text: it holds NUL bytes"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is not text: it contains NUL bytes"),
         (b"a,b\n1,2\n3\n", "line 3: the number of cells is 1, and of column names 2"),
         (b"1,2\n3,4\n5,6\n", "the first line holds numbers only"),
         (b"a\x01,a\x02\n1,2\n3,5\n", "two columns differ in control characters of their names only"),

@@ -1,36 +1,66 @@
-"""One column to features: by its type, with what was done to it in sentences."""
+"""The type of a column, and its values as that type; :mod:`suffice.tables.transformers` makes features of them."""
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from suffice.data.reading import Column, Texts, as_number
+from suffice.data.reading import Column, TableColumns, Texts, as_number
+from suffice.errors import InvalidValueError
 from suffice.special import Floats
 
+ColumnKind = Literal["number", "date", "boolean", "category", "text"]
+
 _MOST_CATEGORIES: Final = 30
-# From this share on "every row" has a value of its own, or "every value" is a number: a few slips happen.
+# The share of rows that counts as "nearly every row": a column may contain a few errors.
 _NEARLY_ALL: Final = 0.95
 _ROW_NUMBER: Final = re.compile(r"(.*[ _.-])?(id|index)|column 1|unnamed: 0|__index_level_0__", re.IGNORECASE)
 _ISO_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _BOOLEAN: Final = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_REQUIRED_VALUES: Final[dict[str, str]] = {
+    "number": "numbers",
+    "date": "ISO dates such as 2024-02-29",
+    "boolean": "yes and no, or true and false",
+}
 
 
 class Features(NamedTuple):
-    """What a column became: numbers (``n x d``), their names, and notes; no names where it was left out."""
+    """Features of a table or of images.
+
+    Attributes:
+        X: Features, ``n x d``.
+        names: Names of the ``d`` features; empty if nothing could be used.
+        notes: What was done, in sentences for the user.
+        transformer: Fitted; makes the same features of new rows. None if the features were given.
+    """
 
     X: Floats
     names: tuple[str, ...]
     notes: tuple[str, ...]
+    transformer: Any = None
+
+
+class ColumnType(NamedTuple):
+    """What a column holds.
+
+    Attributes:
+        kind: None if the column is left out.
+        notes: Sentences about the decision, for the user.
+        categories: Of a column of categories: the values with a feature of their own, in the order of the features.
+    """
+
+    kind: ColumnKind | None
+    notes: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
 
 
 def counted(number: int, noun: str) -> str:
-    """Say how many of something there are.
+    """Return a number and a noun, in the plural where needed.
 
     Examples:
         >>> counted(1, "row"), counted(2, "category")
@@ -41,44 +71,53 @@ def counted(number: int, noun: str) -> str:
 
 
 def short(text: str) -> str:
-    """Quote a text, at most 40 characters of it."""
+    """Return at most 40 characters of a text, in quotes."""
     return repr(text if len(text) <= 40 else f"{text[:37]}...")
 
 
 def not_a_number(texts: Texts, place: Callable[[int], str]) -> str:
-    """Say where the first value is that is not a number, and what it is."""
-    code = next(k for k, level in enumerate(texts.levels) if as_number(level) is None)
+    """Return the position and the text of the first value that is not a number."""
+    return _first_at(texts, next(k for k, level in enumerate(texts.levels) if as_number(level) is None), place)
+
+
+def _first_at(texts: Texts, code: int, place: Callable[[int], str]) -> str:
     return f"{place(int(np.argmax(texts.codes == code)))} holds {short(texts.levels[code])}"
 
 
-def _left_out(n: int, *notes: str) -> Features:
-    return Features(np.empty((n, 0)), (), notes)
-
-
-def column_features(name: str, column: Column, place: Callable[[int], str]) -> Features:
-    """Make a column into features by its type; :func:`suffice.data.table.read_table` says how.
+def column_type(name: str, column: Column, place: Callable[[int], str]) -> ColumnType:
+    """Return what a column holds; :func:`suffice.data.table.read_table` lists the rules.
 
     Args:
-        name: Of the column.
-        column: Its values, at every row that is used.
-        place: Where in the file a row is, for notes.
+        name: Name of the column.
+        column: Its values.
+        place: Position of a row in the file, for notes.
 
     Examples:
-        >>> made = column_features("size", np.array([1.0, 2.0, 3.0]), str)
-        >>> made.X.ravel().round(2).tolist(), made.names
-        ([-1.22, 0.0, 1.22], ('size',))
+        >>> column_type("size", np.array([1.0, 2.0, 3.0]), str).kind
+        'number'
+        >>> column_type("id", np.array([1.0, 2.0, 3.0]), str).notes
+        ("column 'id' left out: a different value in every row",)
     """
     if isinstance(column, Texts):
         days = _days(column)
-        return _words(name, column, place) if days is None else _numeric(name, days, dates=True)
+        return _word_type(name, column, place) if days is None else _number_type(name, days, "date")
     whole = np.all(column == np.floor(column))
     if whole and _ROW_NUMBER.fullmatch(name) and len(np.unique(column)) == len(column):
-        return _left_out(len(column), f"column {name!r} left out: a different value in every row")
-    return _numeric(name, column)
+        return ColumnType(None, (f"column {name!r} left out: a different value in every row",))
+    return _number_type(name, column, "number")
+
+
+def _number_type(name: str, numbers: Floats, kind: ColumnKind) -> ColumnType:
+    finite = numbers[np.isfinite(numbers)]
+    if not len(finite):
+        return ColumnType(None, (f"column {name!r} has no value at all, left out",))
+    if finite.min() == finite.max():
+        return ColumnType(None, (f"column {name!r} has one value only, left out",))
+    return ColumnType(kind)
 
 
 def is_text(column: Column) -> bool:
-    """Whether a column is text: three words or more on average, and most values different or more than 50 of them."""
+    """Whether a column is text: on average three words or more, and most values different or more than 50 of them."""
     if not isinstance(column, Texts):
         return False
     n, distinct, counts = len(column), len(column.levels), column.counts
@@ -86,105 +125,97 @@ def is_text(column: Column) -> bool:
     return bool(words >= 3 and (distinct > 0.5 * n or distinct > 50))
 
 
-def _words(name: str, texts: Texts, place: Callable[[int], str]) -> Features:
+def _word_type(name: str, texts: Texts, place: Callable[[int], str]) -> ColumnType:
     n, present, distinct, counts = len(texts), int(np.sum(texts.codes >= 0)), len(texts.levels), texts.counts
-    truth = [_BOOLEAN.get(level.lower(), np.nan) for level in texts.levels]
-    if present == n and set(truth) == {0.0, 1.0}:
-        return Features(np.array(truth)[texts.codes][:, None], (name,), (f"column {name!r}: yes and no, as 1 and 0",))
+    if present == n and {_BOOLEAN.get(level.lower()) for level in texts.levels} == {0.0, 1.0}:
+        return ColumnType("boolean", (f"column {name!r}: yes and no, as 1 and 0",))
     if is_text(texts):
-        return text_features(name, texts)
+        return ColumnType("text")
     numbers = np.dot([as_number(level) is not None for level in texts.levels], counts)
     slip = not_a_number(texts, place) if numbers >= _NEARLY_ALL * present else ""
-    why = [f"column {name!r} is not taken as numbers: {slip}"] if slip else []
+    why = (f"column {name!r} is not taken as numbers: {slip}",) if slip else ()
     if distinct >= _NEARLY_ALL * present and distinct > 1:
         where = "every row" if distinct == n else f"nearly every row ({distinct} in {n})"
-        return _left_out(n, *why, f"column {name!r} left out: a different value in {where}")
-    categories = _categories(name, texts)
-    return categories._replace(notes=(*why, *categories.notes))
+        return ColumnType(None, (*why, f"column {name!r} left out: a different value in {where}"))
+    found = _category_type(name, texts)
+    return found._replace(notes=(*why, *found.notes))
 
 
-def _days(texts: Texts) -> Floats | None:
-    """Return ISO dates as days since 1970 (UTC), NaN where missing; or None where some value is not such a date."""
-    if not all(map(_ISO_DATE.fullmatch, texts.levels)):
-        return None
-    with suppress(ValueError):
-        moments = map(datetime.fromisoformat, texts.levels)
-        days = [((m if m.tzinfo else m.replace(tzinfo=UTC)) - _EPOCH) / timedelta(days=1) for m in moments]
-        return np.array([*days, np.nan])[texts.codes]
-    return None
-
-
-def _numeric(name: str, values: Floats, *, dates: bool = False) -> Features:
-    finite = np.isfinite(values)
-    infinite, missing = int(np.isinf(values).sum()), int(np.sum(~finite))
-    notes = [f"column {name!r}: dates, as days"] * dates
-    if missing == len(values):
-        return _left_out(missing, f"column {name!r} has no value at all, left out")
-    if values[finite].min() == values[finite].max():
-        return _left_out(len(values), f"column {name!r} has one value only, left out")
-    # Times a power of 2, which is exact, so that neither a sum nor a square overflows.
-    exponent = int(np.frexp(np.abs(values[finite]).max())[1])
-    scaled = np.ldexp(values, -exponent)
-    if missing:
-        median = np.median(scaled[finite])
-        scaled[~finite] = median
-        middle = float(np.ldexp(median, exponent))
-        shown = str(np.datetime64(math.floor(middle), "D")) if dates else f"{middle:.6g}"
-        among = f" ({infinite} of them infinite)" if infinite else ""
-        notes.append(f"column {name!r}: {counted(missing, 'missing value')}{among} filled with the median {shown}")
-    # From the first value on, so that a small spread around a large mean keeps its digits.
-    shifted = scaled - scaled[0]
-    return Features(((shifted - shifted.mean()) / shifted.std())[:, None], (name,), tuple(notes))
-
-
-def _categories(name: str, texts: Texts) -> Features:
+def _category_type(name: str, texts: Texts) -> ColumnType:
     order = np.argsort(-texts.counts, kind="stable")
     rare, missing = len(order[_MOST_CATEGORIES:]), int(np.sum(texts.codes < 0))
     if len(order) == 1 and not missing:
-        return _left_out(len(texts), f"column {name!r} has one value only, left out")
+        return ColumnType(None, (f"column {name!r} has one value only, left out",))
     kept = [texts.levels[k] for k in order[:_MOST_CATEGORIES]]
-    # A value that itself says "other" or "missing" shares the column of the others or of the missing.
+    # A value "other" or "missing" in the data shares the feature of the other or of the missing values.
     kept += ["other"] * (rare > 0) + ["missing"] * (missing > 0)
-    position = {category: k for k, category in enumerate(dict.fromkeys(kept))}
-    chosen = [position[level if level in position else "other"] for level in texts.levels]
     others = f" for the {_MOST_CATEGORIES} most frequent, the others together as 'other'" if rare else ""
     gone = f"; {counted(missing, 'missing value')} as 'missing'" if missing else ""
     note = f"column {name!r}: {counted(len(order), 'category')}, one-hot{others}{gone}"
-    X = np.eye(len(position))[np.array([*chosen, position.get("missing", 0)])[texts.codes]]
-    return Features(X, tuple(f"{name}={category}" for category in position), (note,))
+    return ColumnType("category", (note,), tuple(dict.fromkeys(kept)))
 
 
-def text_features(name: str, texts: Texts) -> Features:
-    """Make a column into TF-IDF and its largest singular components, whether or not it looks like text."""
-    from sklearn.decomposition import TruncatedSVD
-
-    weights = _word_weights([texts.levels[code] if code >= 0 else "" for code in texts.codes])
-    if weights is None:
-        return _left_out(len(texts), f"column {name!r} left out: text of fewer than two different words")
-    svd = TruncatedSVD(min(50, *weights.shape), random_state=0)
-    # Where all texts have the same words there is no variance, and its share is 0/0.
-    with np.errstate(invalid="ignore"):
-        Z = svd.fit_transform(weights)
-    Z = Z[:, svd.singular_values_ > 1e-10 * svd.singular_values_[0]]
-    if np.ptp(Z, axis=0).max() < 1e-10:
-        return _left_out(len(texts), f"column {name!r} left out: text with the same words in every row")
-    missing = int(np.sum(texts.codes < 0))
-    empty = f"; {counted(missing, 'missing value')} as empty text" if missing else ""
-    share = 100.0 * svd.explained_variance_ratio_.sum()
-    note = f"column {name!r}: text, TF-IDF and SVD, {Z.shape[1]} components ({share:.0f} % of the variance){empty}"
-    names = tuple(f"{name}[{k}]" for k in range(Z.shape[1]))
-    # With all texts of length 1 a prior precision of 1 held a logistic regression back: after 300 labels of SMS spam it
-    # expected 26 % errors where it made 1.5 %; with the largest component as a standardised number, 3.5 %.
-    return Features(Z / Z.std(axis=0).max(), names, (note,))
+def _days(texts: Texts) -> Floats | None:
+    """Return ISO dates as days since 1970 (UTC), NaN where missing; or None if some value is not such a date."""
+    days = [_day(level) for level in texts.levels]
+    return None if None in days else np.array([*days, np.nan], dtype=np.float64)[texts.codes]
 
 
-def _word_weights(texts: Sequence[str]) -> Any:
-    """Return TF-IDF of the words in at least two texts, or else of all words; None if these are fewer than two."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    for least in (2, 1):
-        with suppress(ValueError):
-            weights = TfidfVectorizer(sublinear_tf=True, min_df=least).fit_transform(texts)
-            if weights.shape[1] > 1:
-                return weights
+def _day(text: str) -> float | None:
+    if not _ISO_DATE.fullmatch(text):
+        return None
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) / timedelta(days=1)
     return None
+
+
+def column_values(table: TableColumns, name: str, found: ColumnType) -> NDArray[Any]:
+    """Return the values of a column as its type requires.
+
+    Args:
+        table: Rows that may be new: their values may have another type than ``found``.
+        name: Name of the column.
+        found: Type of the column.
+
+    Returns:
+        Numbers, dates (days since 1970) and booleans (1 and 0) as float64, NaN where missing; categories and texts as
+        an array of str, empty where missing. A number in a column of categories is the category of the same value.
+
+    Raises:
+        InvalidValueError: A value is not a number, date or boolean, and the column requires it.
+    """
+    column = table[name]
+    if found.kind in {"category", "text"}:
+        texts = table.texts(name)
+        levels = texts.levels if isinstance(column, Texts) else _category_names(texts.levels, found.categories)
+        return np.array([*levels, ""], dtype=object)[texts.codes]
+    if not isinstance(column, Texts) and (found.kind == "number" or np.isnan(column).all()):
+        return column
+    texts = table.texts(name)
+    read = {"number": as_number, "date": _day, "boolean": lambda level: _BOOLEAN.get(level.lower())}[str(found.kind)]
+    values = [read(level) for level in texts.levels]
+    if None in values:
+        wrong = _first_at(texts, values.index(None), table.place)
+        required = f"column {name!r} must hold {_REQUIRED_VALUES[str(found.kind)]}"
+        raise InvalidValueError(f"{required}, but {wrong}; correct it or leave it empty")
+    return np.array([*values, np.nan], dtype=np.float64)[texts.codes]
+
+
+def _category_names(levels: Sequence[str], categories: Sequence[str]) -> list[str]:
+    """Return numbers as the categories of the same value: 7.0 is the category 7, if there is no category 7.0."""
+    known = {as_number(category): category for category in reversed(categories)}
+    return [level if level in categories else known.get(as_number(level), level) for level in levels]
+
+
+def shortened(name: str, column: Column, most: int, place: Callable[[int], str]) -> tuple[Column, tuple[str, ...]]:
+    """Return a column with at most the first ``most`` characters of each text, and a note if one is longer."""
+    long = [k for k, level in enumerate(column.levels) if len(level) > most] if isinstance(column, Texts) else []
+    if not isinstance(column, Texts) or not long:
+        return column, ()
+    rows = np.flatnonzero(np.isin(column.codes, long))
+    others = len(rows) - 1
+    what = place(int(rows[0])) + (f" and {counted(others, 'other')}" if others else "")
+    longer = f"{'are' if others else 'is'} longer than {most:,} characters; the model reads the first {most:,}"
+    levels = tuple(level[:most] for level in column.levels)
+    return Texts(levels, column.codes), (f"column {name!r}: {what} {longer}",)

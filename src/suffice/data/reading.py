@@ -1,8 +1,13 @@
-"""A file to columns: CSV by Python's own reader, Parquet by pyarrow.
+"""Read the columns of a file: CSV with Python's csv module, Parquet with pyarrow.
 
-A column is numbers where every value is one, and texts otherwise. What it means for a model is the business of
-:mod:`suffice.data.table`.
+A column holds numbers if every value is a number, and texts otherwise. :mod:`suffice.data.features` decides which
+features a column becomes.
 """
+
+# Why not a CSV reader of a library: none of the dependencies has one that does the job. numpy.genfromtxt and loadtxt do
+# not read quoted cells that span lines; pyarrow is an extra, and its CSV reader does not detect the separator, stray
+# quotes or decimal commas. Python's csv module does the parsing; the rest is what it leaves open: separator, encoding,
+# quotes that never close, cells over its length limit, and errors with line numbers.
 
 import csv
 import gzip
@@ -11,9 +16,10 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -23,28 +29,28 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidValueError, MissingExtraError
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError
 from suffice.special import Floats
 
-#: What stands for a value that is not there, spaces around it aside.
+#: Cells that mean "missing", after spaces around them are removed.
 MISSING: Final = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "?"})
 _DELIMITERS: Final = ",;\t|"
-_LINES_TO_LOOK_AT: Final = 50
-# A cell beyond this is either a whole document or what follows a quote that never closes.
-_LONG: Final = 131_072
-_LIMIT: Final = RLock()
+_LINES_TO_SNIFF: Final = 50
+# A longer cell is either a whole document or the text after a quote that never closes.
+_LONG_CELL: Final = 131_072
+_FIELD_SIZE_LOCK: Final = RLock()
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """A column of which some value is not a number: distinct values, and which each row holds (-1: it is missing)."""
+    """A column in which some value is not a number: the distinct values, and the index of each row's (-1: missing)."""
 
     levels: tuple[str, ...]
     codes: NDArray[np.intp]
 
     @property
     def counts(self) -> NDArray[np.intp]:
-        """How many rows hold each level."""
+        """Number of rows that hold each level."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels)).astype(np.intp)
 
     def numbers(self, *, decimal: str = ".") -> Floats | None:
@@ -59,7 +65,7 @@ class Texts:
         kept, codes = np.unique(self.codes[rows], return_inverse=True)
         gone = int(np.sum(kept < 0))
         texts = Texts(tuple(self.levels[k] for k in kept[gone:]), codes.astype(np.intp) - gone)
-        # What was no number may be gone with the other rows.
+        # The values that are not numbers may all be in other rows.
         numbers = texts.numbers()
         return texts if numbers is None else numbers
 
@@ -68,16 +74,16 @@ Column = Floats | Texts
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """What a file holds, before anything is said about its use.
+class TableColumns:
+    """The columns of a table.
 
     Attributes:
-        names: Of the columns, distinct.
-        columns: Numbers (NaN where missing), or texts; all of one length.
-        notes: What a person should know about the reading, in sentences.
-        place: Where in the file a data row (from 0) is: "line 7".
-        cells: Reads the file's content once more: the cells of each data row as the file has them, empty where there
-            is none. A table of numbers is spared their texts, which take several times the memory.
+        names: Distinct names of the columns.
+        columns: Numbers (NaN where missing), or texts; all of the same length.
+        notes: Sentences about how the file was read, for the user.
+        place: Position of a data row (from 0) in the file: "line 7".
+        cells: Parses the content again and returns the cells of each data row as they are in the file, empty where
+            missing. They are not stored, because numbers as text take several times the memory.
     """
 
     names: tuple[str, ...]
@@ -86,9 +92,30 @@ class Columns:
     place: Callable[[int], str]
     cells: Callable[[], list[Sequence[str]]]
 
+    def __len__(self) -> int:
+        return len(self.columns[0]) if self.columns else 0
+
+    def __getitem__(self, name: str) -> Column:
+        return self.columns[self.names.index(name)]
+
+    def texts(self, name: str) -> Texts:
+        """Return a column as texts, even if all of them are numbers."""
+        column, k = self[name], self.names.index(name)
+        return column if isinstance(column, Texts) else as_texts([row[k] for row in self.cells()])
+
+    def selected(self, names: Sequence[str], rows: NDArray[np.intp]) -> "TableColumns":
+        """Return some columns at some rows; the notes are left out."""
+
+        def cells() -> list[Sequence[str]]:
+            every, chosen = self.cells(), [self.names.index(name) for name in names]
+            return [[every[row][k] for k in chosen] for row in rows]
+
+        columns = tuple(self[name][rows] for name in names)
+        return TableColumns(tuple(names), columns, (), lambda row: self.place(int(rows[row])), cells)
+
 
 def as_number(text: str) -> float | None:
-    """Return the number that a text is, or None; ``1_000`` is a number to Python, but a name in a table.
+    """Return the number that a text stands for, or None. ``1_000`` is a number in Python, but a name in a table.
 
     Examples:
         >>> as_number(" 1e3 "), as_number("1_000"), as_number("a")
@@ -100,8 +127,34 @@ def as_number(text: str) -> float | None:
         return None
 
 
+def number_name(value: float) -> str:
+    """Return a number as text, whole numbers without a decimal point.
+
+    Examples:
+        >>> number_name(7.0), number_name(0.5)
+        ('7', '0.5')
+    """
+    return str(int(value)) if np.isfinite(value) and value == np.floor(value) else repr(float(value))
+
+
+def as_texts(cells: Sequence[str]) -> Texts:
+    """Return cells as texts, even if all of them are numbers.
+
+    Examples:
+        >>> as_texts(["7", " 7", "NA"]).levels
+        ('7',)
+    """
+    levels: dict[str, int] = {}
+    code: dict[str, int] = {}
+    # Work on distinct values, because most tables repeat a few words many times.
+    for cell in dict.fromkeys(cells):
+        text = cell.strip()
+        code[cell] = -1 if text in MISSING else levels.setdefault(text, len(levels))
+    return Texts(tuple(levels), np.fromiter(map(code.__getitem__, cells), np.intp, len(cells)))
+
+
 def column(values: Sequence[str]) -> Column:
-    """Return values as numbers if every one that is there is a number, else as texts.
+    """Return cells as numbers if every cell that is not missing is a number, else as texts.
 
     Examples:
         >>> column(["1", " 2.5", "?"])
@@ -115,18 +168,76 @@ def column(values: Sequence[str]) -> Column:
             return numbers
     except ValueError:
         pass
-    levels: dict[str, int] = {}
-    code: dict[str, int] = {}
-    # By distinct values, because a table holds the same few words again and again.
-    for value in dict.fromkeys(values):
-        text = value.strip()
-        code[value] = -1 if text in MISSING else levels.setdefault(text, len(levels))
-    texts = Texts(tuple(levels), np.fromiter(map(code.__getitem__, values), np.intp, len(values)))
+    texts = as_texts(values)
     found = texts.numbers()
     return texts if found is None else found
 
 
-def read_columns(path: Path) -> Columns:
+def table_columns(data: Any) -> TableColumns:
+    """Return data in memory as the columns of a table, with the same rules as for a file.
+
+    Args:
+        data: :class:`TableColumns`, which are returned unchanged; a mapping from column names to values; or a pandas
+            DataFrame. Values are numbers, texts, booleans, dates or None. NaN, None and the texts that mean "missing"
+            in a CSV file are missing values; texts that are all numbers become numbers.
+
+    Raises:
+        InvalidValueError: The columns have different lengths or the same name.
+        InvalidTypeError: The data is something else.
+
+    Examples:
+        >>> table = table_columns({"size": [1, None, 3], "fuel": ["gas", "diesel", "NA"]})
+        >>> table["size"], table["fuel"].levels
+        (array([ 1., nan,  3.]), ('gas', 'diesel'))
+    """
+    if isinstance(data, TableColumns):
+        return data
+    # A DataFrame is recognised by its attributes, because pandas is not a dependency.
+    if not isinstance(data, Mapping) and not (hasattr(data, "columns") and hasattr(data, "iloc")):
+        kind = type(data).__name__
+        raise InvalidTypeError(f"a table must be a mapping from column names to values or a DataFrame, not {kind}")
+    frame = not isinstance(data, Mapping)
+    names = _distinct([str(name) for name in (data.columns if frame else data)], "the table")
+    values = [data.iloc[:, k] for k in range(len(names))] if frame else list(data.values())
+    columns = tuple(map(_from_values, values))
+    lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
+    if len(set(lengths.values())) > 1:
+        raise InvalidValueError(f"all columns of a table must have the same length; the lengths are {lengths}")
+
+    def cells() -> list[Sequence[str]]:
+        return [*zip(*map(_cell_texts, values), strict=True)]
+
+    return TableColumns(names, columns, (), lambda row: f"row {row + 1}", cells)
+
+
+def _from_values(values: Any) -> Column:
+    if isinstance(values, Texts):
+        return values
+    # Also the number types of pandas that have missing values; a cell of these that is missing is NaN.
+    if getattr(getattr(values, "dtype", None), "kind", "") in {"i", "u", "f"}:
+        converted = values.to_numpy(np.float64, na_value=math.nan) if hasattr(values, "to_numpy") else values
+        return np.array(converted, dtype=np.float64)
+    return column(_cell_texts(values))
+
+
+def _cell_texts(values: Any) -> list[str]:
+    if isinstance(values, Texts):
+        return [values.levels[code] if code >= 0 else "" for code in values.codes]
+    return [_cell_text(value) for value in values]
+
+
+def _cell_text(value: Any) -> str:
+    """Return a value as a CSV file would have it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return number_name(value)
+    text = value.isoformat() if isinstance(value, date) else str(value)
+    # numpy and pandas have missing dates, and pandas a missing value for all types.
+    return "" if text in {"None", "NaT", "<NA>"} else text
+
+
+def read_columns(path: Path) -> TableColumns:
     """Read a table: Parquet where the name ends in .parquet or .pq, CSV (also gzipped) otherwise.
 
     Raises:
@@ -140,7 +251,7 @@ def read_columns(path: Path) -> Columns:
 def _content(path: Path) -> bytes:
     try:
         data = path.read_bytes()
-        # By its first bytes, because a gzip file does not always say so in its name.
+        # Detect gzip by the first bytes: the file name does not always end in .gz.
         data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
     except FileNotFoundError:
         raise InvalidValueError(f"there is no file {path}; check the name and the folder") from None
@@ -155,7 +266,7 @@ def _content(path: Path) -> bytes:
     return data
 
 
-def _read_csv(data: bytes, path: Path) -> Columns:
+def _read_csv(data: bytes, path: Path) -> TableColumns:
     text, notes = _decoded(data, path)
     with _long_cells(text):
         delimiter = "\t" if re.search(r"\.tsv(\.gz)?$", path.name.lower()) else _delimiter(text)
@@ -181,17 +292,17 @@ def _read_csv(data: bytes, path: Path) -> Columns:
         )
     columns = [column(values) for values in zip(*rows[1:], strict=True)]
     if quoting == csv.QUOTE_NONE:
-        notes.append("double quotes are taken as they stand, because they do not enclose cells")
+        notes.append("double quotes are read as plain characters, because they do not enclose cells")
     if delimiter == ";":
         _take_decimal_commas(names, columns, notes)
-    return Columns(names, tuple(columns), tuple(notes), lambda row: line(row + 1), cells)
+    return TableColumns(names, tuple(columns), tuple(notes), lambda row: line(row + 1), cells)
 
 
 def _decoded(data: bytes, path: Path) -> tuple[str, list[str]]:
     if b"\0" in data:
         raise InvalidValueError(
-            f"{path} is not text: it holds NUL bytes. Required is CSV in UTF-8 (a spreadsheet can save as that), "
-            "or Parquet under a name that ends in .parquet"
+            f"{path} is not text: it contains NUL bytes. Save it as CSV in UTF-8, "
+            "or as Parquet with a name that ends in .parquet"
         )
     try:
         return data.decode("utf-8-sig"), []
@@ -201,8 +312,8 @@ def _decoded(data: bytes, path: Path) -> tuple[str, list[str]]:
 
 @contextmanager
 def _long_cells(text: str) -> Iterator[None]:
-    """Let a cell be as long as the text; Python has one limit for the whole process, so it is put back."""
-    with _LIMIT:
+    """Allow cells as long as the text. The limit is global in Python, so it is restored afterwards."""
+    with _FIELD_SIZE_LOCK:
         before = csv.field_size_limit()
         csv.field_size_limit(max(before, len(text)))
         try:
@@ -212,16 +323,16 @@ def _long_cells(text: str) -> Iterator[None]:
 
 
 def _reader(text: str, delimiter: str, **options: Any) -> Any:
-    # newline="" leaves every kind of line end (CR, LF, CRLF) to the csv module, inside quotes too.
+    # With newline="" the csv module handles every line end (CR, LF, CRLF), also inside quotes.
     return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, **options)
 
 
 def _delimiter(text: str) -> str:
-    """Return the separator by which most of the first lines have as many cells as the very first."""
+    """Return the separator with which most of the first 50 lines have as many cells as the first line."""
 
     def score(delimiter: str) -> tuple[float, int]:
         try:
-            lengths = [len(cells) for cells in islice(_reader(text, delimiter), _LINES_TO_LOOK_AT) if _filled(cells)]
+            lengths = [len(cells) for cells in islice(_reader(text, delimiter), _LINES_TO_SNIFF) if _filled(cells)]
         except csv.Error:
             return 0.0, 0
         width = lengths[0] if lengths else 0
@@ -235,7 +346,7 @@ def _filled(cells: Sequence[str]) -> bool:
 
 
 def _line(reader: Any, row: int) -> str:
-    """Return the line (from 1) on which a row (from 0, blank lines aside) starts."""
+    """Return the line (from 1) on which a row starts; rows count from 0, without blank lines."""
     start = 1
     for cells in reader:
         row -= _filled(cells)
@@ -246,17 +357,18 @@ def _line(reader: Any, row: int) -> str:
 
 
 def _rows(text: str, delimiter: str, path: Path) -> tuple[list[list[str]], int]:
-    """Return the rows that are not blank, and whether double quotes enclose cells.
+    """Return the rows that are not blank, and the csv module's quoting mode.
 
-    In a text such as an SMS a quote may open and never close, which would swallow the lines that follow. Quotes are
-    therefore plain characters where every line has the cells of a whole row, and yet with quotes some row goes over
-    several lines; if besides they break the rules of quoting, or tabs separate, which are rare inside a cell.
+    A text such as an SMS may contain a quote that never closes; read as CSV, the cell would swallow the next lines.
+    Quotes are therefore read as plain characters if (1) some row spans several lines with quoting, (2) without quoting
+    every line has the same number of cells, more than one, and (3) the quotes break the rules of CSV or the separator
+    is a tab, which is rare inside a cell.
     """
     rows, spread, problem = _parsed(_reader(text, delimiter))
     broken = _parsed(_reader(text, delimiter, strict=True))[2] if spread else ""
-    long = next((k for k, cells in enumerate(rows) if max(map(len, cells)) > _LONG), None) if broken else None
+    long = next((k for k, cells in enumerate(rows) if max(map(len, cells)) > _LONG_CELL), None) if broken else None
     if long is not None:
-        problem = f"{_line(_reader(text, delimiter), long)}: a field larger than {_LONG} characters ({broken})"
+        problem = f"{_line(_reader(text, delimiter), long)}: a field larger than {_LONG_CELL} characters ({broken})"
     if problem or (spread and (delimiter == "\t" or broken)):
         lines, _, trouble = _parsed(_reader(text, delimiter, quoting=csv.QUOTE_NONE))
         if not trouble and len(set(map(len, lines))) == 1 < len(lines[0]):
@@ -267,7 +379,7 @@ def _rows(text: str, delimiter: str, path: Path) -> tuple[list[list[str]], int]:
 
 
 def _parsed(reader: Any) -> tuple[list[list[str]], bool, str]:
-    """Return the rows that are not blank, whether one goes over several lines, and what went wrong."""
+    """Return the rows that are not blank, whether some row spans several lines, and the error message or ""."""
     rows: list[list[str]] = []
     problem = ""
     try:
@@ -278,23 +390,23 @@ def _parsed(reader: Any) -> tuple[list[list[str]], bool, str]:
 
 
 def _names(cells: Sequence[str], path: Path) -> tuple[str, ...]:
-    """Return the column names; one that is empty, as pandas writes its index, gets its position."""
+    """Return the column names. An empty name, as pandas writes for its index, becomes "column" and its position."""
     if all(as_number(cell) is not None for cell in cells):
         missing = "the first line holds numbers only, so there are no column names"
         raise InvalidValueError(f"{path}: {missing}. Add a first line that names the columns")
     return _distinct([cell.strip() or f"column {k}" for k, cell in enumerate(cells, start=1)], path)
 
 
-def _distinct(names: Sequence[str], path: Path) -> tuple[str, ...]:
+def _distinct(names: Sequence[str], source: Path | str) -> tuple[str, ...]:
     name, times = Counter(names).most_common(1)[0] if names else ("", 0)
     if times > 1:
         remedy = "rename them, or add a first line of names if there is none"
-        raise InvalidValueError(f"{path}: {times} columns are named {name!r}, and names must be distinct; {remedy}")
+        raise InvalidValueError(f"{source}: {times} columns are named {name!r}, and names must be distinct; {remedy}")
     return tuple(names)
 
 
 def _take_decimal_commas(names: Sequence[str], columns: list[Column], notes: list[str]) -> None:
-    """Read 3,14 as a number; only where semicolons separate, for elsewhere 3,140 may be three thousand."""
+    """Read 3,14 as a number. Only for files separated by semicolons: in others 3,140 may be three thousand."""
     for k, texts in enumerate(columns):
         numbers = texts.numbers(decimal=",") if isinstance(texts, Texts) else None
         if numbers is not None:
@@ -302,7 +414,7 @@ def _take_decimal_commas(names: Sequence[str], columns: list[Column], notes: lis
             notes.append(f"column {names[k]!r}: commas read as decimal points")
 
 
-def _read_parquet(data: bytes, path: Path) -> Columns:
+def _read_parquet(data: bytes, path: Path) -> TableColumns:
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
@@ -328,7 +440,7 @@ def _read_parquet(data: bytes, path: Path) -> Columns:
         again = read()
         return [*zip(*(_arrow_texts(arrow, again.column(name)) for name in columns), strict=True)]
 
-    return Columns(tuple(columns), tuple(columns.values()), tuple(notes), lambda row: f"row {row + 1}", cells)
+    return TableColumns(tuple(columns), tuple(columns.values()), tuple(notes), lambda row: f"row {row + 1}", cells)
 
 
 def _from_arrow(arrow: Any, values: Any) -> Column:
@@ -343,10 +455,10 @@ def _kind(arrow: Any, values: Any) -> Any:
 
 
 def _arrow_texts(arrow: Any, values: Any) -> list[str]:
-    # Dates become ISO dates, booleans true and false; from there on all is as in a CSV file.
+    # Dates become ISO dates and booleans "true" and "false", as in a CSV file.
     texts = values.cast(_kind(arrow, values)).cast(arrow.string())
     try:
         return [text or "" for text in texts.to_pylist()]
     except UnicodeDecodeError:
-        # Parquet does not check what is written as text.
+        # Parquet files may contain text that is not valid UTF-8.
         return [(text or b"").decode("utf-8", "replace") for text in texts.cast(arrow.binary()).to_pylist()]

@@ -1,4 +1,4 @@
-"""Columns to numbers: what a model needs of a table, and in sentences what was done to it."""
+"""A labelled table as features and a target, with sentences that say what was done to its columns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.data.features import column_features, counted, not_a_number, short
-from suffice.data.reading import Column, Columns, Texts, read_columns
+from suffice.data.features import counted, not_a_number, short
+from suffice.data.reading import Column, TableColumns, Texts, number_name, read_columns
 from suffice.errors import InvalidValueError
 from suffice.special import Floats
 
@@ -28,8 +28,10 @@ class Table:
         y: The target: numbers for regression, names of classes (str) for classification; whole numbers as "7".
         kind: Regression or classification.
         columns: Names of the ``D`` features: "age", "workclass=Private", "review[0]".
-        notes: What was done to the columns and why, in sentences for a person.
-        rows: Which data row of the file (from 0, blank lines aside) each row of ``X`` came from.
+        notes: What was done to the columns and why, in sentences for the user.
+        rows: The data row of the file (from 0, without blank lines) of each row of ``X``.
+        transformer: Fitted :class:`~suffice.tables.transformers.TableTransformer`; ``transform`` of new rows with the
+            same columns returns their features.
     """
 
     X: Floats
@@ -38,27 +40,27 @@ class Table:
     columns: tuple[str, ...]
     notes: tuple[str, ...]
     rows: NDArray[np.intp]
+    transformer: Any = None
 
 
 def read_table(path: Path, target: str, *, task: Kind | None = None, ignore: Sequence[str] = ()) -> Table:
-    r"""Read a CSV or Parquet file and make each column but the target into features, by its type.
+    r"""Read a CSV or Parquet file, and make every column except the target into features, by its type.
 
-    - Numbers, and ISO dates as days: missing values get the median, then ``(x - mean) / deviation``. Infinite values
-      count as missing.
-    - ``true``/``false`` and ``yes``/``no``: 1 and 0.
+    - Numbers, and ISO dates as days: missing and infinite values become the median, then ``(x - mean) / deviation``.
+    - ``true``/``false`` and ``yes``/``no`` without missing values: 1 and 0.
     - Texts of three words or more on average, most of them different or more than 50: TF-IDF and its largest singular
-      components ``z``, at most 50, all times one factor so that the largest deviation among them is 1. Their sizes
-      among each other stay as they are, and the largest weighs as much as one standardised number.
+      components ``z``, at most 50, all multiplied by one factor so that the largest standard deviation among them is 1.
+      Their relative sizes do not change, and the largest has the weight of one standardised number.
     - Other words: a 0/1 column for each of the 30 most frequent, one for ``other``, one for ``missing``.
     - Left out: columns with one value, and identifiers (a different word in nearly every row, whole numbers as ``id``).
 
-    Only inputs decide on this, never the target; but rows without a target are left out first.
+    Rows without a target are left out first. Otherwise the target has no influence on the features.
 
     Args:
-        path: The file; its first line holds the names of the columns.
+        path: The file; its first line contains the names of the columns.
         target: Name of the column to predict.
-        task: Whether the target is a number or a class. Left out, numbers are classes where they have two values, or
-            are whole and have at most 20.
+        task: Whether the target is a number or a class. By default numbers are classes if there are two different ones,
+            or at most 20 and all of them whole.
         ignore: Names of columns to leave out.
 
     Raises:
@@ -76,7 +78,11 @@ def read_table(path: Path, target: str, *, task: Kind | None = None, ignore: Seq
         >>> print(*table.notes, sep="\n")
         column 'power': 1 missing value filled with the median 60
         column 'fuel': 2 categories, one-hot
+        >>> table.transformer.transform({"power": [60], "fuel": ["gas"]})
+        array([[0., 1., 0.]])
     """
+    from suffice.tables.transformers import TableTransformer, table_features
+
     if task not in {None, "regression", "classification"}:
         raise InvalidValueError(f"task must be 'regression' or 'classification', not {task!r}")
     file = read_columns(Path(path))
@@ -87,28 +93,24 @@ def read_table(path: Path, target: str, *, task: Kind | None = None, ignore: Seq
     if dropped := len(label) - len(rows):
         notes.append(f"{counted(dropped, 'row')} without a target {'was' if dropped == 1 else 'were'} left out")
 
-    def place(row: int) -> str:
-        return file.place(int(rows[row]))
-
-    y, kind, about = _labels(label[rows], target, task, place)
-    inputs = zip(file.names, file.columns, strict=True)
-    features = [column_features(name, column[rows], place) for name, column in inputs if name not in unused]
-    notes += [*about, *(note for feature in features for note in feature.notes)]
-    columns = tuple(name for feature in features for name in feature.names)
-    if not columns:
+    inputs = file.selected([name for name in file.names if name not in unused], rows)
+    y, kind, about = _labels(label[rows], target, task, lambda row: file.place(int(rows[row])))
+    features = table_features(inputs, TableTransformer())
+    notes += [*about, *features.notes]
+    if not features.names:
         wanted = f"{path}: besides the target {target!r} at least one column is required that can be used"
         raise InvalidValueError(f"{wanted}; {'; '.join(notes[:10]) or 'there is none'}")
-    return Table(np.hstack([feature.X for feature in features]), y, kind, columns, tuple(notes), rows)
+    return Table(features.X, y, kind, features.names, tuple(notes), rows, features.transformer)
 
 
-def named_column(file: Columns, wanted: str, path: Path) -> Column:
-    """Find a column by its name.
+def named_column(file: TableColumns, wanted: str, path: Path) -> Column:
+    """Return a column by its name.
 
     Raises:
-        InvalidValueError: There is none; the message holds the nearest name and the others.
+        InvalidValueError: There is no such column; the message contains the nearest name and the others.
     """
     if wanted in file.names:
-        return file.columns[file.names.index(wanted)]
+        return file[wanted]
     lower = {name.lower(): name for name in file.names}
     guess = "".join(f" Did you mean {short(lower[name])}?" for name in get_close_matches(wanted.lower(), lower, n=1))
     more = f" and {len(file.names) - 20} more" if len(file.names) > 20 else ""
@@ -116,8 +118,8 @@ def named_column(file: Columns, wanted: str, path: Path) -> Column:
     raise InvalidValueError(f"{path} has no column {wanted!r}.{guess} Its columns, by the first line, are {columns}")
 
 
-def _ignored(file: Columns, ignore: Sequence[str], target: str, path: Path) -> Sequence[str]:
-    """Return the names of columns to leave out, each of them in the file and not the target."""
+def _ignored(file: TableColumns, ignore: Sequence[str], target: str, path: Path) -> Sequence[str]:
+    """Return the names of columns to leave out; each must be in the file and not be the target."""
     names = [ignore] if isinstance(ignore, str) else ignore
     for name in names:
         named_column(file, name, path)
@@ -126,8 +128,8 @@ def _ignored(file: Columns, ignore: Sequence[str], target: str, path: Path) -> S
     return names
 
 
-def first_line_notes(file: Columns) -> list[str]:
-    """Say so where the first line looks like data rather than names of columns."""
+def first_line_notes(file: TableColumns) -> list[str]:
+    """Return a note if the first line looks like data rather than names of columns."""
     found = zip(file.names, file.columns, strict=True)
     same = [name for name, column in found if isinstance(column, Texts) and name in column.levels]
     why = "is the name of a column and also a value in it; if so, add a first line that names the columns"
@@ -135,7 +137,7 @@ def first_line_notes(file: Columns) -> list[str]:
 
 
 def _labels(label: Column, name: str, task: Kind | None, place: Callable[[int], str]) -> tuple[Any, Kind, list[str]]:
-    """Return the target as numbers or as names of classes, which of the two, and notes."""
+    """Return the target as numbers or names of classes, the task, and notes."""
     values = np.arange(float(len(label.levels))) if isinstance(label, Texts) else np.unique(label)
     if len(values) < 2:
         came = "one value only" if len(values) else "no value at all"
@@ -152,28 +154,18 @@ def _labels(label: Column, name: str, task: Kind | None, place: Callable[[int], 
     if len(values) > _MOST_CLASSES:
         raise InvalidValueError(f"{about} numbers, more than {_MOST_CLASSES} classes; use --task regression")
     notes = [f"{about} whole numbers, taken as classes; --task regression takes them as numbers"]
-    names = np.array([class_name(value) for value in values])
+    names = np.array([number_name(value) for value in values])
     return names[np.searchsorted(values, label)], "classification", notes if task is None and len(values) > 2 else []
 
 
 def are_classes(values: Floats) -> bool:
-    """Whether distinct numbers are rather classes: two of them, or at most 20 whole ones.
+    """Whether distinct numbers are taken as classes: if there are two, or at most 20 whole ones.
 
     Examples:
         >>> are_classes(np.array([0.5, 1.5])), are_classes(np.array([0.5, 1.5, 2.5]))
         (True, False)
     """
     return len(values) == 2 or (bool(np.all(values == np.floor(values))) and len(values) <= 20)
-
-
-def class_name(value: float) -> str:
-    """Name the class that a finite number stands for.
-
-    Examples:
-        >>> class_name(7.0), class_name(0.5)
-        ('7', '0.5')
-    """
-    return str(int(value)) if value == np.floor(value) else repr(float(value))
 
 
 def _require_classes(label: Texts, name: str, place: Callable[[int], str]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from suffice.session.events import Label
 from suffice.session.settings import Shown, Task
@@ -25,6 +26,8 @@ class Items:
         labels: Labels that are there already, by position.
         notes: What was done to the data, in sentences.
         root: Folder of the images, or None.
+        transformer: Fitted; makes the same features of new rows (of a table) or paths (of images). None if the features
+            were given.
     """
 
     shown: Shown
@@ -38,6 +41,7 @@ class Items:
     labels: Mapping[int, Label]
     notes: tuple[str, ...]
     root: Path | None = None
+    transformer: Any = None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -1,4 +1,4 @@
-"""A file or a folder to items: what a person is shown, what the model sees, and the labels that are there already."""
+"""Read items from a file or a folder: what the user is shown, the features, and existing labels."""
 
 import os
 from pathlib import Path
@@ -15,16 +15,16 @@ __all__ = ["ReadingOptions", "parse_classes", "read_items"]
 
 
 def read_items(source: Any, request: ReadingOptions) -> Items:
-    r"""Read everything that is to be labelled.
+    r"""Read the items of a project.
 
     Args:
         source: Path of a table (CSV, also gzipped or with tabs, or Parquet) or of a folder of images; or a table in
             memory: a DataFrame of pandas or polars, or a mapping from names of columns to values.
-        request: What is known about it.
+        request: How to read it.
 
     Raises:
-        InvalidValueError: It cannot be used so; the message says what to do about it.
-        MissingExtraError: It needs a package that is not installed.
+        InvalidValueError: It cannot be used with these options; the message gives a remedy.
+        MissingExtraError: A package is required that is not installed.
         SufficeError: A model for ``embed`` cannot be loaded.
 
     Examples:

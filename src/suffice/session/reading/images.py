@@ -1,4 +1,4 @@
-"""Images: where they are, and what the model sees of them."""
+"""Images as items: their paths and their features."""
 
 import os
 import warnings
@@ -13,15 +13,15 @@ from suffice.data.features import Features, counted
 from suffice.errors import InvalidValueError, MissingExtraError
 from suffice.session.items import Items
 from suffice.session.labels import printable, shown
-from suffice.session.reading.features import given_features, principal
+from suffice.session.reading.features import given_features
 from suffice.session.reading.options import ReadingOptions
 from suffice.session.reading.targets import no_labels
 
-#: How the name of an image ends.
+#: File name extensions of images.
 ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 _SIDE: Final = 16
 _MOST: Final = 50
-#: What is read, and nothing else, because some of Pillow's readers start programs.
+#: Formats that are read. Others are not, because some of Pillow's readers start programs.
 FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
 _MOST_PIXELS: Final = 50_000_000
 _KINDS: Final = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
@@ -61,6 +61,7 @@ def folder_items(folder: Path, request: ReadingOptions) -> Items:
         labels=labelling.labels,
         notes=(*left, *made.notes),
         root=folder.resolve(),
+        transformer=made.transformer,
     )
 
 
@@ -138,15 +139,47 @@ def _inside(path: Path, root: Path, name: str) -> Path:
     return real.relative_to(root)
 
 
+def image_transformer(folder: Path, count: int) -> Any:
+    """Return a transformer of image paths to pixels and their largest principal components, at most 50.
+
+    Args:
+        folder: Folder that the paths are relative to.
+        count: Number of images, for the note.
+    """
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    from suffice.tables.transformers import PrincipalComponents
+
+    description = f"{count} images: {_SIDE} x {_SIDE} pixels and SVD"
+    return make_pipeline(
+        FunctionTransformer(image_pixels, kw_args={"folder": folder}),
+        PrincipalComponents("image", description, _MOST),
+    )
+
+
 def pixel_features(folder: Path, paths: Sequence[str]) -> Features:
     """Make images into 16 x 16 pixels of three colours and their largest principal components, at most 50.
 
     Args:
-        folder: Where they are.
-        paths: Relative to it.
+        folder: Folder that contains them.
+        paths: Relative to the folder.
 
     Raises:
-        InvalidValueError: One cannot be read; the message names it.
+        InvalidValueError: An image cannot be read; the message names it.
+        MissingExtraError: Pillow is not installed.
+    """
+    transformer = image_transformer(folder, len(paths)).set_output(transform="default")
+    X = transformer.fit_transform(np.array(paths, dtype=object))
+    components = transformer[-1]
+    return Features(X, tuple(components.get_feature_names_out().tolist()), components.notes(), transformer)
+
+
+def image_pixels(paths: Sequence[str], folder: Path) -> Any:
+    """Return the colours of images reduced to 16 x 16 pixels, ``n x 768``, from 0 to 1.
+
+    Raises:
+        InvalidValueError: An image cannot be read; the message names it.
         MissingExtraError: Pillow is not installed.
     """
     try:
@@ -157,12 +190,11 @@ def pixel_features(folder: Path, paths: Sequence[str]) -> Features:
     def read(path: str) -> Any:
         return _pixels(Image, folder / path)
 
-    # Pillow warns of large images, and of odd ones that it reads all the same.
+    # Pillow warns about large images, and about damaged ones that it can still read.
     with warnings.catch_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         warnings.simplefilter("ignore")
-        pixels = np.stack(list(pool.map(read, paths)))  # an error cancels those that wait
-    what = f"{len(paths)} images: {_SIDE} x {_SIDE} pixels and SVD"
-    return principal("image", what, pixels.reshape(len(paths), -1), _MOST)
+        pixels = np.stack(list(pool.map(read, paths)))  # an error cancels the images that are not started
+    return pixels.reshape(len(paths), -1)
 
 
 def _pixels(pillow: Any, path: Path) -> Any:

@@ -1,23 +1,21 @@
-"""Rows of a table as items."""
+"""Rows of a table as items to label."""
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-import numpy as np
-
-from suffice.data.features import Features, column_features, counted, is_text, short
-from suffice.data.reading import Columns, Texts, read_columns
+from suffice.data.features import Features, counted, is_text, short
+from suffice.data.reading import Column, TableColumns, as_texts, read_columns
 from suffice.data.table import first_line_notes, named_column
 from suffice.errors import InvalidValueError
 from suffice.session.items import Items
 from suffice.session.reading.cells import clean, clean_rows
-from suffice.session.reading.embeddings import embedded
-from suffice.session.reading.features import as_texts, forced_text, given_features, shortened
-from suffice.session.reading.images import ENDINGS, image_paths, pixel_features
+from suffice.session.reading.embeddings import embedding_transformer
+from suffice.session.reading.features import READ, given_features
+from suffice.session.reading.images import ENDINGS, image_paths, image_transformer
 from suffice.session.reading.options import ReadingOptions
 from suffice.session.reading.targets import Labelling, TargetColumn, no_labels, read_labels
 from suffice.session.settings import Shown
@@ -26,11 +24,11 @@ _LONGEST_ID: Final = 500
 _LIKE_LABELS: Final = {"label", "target", "class"}
 
 
-class _Source(NamedTuple):
-    """A table that is read, and what its columns are for; target, image and text by name, None for none."""
+class _TableSource(NamedTuple):
+    """A table and the roles of its columns; target, image and text are names of columns or None."""
 
     path: Path
-    file: Columns
+    file: TableColumns
     rows: Sequence[Sequence[str]]
     ids: tuple[str, ...]
     target: str | None
@@ -45,15 +43,15 @@ class _Source(NamedTuple):
         return [row[k] for row in self.rows]
 
 
-def table_items(path: Path, request: ReadingOptions, table: Columns | None = None) -> Items:
+def table_items(path: Path, request: ReadingOptions, table: TableColumns | None = None) -> Items:
     """Make every row of a table an item. A ``table`` that is given is not read; ``path`` is then its name.
 
     Raises:
-        InvalidValueError: It is no table, or cannot be used so; the message says what to do about it.
-        MissingExtraError: It needs a package that is not installed.
+        InvalidValueError: The file is not a table, or cannot be used with these options; the message gives a remedy.
+        MissingExtraError: A package is required that is not installed.
         SufficeError: The model for ``embed`` cannot be loaded.
     """
-    source = _source(path, request, table)
+    source = _table_source(path, request, table)
     n = len(source.ids)
     labelling = _labelling(source, request)
     columns = {name: source.cells(name) for name in source.shown}
@@ -62,9 +60,9 @@ def table_items(path: Path, request: ReadingOptions, table: Columns | None = Non
         root = path.absolute().parent.resolve()
         columns[source.image] = image_paths(root, columns[source.image], source.file.place)
     given = request.features
-    made = [given_features(given, n)] if given else [_features(source, request, columns, name) for name in columns]
-    notes = (*source.notes, *labelling.notes, *(note for each in made for note in each.notes))
-    if not any(each.names for each in made):
+    made = _features_of_columns(source, request, columns) if given is None else given_features(given, n)
+    notes = (*source.notes, *labelling.notes, *made.notes)
+    if not made.names:
         remedy = "name a column of text with --text, or give features with --features FILE.npy"
         raise InvalidValueError(f"{path}: the model can use no column; {'; '.join([*notes[:10], remedy])}")
     shown: Shown = "image" if source.image else "text" if source.text else "table"
@@ -74,16 +72,17 @@ def table_items(path: Path, request: ReadingOptions, table: Columns | None = Non
         columns=source.shown,
         cells=tuple(zip(*columns.values(), strict=True)) if columns else ((),) * n,
         main=source.image or source.text,
-        X=np.hstack([each.X for each in made]),
+        X=made.X,
         task=labelling.task,
         classes=labelling.classes,
         labels=labelling.labels,
         notes=notes,
         root=root,
+        transformer=made.transformer,
     )
 
 
-def _source(path: Path, request: ReadingOptions, table: Columns | None) -> _Source:
+def _table_source(path: Path, request: ReadingOptions, table: TableColumns | None) -> _TableSource:
     if path.suffix.lower() in ENDINGS and os.path.isfile(path):
         raise InvalidValueError(
             f"{path} is one image; name the folder that holds the images, or a table of their paths"
@@ -92,9 +91,9 @@ def _source(path: Path, request: ReadingOptions, table: Columns | None) -> _Sour
     rows = clean_rows(file.cells())
     if len(rows) < 2:
         raise InvalidValueError(f"{path} holds {counted(len(rows), 'item')}; at least 2 are required")
-    target = _target(file, request.target, path)
-    taken = _taken(file, request, target, path)
-    by, ids, notes = _ids(file, rows, request.id, taken)
+    target = _target_column(file, request.target, path)
+    taken = _columns_by_option(file, request, target, path)
+    by, ids, notes = _item_ids(file, rows, request.id, taken)
     hidden = {target, by, *request.ignore}
     shown = tuple(name for name in file.names if name not in hidden)
     texts = [name for name in shown if name != request.image and is_text(named_column(file, name, path))]
@@ -106,10 +105,10 @@ def _source(path: Path, request: ReadingOptions, table: Columns | None) -> _Sour
     like = [name for name in shown if name.lower() in _LIKE_LABELS] if request.target is None else []
     hints = [f"column {name!r} is {use}; give --target {name} if it holds labels" for name in like]
     every = (*file.notes, *first_line_notes(file), *notes, *hints)
-    return _Source(path, file, rows, ids, target, request.image, text, shown, every)
+    return _TableSource(path, file, rows, ids, target, request.image, text, shown, every)
 
 
-def _with_clean_names(file: Columns, path: Path) -> Columns:
+def _with_clean_names(file: TableColumns, path: Path) -> TableColumns:
     names = tuple(map(clean, file.names))
     if len(set(names)) < len(names):
         raise InvalidValueError(f"{path}: two columns differ in control characters of their names only; rename them")
@@ -118,8 +117,8 @@ def _with_clean_names(file: Columns, path: Path) -> Columns:
     return replace(file, names=names)
 
 
-def _target(file: Columns, wanted: str | None, path: Path) -> str | None:
-    """Return the target if it is a column; if not, its name is that of the labels to come."""
+def _target_column(file: TableColumns, wanted: str | None, path: Path) -> str | None:
+    """Return the target if it is a column, and None if it is the name of labels to come."""
     if wanted is None or wanted in file.names:
         return wanted
     lower = {name.lower(): name for name in file.names}
@@ -130,8 +129,8 @@ def _target(file: Columns, wanted: str | None, path: Path) -> str | None:
     return None
 
 
-def _taken(file: Columns, request: ReadingOptions, target: str | None, path: Path) -> dict[str, str]:
-    """Return the columns that an option names, each with that option; each in the file, and named by one only."""
+def _columns_by_option(file: TableColumns, request: ReadingOptions, target: str | None, path: Path) -> dict[str, str]:
+    """Return the option that names each column; a column must be in the file and be named by one option only."""
     given = [("--target", target), ("--id", request.id), ("--text", request.text), ("--image", request.image)]
     taken: dict[str, str] = {}
     for option, name in [*given, *(("--ignore", name) for name in dict.fromkeys(request.ignore))]:
@@ -147,10 +146,10 @@ def _taken(file: Columns, request: ReadingOptions, target: str | None, path: Pat
     return taken
 
 
-def _ids(
-    file: Columns, rows: Sequence[Sequence[str]], wanted: str | None, taken: Mapping[str, str]
+def _item_ids(
+    file: TableColumns, rows: Sequence[Sequence[str]], wanted: str | None, taken: Mapping[str, str]
 ) -> tuple[str | None, tuple[str, ...], list[str]]:
-    """Return the column that names the items (None for none), their names, and notes."""
+    """Return the column that names the items or None, the names, and notes."""
     numbered = tuple(str(k + 1) for k in range(len(rows)))
     name = wanted or next((name for name in file.names if name.lower() == "id" and name not in taken), None)
     if name is None:
@@ -165,7 +164,7 @@ def _ids(
     return None, numbered, [f"column {name!r} does not name the items: {problem}; they are numbered"]
 
 
-def _id_problem(ids: Sequence[str], file: Columns) -> str:
+def _id_problem(ids: Sequence[str], file: TableColumns) -> str:
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
         if not name or len(name) > _LONGEST_ID:
@@ -175,23 +174,29 @@ def _id_problem(ids: Sequence[str], file: Columns) -> str:
     return ""
 
 
-def _labelling(source: _Source, request: ReadingOptions) -> Labelling:
+def _labelling(source: _TableSource, request: ReadingOptions) -> Labelling:
     if source.target is None:
         return no_labels(request)
     column = named_column(source.file, source.target, source.path)
     return read_labels(TargetColumn(source.target, source.cells(source.target), column, source.file.place), request)
 
 
-def _features(source: _Source, request: ReadingOptions, columns: Mapping[str, Sequence[str]], name: str) -> Features:
-    """Return what one column becomes."""
-    file = source.file
-    if name == source.image:
-        return pixel_features(source.path.absolute().parent, columns[name])
-    column, notes = shortened(name, named_column(file, name, source.path), file.place)
-    if name == source.text and (request.text is not None or request.embed is not None):
-        texts = column if isinstance(column, Texts) else as_texts(columns[name])
-        model = request.embed
-        read = forced_text(name, texts, file.place) if model is None else embedded(name, texts, model)
-    else:
-        read = column_features(name, column, file.place)
-    return read._replace(notes=(*notes, *read.notes))
+def _features_of_columns(source: _TableSource, request: ReadingOptions, cells: Mapping[str, Sequence[str]]) -> Features:
+    from suffice.tables.transformers import TableTransformer, table_features
+
+    columns: dict[str, Column] = {name: source.file[name] for name in cells}
+    special: dict[str, Any] = {}
+    if source.image is not None:
+        columns[source.image] = as_texts(cells[source.image])
+        special[source.image] = image_transformer(source.path.absolute().parent, len(source.ids))
+    if source.text is not None and request.embed is not None:
+        special[source.text] = embedding_transformer(source.text, request.embed)
+    table = TableColumns(
+        names=tuple(columns),
+        columns=tuple(columns.values()),
+        notes=(),
+        place=source.file.place,
+        cells=lambda: [*zip(*cells.values(), strict=True)],
+    )
+    text = None if request.embed else request.text
+    return table_features(table, TableTransformer(text=text, special=special, most_characters=READ))

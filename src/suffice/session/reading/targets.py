@@ -1,4 +1,4 @@
-"""Labels that are there already, and what they say about the task."""
+"""Labels in the table, and the task that follows from them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,18 +7,18 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from suffice.data.features import counted, not_a_number, short
-from suffice.data.reading import MISSING, Column, Texts, as_number
-from suffice.data.table import are_classes, class_name
+from suffice.data.reading import MISSING, Column, Texts, as_number, number_name
+from suffice.data.table import are_classes
 from suffice.errors import InvalidValueError
 from suffice.session.events import Label
 from suffice.session.reading.options import ReadingOptions, checked_classes
 from suffice.session.settings import Task
 
-_ASK: Final = "give the classes as --classes a,b,c, or --regression if labels are numbers"
+_HOW_TO_GIVE_TASK: Final = "give the classes as --classes a,b,c, or --regression if labels are numbers"
 
 
 class Labelling(NamedTuple):
-    """What is to be labelled how, and what is labelled already."""
+    """The task, its classes, and the labels in the table by position."""
 
     task: Task
     classes: tuple[str, ...]
@@ -27,7 +27,7 @@ class Labelling(NamedTuple):
 
 
 class TargetColumn(NamedTuple):
-    """The column of labels that are there already: its name, its cells as text, the same as it was read, and lines."""
+    """The column of labels: its name, its cells as text, its values as read, and the position of a row in the file."""
 
     name: str
     cells: Sequence[str]
@@ -36,49 +36,51 @@ class TargetColumn(NamedTuple):
 
 
 def no_labels(request: ReadingOptions) -> Labelling:
-    """Return the task where nothing is labelled yet.
+    """Return the task if nothing is labelled yet.
 
     Raises:
-        InvalidValueError: Nobody said what the labels are.
+        InvalidValueError: The options do not say what the labels are.
     """
     if request.task == "regression":
         return Labelling("regression", (), {})
     if not request.classes:
         column = "" if request.target else "; if a column holds labels already, name it with --target"
-        raise InvalidValueError(f"there is no label yet, so it is not known what labels are; {_ASK}{column}")
+        raise InvalidValueError(
+            f"there is no label yet, so it is not known what labels are; {_HOW_TO_GIVE_TASK}{column}"
+        )
     return Labelling("classification", request.classes, {})
 
 
 def read_labels(target: TargetColumn, request: ReadingOptions) -> Labelling:
-    """Read the labels that are there already; empty cells and NA are items to label.
+    """Read the labels in the table; items with an empty cell or NA are unlabelled.
 
     Raises:
-        InvalidValueError: A label is none of the classes or no number, or the labels do not tell which they are.
+        InvalidValueError: A label is not one of the classes or not a number, or the labels do not determine the task.
     """
     if request.classes:
-        return Labelling("classification", request.classes, _among(target, request.classes))
+        return Labelling("classification", request.classes, _given_class_labels(target, request.classes))
     rows = np.flatnonzero([cell.strip() not in MISSING for cell in target.cells])
     if request.task == "regression":
-        return Labelling("regression", (), _numbers(target, rows.tolist()))
+        return Labelling("regression", (), _number_labels(target, rows.tolist()))
     if not len(rows):
         return no_labels(request)
     found = target.column[rows]
     if isinstance(found, Texts):
-        return _words(target, rows.tolist(), found)
-    numbers = _numbers(target, rows.tolist())
+        return _word_labels(target, rows.tolist(), found)
+    numbers = _number_labels(target, rows.tolist())
     values = np.unique(found)
     if request.task is None and len(values) > 1 and not are_classes(values):
         return Labelling("regression", (), numbers)
-    classes = _found_classes(target, tuple(map(class_name, values.tolist())))
+    classes = _found_classes(target, tuple(map(number_name, values.tolist())))
     note = (
         f"column {target.name!r}: {len(values)} distinct numbers, taken as classes; --regression takes them as numbers"
     )
-    labels: dict[int, Label] = {row: class_name(float(number)) for row, number in numbers.items()}
+    labels: dict[int, Label] = {row: number_name(float(number)) for row, number in numbers.items()}
     return Labelling("classification", classes, labels, (note,) if request.task is None else ())
 
 
-def _among(target: TargetColumn, classes: tuple[str, ...]) -> dict[int, Label]:
-    # A class may be called None or NA, so the classes come before what is missing; and 1.0 is the class 1.
+def _given_class_labels(target: TargetColumn, classes: tuple[str, ...]) -> dict[int, Label]:
+    # A class may be called None or NA, so classes take precedence over missing values. 1.0 is the class 1.
     known: dict[str, str | None] = {**dict.fromkeys(MISSING), **{name: name for name in classes}}
     numbers = {number: name for name in reversed(classes) if (number := as_number(name)) is not None}
     labels: dict[int, Label] = {}
@@ -98,11 +100,11 @@ def _among(target: TargetColumn, classes: tuple[str, ...]) -> dict[int, Label]:
     return labels
 
 
-def _numbers(target: TargetColumn, rows: Sequence[int]) -> dict[int, Label]:
+def _number_labels(target: TargetColumn, rows: Sequence[int]) -> dict[int, Label]:
     labels: dict[int, Label] = {}
     for row in rows:
         cell = target.cells[row]
-        # As it was read where that worked, because there a decimal comma is known.
+        # Use the number that was read if there is one, because the reader knows about decimal commas.
         number = as_number(cell) if isinstance(target.column, Texts) else float(target.column[row])
         if number is None or not math.isfinite(number):
             came = f"the label {short(cell.strip())} in column {target.name!r} is not a finite number"
@@ -112,7 +114,7 @@ def _numbers(target: TargetColumn, rows: Sequence[int]) -> dict[int, Label]:
     return labels
 
 
-def _words(target: TargetColumn, rows: Sequence[int], found: Texts) -> Labelling:
+def _word_labels(target: TargetColumn, rows: Sequence[int], found: Texts) -> Labelling:
     labels: dict[int, Label] = {row: target.cells[row].strip() for row in rows}
     names = tuple(sorted({str(label) for label in labels.values()}))
     n, distinct = len(rows), len(names)
@@ -124,7 +126,7 @@ def _words(target: TargetColumn, rows: Sequence[int], found: Texts) -> Labelling
         came = f"{distinct} different values in {counted(n, 'label')}, and not all are numbers"
         raise InvalidValueError(
             f"column {target.name!r} has {came} ({not_a_number(found, place)}): this looks like an identifier or free "
-            f"text, not like classes. Name another column with --target, or {_ASK}"
+            f"text, not like classes. Name another column with --target, or {_HOW_TO_GIVE_TASK}"
         )
     return Labelling("classification", _found_classes(target, names), labels)
 
@@ -132,7 +134,7 @@ def _words(target: TargetColumn, rows: Sequence[int], found: Texts) -> Labelling
 def _found_classes(target: TargetColumn, names: tuple[str, ...]) -> tuple[str, ...]:
     if len(names) < 2:
         came = f"column {target.name!r} has the label {short(names[0])} only, and there must be two at least"
-        raise InvalidValueError(f"{came}; {_ASK}")
+        raise InvalidValueError(f"{came}; {_HOW_TO_GIVE_TASK}")
     try:
         return checked_classes(names)
     except InvalidValueError as error:

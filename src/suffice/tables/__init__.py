@@ -1,0 +1,1 @@
+"""Tables: from the columns of a file to the features of a model."""
