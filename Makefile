@@ -5,11 +5,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # The BatchBALD of its authors, to compare with; it asks for more than is needed here, and torchvision among that.
-REDUX := batchbald_redux==2.0.5 toma==1.1.0 tqdm psutil
+REDUX := batchbald_redux==2.0.5 toma==1.1.0 tqdm
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo page test setup docs benchmarks reproduction comparison clean
+.PHONY: demo page test lint-js setup docs benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -18,13 +18,24 @@ demo: $(VENV)/.demo-ready
 page: $(VENV)/.demo-ready
 	$(BIN)/suffice demo --page
 
-test: $(VENV)/.dev-ready
+test: $(VENV)/.dev-ready lint-js
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+# ESLint for the page's JavaScript. Skipped, with the reason, where npm is missing or cannot install it.
+# No lock file: it would record the address of a package registry.
+lint-js:
+	@command -v npm > /dev/null || { echo "lint-js: skipped, npm is not installed"; exit 0; }; \
+	if [ ! node_modules/.ready -nt package.json ]; then \
+		log=$$(npm install --no-package-lock --no-audit --no-fund --engine-strict --fetch-retries=1 2>&1) && touch node_modules/.ready || \
+			{ echo "lint-js: skipped, npm could not install ESLint:"; echo "$$log" | tail -n 5; exit 0; }; \
+	fi; \
+	echo "node_modules/.bin/eslint --max-warnings 0 src/suffice/web/static eslint.config.js"; \
+	node_modules/.bin/eslint --max-warnings 0 src/suffice/web/static eslint.config.js
 
 setup: $(VENV)/.dev-ready
 
@@ -54,7 +65,7 @@ comparison: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/comparison.py
 
 clean:
-	rm -rf $(VENV) docs/_build
+	rm -rf $(VENV) docs/_build node_modules
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

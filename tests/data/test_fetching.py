@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import re
+import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -32,15 +33,20 @@ from suffice.data.recipes import (
     with_line_endings,
     with_names,
 )
-from suffice.errors import InvalidValueError, SufficeError
+from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 
 DATA = os.environ.get("SUFFICE_DATA")
 CONTENT = np.random.default_rng(0).bytes(300_000)
+CHUNK = 8192  # what is kept of a connection that breaks off is a multiple of this
 
 
 @pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Bypasses proxies; records the pauses between attempts instead of waiting."""
+    made: list[float] = []
     monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr("pooch.core.time.sleep", made.append)
+    return made
 
 
 @dataclasses.dataclass
@@ -168,7 +174,7 @@ def known(monkeypatch: pytest.MonkeyPatch, content: bytes, *sources: Source, pat
 
 
 def fetched(folder: Path, **options: Any) -> Outcome:
-    (outcome,) = fetch(["mine"], folder, pauses=(0.0, 0.0), **options)
+    (outcome,) = fetch(["mine"], folder, **options)
     return outcome
 
 
@@ -274,21 +280,52 @@ def test_an_interrupted_download_asks_only_for_the_rest(tmp_path: Path, monkeypa
 def test_a_connection_that_breaks_off_is_tried_again(
     ranges: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with serving({"/a.bin": CONTENT}, ranges=ranges, break_off=[70_000, 80_000]) as server:
+    with serving({"/a.bin": CONTENT}, ranges=ranges, break_off=[9 * CHUNK, 10 * CHUNK + 5]) as server:
         known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
         assert fetched(tmp_path).what is Fetched.stored
-        assert server.sent == ([70_000, 80_000, 150_000] if ranges else [70_000, 80_000, 300_000])
+        assert server.sent == [9 * CHUNK, 10 * CHUNK + 5, len(CONTENT) - (19 * CHUNK if ranges else 0)]
     assert stored(tmp_path) == ["uci/mine.bin"]
 
 
 def test_a_connection_that_always_breaks_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving({"/a.bin": CONTENT}, break_off=[1000, 1000, 1000]) as server:
+    with serving({"/a.bin": CONTENT}, break_off=[CHUNK, CHUNK, CHUNK]) as server:
         known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
         outcome = fetched(tmp_path)
         assert outcome.what is Fetched.failed
-        assert "broke off after 3000 of 300000 bytes; what has come is kept" in outcome.problem
+        assert f"broke off after {3 * CHUNK} of 300000 bytes; what has come is kept" in outcome.problem
         assert fetched(tmp_path).what is Fetched.stored
-        assert server.asked[-1][1] == "bytes=3000-"
+        assert server.asked[-1][1] == f"bytes={3 * CHUNK}-"
+
+
+@pytest.mark.parametrize(("size", "version"), [(1000, '"1"'), (9 * CHUNK, ""), (9 * CHUNK, 'W/"1"')])
+def test_what_cannot_be_continued_is_not_kept(
+    size: int, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving({"/a.bin": CONTENT}, break_off=[size] * 3, version=version) as server:
+        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
+        problem = fetched(tmp_path).problem
+        assert "broke off after" in problem
+        assert "is kept" not in problem
+        assert stored(tmp_path) == []
+        assert fetched(tmp_path).what is Fetched.stored
+        assert [wanted for _, wanted, _ in server.asked] == [""] * 4
+
+
+def test_the_pauses_between_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
+    with serving({"/a.bin": CONTENT}, statuses=[503] * 4) as server:
+        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
+        assert fetched(tmp_path, retries=3).what is Fetched.failed
+    assert pauses == [1, 2, 3]
+
+
+def test_without_pooch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known(monkeypatch, CONTENT, Source("http://localhost/a.bin"))
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "a.bin").write_bytes(CONTENT)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(MissingExtraError, match=r"pooch, which is not installed\. Run: pip install 'suffice\[research\]'"):
+        fetched(tmp_path / "data")
+    assert fetched(tmp_path / "data", mirror=str(tmp_path / "copy")).what is Fetched.stored
 
 
 @pytest.mark.parametrize("version", ['"2"', ""])
@@ -299,22 +336,22 @@ def test_a_file_that_changed_between_two_parts(version: str, tmp_path: Path, mon
         assert fetched(tmp_path).what is Fetched.failed
         server.files["/a.bin"], server.version = CONTENT, version
         server.break_off.clear()
-        # With a tag the server sends it anew; without one the checksum of the two parts is wrong, and it is asked anew.
+        # With a tag the server sends it anew; without one nothing is kept.
         assert fetched(tmp_path).what is Fetched.stored
     assert (tmp_path / "uci" / "mine.bin").read_bytes() == CONTENT
 
 
 def test_a_range_that_begins_elsewhere_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving({"/a.bin": CONTENT}, break_off=[90_000], lies=True) as server:
+    with serving({"/a.bin": CONTENT}, break_off=[9 * CHUNK], lies=True) as server:
         known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
         assert fetched(tmp_path).what is Fetched.stored
-        assert [wanted for _, wanted, _ in server.asked] == ["", "bytes=90000-", ""]
+        assert [wanted for _, wanted, _ in server.asked] == ["", f"bytes={9 * CHUNK}-", ""]
 
 
 @pytest.mark.parametrize("length", [len(CONTENT), len(CONTENT) + 5])
 def test_a_part_that_is_whole_already(length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when the machine went down between the last byte and the checksum; or a part that is longer than the file."""
-    with serving({"/a.bin": CONTENT}, break_off=[1000] * 3) as server:
+    with serving({"/a.bin": CONTENT}, break_off=[CHUNK] * 3) as server:
         known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
         fetched(tmp_path)
         next((tmp_path / "downloads").glob("*.part")).write_bytes((CONTENT + bytes(5))[:length])
@@ -369,7 +406,7 @@ def test_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(
         catalogue, "SETS", {"mine": dataclasses.replace(SETS["skin"], name="mine", files=files, home="the page")}
     )
-    first, second = fetch(["mine"], tmp_path, pauses=(0.0,))
+    first, second = fetch(["mine"], tmp_path)
     assert f"{gone[7:]} cannot be reached: Connection refused" in first.problem
     made = f"download {gone}/a.zip (the page) to a folder and run suffice data fetch mine --from FOLDER, which makes"
     assert f"{made} {tmp_path / 'uci' / 'mine.bin'}" in first.problem
@@ -377,9 +414,12 @@ def test_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert stored(tmp_path) == []
 
 
-def test_a_name_that_is_not_known_is_not_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_is_not_known_is_not_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
     known(monkeypatch, CONTENT, Source("http://nowhere.invalid/a.bin"), Source("http://nowhere.invalid/b.bin"))
-    (outcome,) = fetch(["mine"], tmp_path, pauses=(1e6,))
+    outcome = fetched(tmp_path)
+    assert pauses == []
     # Both sources say the same, so it is said once.
     assert outcome.problem.count("nowhere.invalid cannot be reached") == 1
 

@@ -45,6 +45,7 @@ def serving(answer: Answer) -> Iterator[str]:
 def known(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes a data set known as ``mine``, of one file, from some addresses."""
     monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
 
     def make(*addresses: str) -> None:
         sources = tuple(map(Source, addresses))
@@ -55,7 +56,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def fetched(folder: Path, **options: Any) -> Outcome:
-    (outcome,) = fetch(["mine"], folder, pauses=(0.0, 0.0), **options)
+    (outcome,) = fetch(["mine"], folder, **options)
     return outcome
 
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from suffice.data.archives import MOST_BYTES, member, require_no_page, understood
 from suffice.data.catalogue import DataFile, DataSet, Source, data_set
 from suffice.data.checking import FileStatus, State, file_status
-from suffice.data.downloading import DownloadError, Downloads, Progress
+from suffice.data.downloading import DownloadError, DownloadProgress, Downloads
 from suffice.data.folder import data_folder
 from suffice.data.recipes import as_it_is, with_line_endings
 from suffice.errors import CorruptDataError, InvalidValueError, SufficeError
@@ -51,8 +52,8 @@ def fetch(
     folder: Path | None = None,
     *,
     mirror: str | None = None,
-    progress: Progress | None = None,
-    pauses: tuple[float, ...] = (1.0, 3.0),
+    progress: DownloadProgress | None = None,
+    retries: int = 2,
 ) -> Iterator[Outcome]:
     """Fetch what is missing or corrupt of some data sets; yield what became of each file as soon as it is known.
 
@@ -65,7 +66,7 @@ def fetch(
         mirror: An address or a folder that holds the files, in folders as here or as their public homes hand them out;
             the public homes if left out.
         progress: Called with an address, the bytes of it that have come, and how many there are (None if not known).
-        pauses: Seconds to wait before each further attempt at a connection.
+        retries: How often to try again after a connection failed.
 
     Raises:
         InvalidValueError: There is no data set of some name, or the mirror is neither an address nor a folder.
@@ -73,19 +74,21 @@ def fetch(
     """
     wanted = [data_set(name) for name in dict.fromkeys(names)]
     base = None if mirror is None else _base(mirror)
-    place = data_folder() if folder is None else folder
-    return _fetch(wanted, place, base, Downloads(place / "downloads", progress=progress, pauses=pauses))
+    return _fetch(wanted, data_folder() if folder is None else folder, base, progress, retries)
 
 
-def _fetch(wanted: list[DataSet], place: Path, base: str | None, downloads: Downloads) -> Iterator[Outcome]:
-    seen = set()
-    with downloads:
-        for each in wanted:
-            for file in each.files:
-                # Two data sets are the same file.
-                if file.path not in seen:
-                    seen.add(file.path)
-                    yield _outcome(each, file_status(file, place), base, downloads)
+def _fetch(
+    wanted: list[DataSet], place: Path, base: str | None, progress: DownloadProgress | None, retries: int
+) -> Iterator[Outcome]:
+    # Several files come from one download, and two data sets are the same file.
+    files: dict[str, tuple[DataSet, DataFile]] = {}
+    for each in wanted:
+        for file in each.files:
+            files.setdefault(file.path, (each, file))
+    with TemporaryDirectory(prefix="suffice-") as folder:
+        downloads = Downloads(Path(folder), place / "downloads", progress=progress, retries=retries)
+        for each, file in files.values():
+            yield _outcome(each, file_status(file, place), base, downloads)
 
 
 def _base(mirror: str) -> str:
@@ -177,18 +180,11 @@ def _content(file: DataFile, source: Source, downloads: Downloads) -> bytes:
         return _made(file, source, Path(source.address))
     # A text may come with longer line endings than it is stored with.
     most = MOST_BYTES if source.member else 2 * file.size
-    download = downloads.get(source.address, most)
+    path = downloads.path(source.address, most)
     try:
-        return _made(file, source, download.path)
+        return _made(file, source, path)
     except CorruptDataError:
-        downloads.discard(source.address)
-        if not download.resumed:
-            raise
-    # The parts may have been of two different files; whole, it may be right.
-    try:
-        return _made(file, source, downloads.get(source.address, most).path)
-    except CorruptDataError:
-        downloads.discard(source.address)
+        path.unlink()
         raise
 
 
