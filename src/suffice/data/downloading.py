@@ -33,8 +33,8 @@ class DownloadError(SufficeError):
 class Downloads:
     """Complete downloads in one folder, parts of interrupted ones in another.
 
-    pooch stores complete files and tries again after a bad connection, but begins each attempt at the first byte.
-    So our own downloader keeps what it received in a ``.part`` file and requests the rest only, even in a later process.
+    pooch stores complete files and tries again after a bad connection, but begins each attempt at the first byte. So
+    our own downloader keeps what it received in a ``.part`` file and requests only the rest, even in a later process.
 
     Args:
         folder: Where pooch stores complete downloads.
@@ -43,7 +43,9 @@ class Downloads:
         retries: Attempts after the first; pooch waits 1, 2, ... seconds before them.
     """
 
-    def __init__(self, folder: Path, parts: Path, *, progress: DownloadProgress | None = None, retries: int = 2) -> None:
+    def __init__(
+        self, folder: Path, parts: Path, *, progress: DownloadProgress | None = None, retries: int = 2
+    ) -> None:
         self._folder, self._parts, self._progress, self._retries = folder, parts, progress, retries
         self._unreachable: dict[str, str] = {}
 
@@ -72,7 +74,8 @@ class Downloads:
         name = f"{name}.{hashlib.sha256(address.encode()).hexdigest()[:8]}"
         part = self._parts / f"{name}.part"
         # No checksum: the recorded one is that of the file made from the download.
-        files = pooch.Pooch(self._folder, "", registry={name: None}, urls={name: address}, retry_if_failed=self._retries)
+        retries = self._retries
+        files = pooch.Pooch(self._folder, "", registry={name: None}, urls={name: address}, retry_if_failed=retries)
         try:
             return Path(files.fetch(name, downloader=partial(self._download, part=part, most=most)))
         except requests.RequestException as error:
