@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.data import catalogue
-from suffice.data.catalogue import SETS, DataFile, Source
+from suffice.data.catalogue import SETS, DataFile, FileSource
 from suffice.errors import InvalidValueError, SufficeError
 
 RUN = CliRunner()
@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The data folder, and two small data sets known as ``one`` and ``two``, of one file and of both."""
     gone = "http://127.0.0.1:9"  # where nothing ever answers
     files = [
-        DataFile(f"uci/{name}.txt", hashlib.sha256(text).hexdigest(), len(text), (Source(f"{gone}/{name}.txt"),))
+        DataFile(f"uci/{name}.txt", hashlib.sha256(text).hexdigest(), len(text), (FileSource(f"{gone}/{name}.txt"),))
         for name, text in FILES.items()
     ]
     small = dataclasses.replace(SETS["skin"], columns=("a", "b"), rows=2)

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.data.catalogue import SETS
-from suffice.data.checking import State, set_status
+from suffice.data.checking import FileState, set_status
 from suffice.data.samples import read_set
 from suffice.errors import InvalidValueError, MissingDataError
-from suffice.experiments.compare.tasks import SOURCES, Labelled, Task, cut, load, source, source_names, task
+from suffice.experiments.compare.tasks import SOURCES, LabelledData, Task, cut, load, source, source_names, task
 from suffice.experiments.compare.texts import text_features
 
 DATA = os.environ.get("SUFFICE_DATA")
@@ -28,17 +28,17 @@ FETCHED = [name for name, each in SOURCES.items() if each.origin == "data folder
 def require(name: str) -> None:
     if DATA is None:
         pytest.skip(f"{name}: SUFFICE_DATA is not set")
-    if any(status.state is State.missing for status in set_status(SOURCES[name].data)):
+    if any(status.state is FileState.missing for status in set_status(SOURCES[name].data)):
         pytest.skip(f"{name}: not in the folder that SUFFICE_DATA names")
 
 
-def numbered(n: int, classes: int = 0, *, rows: Sequence[int] = ()) -> Labelled:
+def numbered(n: int, classes: int = 0, *, rows: Sequence[int] = ()) -> LabelledData:
     """Rows 0, 1, 2, ... with a target of 100 + 7 times the second input, or with classes, as many rows as said."""
     inputs = np.column_stack([np.arange(n), np.random.default_rng(0).normal(5.0, 3.0, n)])
     if not classes:
-        return Labelled("mine", "a number", "regression", inputs, 100.0 + 7.0 * inputs[:, 1])
+        return LabelledData("mine", "a number", "regression", inputs, 100.0 + 7.0 * inputs[:, 1])
     codes = np.repeat(np.arange(classes), rows) if rows else np.arange(n) % classes
-    return Labelled("mine", "a class", "classification", inputs, codes, tuple(f"c{k}" for k in range(classes)))
+    return LabelledData("mine", "a class", "classification", inputs, codes, tuple(f"c{k}" for k in range(classes)))
 
 
 def write(**columns: Sequence[object]) -> str:
@@ -81,7 +81,7 @@ def test_pool_and_test_are_disjoint_and_as_large_as_asked(n: int, pool: int, tes
 
 def test_every_row_keeps_its_label_and_the_test_set_is_that_of_larger_pools() -> None:
     # Each row has an input of its own that is 1, and the largest in any scale: so it can be told which row it is.
-    labelled = Labelled("mine", "a class", "classification", np.eye(12), np.arange(12) % 3, ("a", "b", "c"))
+    labelled = LabelledData("mine", "a class", "classification", np.eye(12), np.arange(12) % 3, ("a", "b", "c"))
     small, large = (cut(labelled, 1, pool=size, test=4) for size in (6, 8))
     pool, test = (X.argmax(axis=1) for X in (large.X_pool, large.X_test))
     assert sorted([*pool, *test]) == list(range(12))
@@ -106,7 +106,7 @@ def test_all_is_standardised_by_the_pool_alone() -> None:
 
 def test_a_constant_input_is_zero() -> None:
     inputs = np.column_stack([np.full(20, 0.1), np.arange(20.0)])
-    job = cut(Labelled("mine", "a number", "regression", inputs, np.arange(20.0)), 0)
+    job = cut(LabelledData("mine", "a number", "regression", inputs, np.arange(20.0)), 0)
     np.testing.assert_allclose(job.X_pool[:, 0], 0.0, atol=1e-15)
     np.testing.assert_allclose(job.X_test[:, 0], 0.0, atol=1e-15)
 
@@ -170,7 +170,7 @@ def test_one_of_the_rarest_class_is_always_left() -> None:
 def test_test_rows_of_classes_that_the_pool_has_not_are_dropped() -> None:
     inputs = np.arange(100.0)[:, None]
     codes = np.r_[np.zeros(49, int), [1], np.full(50, 2)]
-    labelled = Labelled("mine", "a class", "classification", inputs, codes, ("a", "b", "c"))
+    labelled = LabelledData("mine", "a class", "classification", inputs, codes, ("a", "b", "c"))
     jobs = [cut(labelled, seed, pool=50, test=50) for seed in range(8)]
     # Where the lone row is in the test set it is dropped, and the codes go on without a gap.
     assert {len(job.X_test) for job in jobs} == {49, 50}
@@ -186,14 +186,14 @@ def test_one_class_is_not_enough() -> None:
         cut(numbered(50, 1), 0)
     with pytest.raises(InvalidValueError, match=r"imbalance must be a number above 0 and at most 1 "):
         cut(numbered(50, 1), 0, imbalance=1.0)
-    constant = Labelled("mine", "a number", "regression", np.arange(9.0)[:, None], np.full(9, 0.1))
+    constant = LabelledData("mine", "a number", "regression", np.arange(9.0)[:, None], np.full(9, 0.1))
     with pytest.raises(InvalidValueError, match=r"in the 6 rows of the pool the target of mine has one value only"):
         cut(constant, 0)
 
 
 def test_no_test_row_of_a_class_in_the_pool() -> None:
     codes = np.r_[np.zeros(5, int), np.ones(5, int), 2]
-    labelled = Labelled("mine", "a class", "classification", np.arange(11.0)[:, None], codes, ("a", "b", "c"))
+    labelled = LabelledData("mine", "a class", "classification", np.arange(11.0)[:, None], codes, ("a", "b", "c"))
     seed = next(k for k in range(99) if np.random.default_rng([k, 2, 0]).permutation(11)[0] == 10)
     with pytest.raises(InvalidValueError, match=r"the 10 rows of the pool have 2 classes; no test row has one of them"):
         cut(labelled, seed, pool=10, test=1)
@@ -274,7 +274,7 @@ def test_what_comes_with_scikit_learn(name: str) -> None:
     check(labelled, shape)
 
 
-def check(labelled: Labelled, shape: tuple[int, int]) -> None:
+def check(labelled: LabelledData, shape: tuple[int, int]) -> None:
     assert labelled.inputs.shape == shape
     assert labelled.inputs.dtype == np.float64
     assert np.isfinite(labelled.inputs).all()

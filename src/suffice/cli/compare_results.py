@@ -14,16 +14,16 @@ from suffice.errors import MissingExtraError
 from suffice.files import write_bytes_whole
 
 if TYPE_CHECKING:
-    from suffice.cli.compare import Order
+    from suffice.cli.compare import CompareRequest
     from suffice.experiments.compare.board import Row
-    from suffice.experiments.compare.judging import Judged
-    from suffice.experiments.compare.recording import Recording
-    from suffice.experiments.runner import Skipped
-    from suffice.report.compare.boards import Board
+    from suffice.experiments.compare.judging import JudgedRun
+    from suffice.experiments.compare.recording import RecordingJob
+    from suffice.experiments.runner import SkippedRun
+    from suffice.report.compare.boards import Leaderboard
     from suffice.report.style import Drawn
 
 
-def write_rows(order: "Order", rows: "Sequence[Row]") -> None:
+def write_rows(order: "CompareRequest", rows: "Sequence[Row]") -> None:
     """Write the rows, to the folder and where they were asked for."""
     from suffice.experiments.compare.writing import write_csv, write_json
 
@@ -36,10 +36,10 @@ def write_rows(order: "Order", rows: "Sequence[Row]") -> None:
 
 
 def write_results(
-    order: "Order",
-    boards: "Sequence[Board]",
-    found: "Sequence[Judged]",
-    skipped: "Sequence[Skipped[Recording]]",
+    order: "CompareRequest",
+    boards: "Sequence[Leaderboard]",
+    found: "Sequence[JudgedRun]",
+    skipped: "Sequence[SkippedRun[RecordingJob]]",
 ) -> str:
     """Write tables, figures and the report, in place of those of an earlier command.
 
@@ -48,7 +48,7 @@ def write_results(
     """
     from suffice.experiments.compare.guarantees import guarantee_rows, summary
     from suffice.experiments.compare.writing import write_csv
-    from suffice.report.compare.page import Contents, write_report
+    from suffice.report.compare.page import ComparisonContents, write_report
 
     _clear(order.out)
     held = [(each.case, each.guarantees) for each in found if each.guarantees]
@@ -58,7 +58,7 @@ def write_results(
             order.out / "guarantees.csv", [row for case, several in held for row in guarantee_rows(case, several)]
         )
     figures, problem = _figures(order, boards, found)
-    contents = Contents(
+    contents = ComparisonContents(
         boards=boards,
         figures=figures,
         guarantees=summary(held),
@@ -73,7 +73,9 @@ def write_results(
     return problem
 
 
-def _figures(order: "Order", boards: "Sequence[Board]", found: "Sequence[Judged]") -> "tuple[list[Drawn], str]":
+def _figures(
+    order: "CompareRequest", boards: "Sequence[Leaderboard]", found: "Sequence[JudgedRun]"
+) -> "tuple[list[Drawn], str]":
     from suffice.experiments.compare.board import curves
     from suffice.report.compare.figures import draw_comparison
 
@@ -99,7 +101,7 @@ def _clear(out: Path) -> None:
         (out / name).unlink(missing_ok=True)
 
 
-def _settings(order: "Order") -> str:
+def _settings(order: "CompareRequest") -> str:
     """How the runs were made; what was varied, with all its values."""
     used = list(dict.fromkeys(job.setting for job in order.jobs))
     words = {
@@ -121,7 +123,7 @@ def _values(values: Any) -> str:
     return ", ".join(f"{value:g}" for value in dict.fromkeys(values))
 
 
-def tell(order: "Order", boards: "Sequence[Board]", runs: int, problem: str, console: Console) -> None:
+def tell(order: "CompareRequest", boards: "Sequence[Leaderboard]", runs: int, problem: str, console: Console) -> None:
     """Show the leaderboards, say what regret means, and where to read more."""
     from suffice.report.compare.boards import REFERENCES
     from suffice.report.compare.tables import MARK, REGRET, leaderboard_table, marked
@@ -140,7 +142,7 @@ def tell(order: "Order", boards: "Sequence[Board]", runs: int, problem: str, con
     console.print(f"{counted}; read {escape(str(order.out / 'report.html'))}")
 
 
-def _unmatched(order: "Order", boards: "Sequence[Board]") -> list[str]:
+def _unmatched(order: "CompareRequest", boards: "Sequence[Leaderboard]") -> list[str]:
     """Rules that were asked for by name, and that no run could be judged by."""
     there = {row["rule"] for board in boards for row in board.ranked}
     missing = [rule for rule in order.rules if rule not in there] if order.rules_named else []
@@ -148,7 +150,7 @@ def _unmatched(order: "Order", boards: "Sequence[Board]") -> list[str]:
     return [f"Left out: {', '.join(missing)}, which {needs}."] if missing else []
 
 
-def _cautions(boards: "Sequence[Board]") -> list[str]:
+def _cautions(boards: "Sequence[Leaderboard]") -> list[str]:
     """What has to be known lest the boards mislead."""
     from suffice.experiments.compare.rules import MADE_ON
 

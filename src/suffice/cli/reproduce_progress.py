@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from suffice.experiments.paper.outcome import Outcome
+    from suffice.experiments.paper.outcome import RunOutcome
 
 
-def summary(found: "Outcome") -> str:
+def summary(found: "RunOutcome") -> str:
     """A run in one line."""
     correlation = "undefined" if found.correlation is None else f"{found.correlation:.4f}"
     published = "" if found.published_correlation is None else f" (published {found.published_correlation:.4f})"

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from suffice.data.archives import MOST_BYTES, member, require_no_page, understood
-from suffice.data.catalogue import DataFile, DataSet, Source, data_set
-from suffice.data.checking import FileStatus, State, file_status
+from suffice.data.catalogue import DataFile, DataSet, FileSource, data_set
+from suffice.data.checking import FileState, FileStatus, file_status
 from suffice.data.downloading import DownloadError, DownloadProgress, Downloads
 from suffice.data.folder import data_folder
 from suffice.data.recipes import as_it_is, with_line_endings
@@ -19,7 +19,7 @@ from suffice.errors import CorruptDataError, InvalidValueError, SufficeError
 from suffice.files import write_bytes_whole
 
 
-class Fetched(StrEnum):
+class FetchStatus(StrEnum):
     """What became of a file."""
 
     there = "there"
@@ -29,7 +29,7 @@ class Fetched(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FetchResult:
     """What became of a file of a data set.
 
     Attributes:
@@ -43,7 +43,7 @@ class Outcome:
     name: str
     file: DataFile
     path: Path
-    what: Fetched
+    what: FetchStatus
     problem: str = ""
 
 
@@ -54,7 +54,7 @@ def fetch(
     mirror: str | None = None,
     progress: DownloadProgress | None = None,
     retries: int = 2,
-) -> Iterator[Outcome]:
+) -> Iterator[FetchResult]:
     """Fetch what is missing or corrupt of some data sets; yield what became of each file as soon as it is known.
 
     A file is stored only if its checksum is the recorded one. A download that is interrupted goes on from where it was
@@ -79,7 +79,7 @@ def fetch(
 
 def _fetch(
     wanted: list[DataSet], place: Path, base: str | None, progress: DownloadProgress | None, retries: int
-) -> Iterator[Outcome]:
+) -> Iterator[FetchResult]:
     # Several files come from one download, and two data sets are the same file.
     files: dict[str, tuple[DataSet, DataFile]] = {}
     for each in wanted:
@@ -111,10 +111,10 @@ def _is_address(text: str) -> bool:
     return text.startswith(("http://", "https://"))
 
 
-def _outcome(wanted: DataSet, before: FileStatus, base: str | None, downloads: Downloads) -> Outcome:
+def _outcome(wanted: DataSet, before: FileStatus, base: str | None, downloads: Downloads) -> FetchResult:
     file, path = before.file, before.path
-    if before.state is State.right:
-        return Outcome(wanted.name, file, path, Fetched.there)
+    if before.state is FileState.right:
+        return FetchResult(wanted.name, file, path, FetchStatus.there)
     _require_place(path)
     problems: list[SufficeError] = []
     for source in file.sources if base is None else _copies(file, base):
@@ -124,16 +124,16 @@ def _outcome(wanted: DataSet, before: FileStatus, base: str | None, downloads: D
             problems.append(error)
         else:
             write_bytes_whole(path, content)
-            what = Fetched.stored if before.state is State.missing else Fetched.replaced
-            return Outcome(wanted.name, file, path, what)
+            what = FetchStatus.stored if before.state is FileState.missing else FetchStatus.replaced
+            return FetchResult(wanted.name, file, path, what)
     if base is not None:
         # A mirror needs one of the names only: the one that is there but wrong matters most, then the first.
         problems = [error for error in problems if isinstance(error, CorruptDataError)] or problems[:1]
-    if file_status(file, path.parents[len(Path(file.path).parts) - 1]).state is State.right:
+    if file_status(file, path.parents[len(Path(file.path).parts) - 1]).state is FileState.right:
         # Somebody else has fetched it in the meantime.
-        return Outcome(wanted.name, file, path, Fetched.there)
+        return FetchResult(wanted.name, file, path, FetchStatus.there)
     told = "; ".join(dict.fromkeys(map(str, problems)))
-    return Outcome(wanted.name, file, path, Fetched.failed, f"{told}. {by_hand(wanted, file, path)}")
+    return FetchResult(wanted.name, file, path, FetchStatus.failed, f"{told}. {by_hand(wanted, file, path)}")
 
 
 def by_hand(wanted: DataSet, file: DataFile, path: Path) -> str:
@@ -153,9 +153,9 @@ def by_hand(wanted: DataSet, file: DataFile, path: Path) -> str:
     return f"By hand: download {source.address} ({wanted.home}) to a folder and run {run}, which makes {path} of it"
 
 
-def _copies(file: DataFile, base: str) -> Iterator[Source]:
+def _copies(file: DataFile, base: str) -> Iterator[FileSource]:
     """Yield where a mirror may hold a file: as it is stored here, then as each public home hands it out."""
-    yield Source(f"{base}/{file.path}")
+    yield FileSource(f"{base}/{file.path}")
     for source in file.sources:
         yield replace(source, address=f"{base}/{source.address.rpartition('/')[2]}")
 
@@ -174,7 +174,7 @@ def _require_place(path: Path) -> None:
         raise SufficeError(f"the folder {path.parent} cannot be written to: {reason}")
 
 
-def _content(file: DataFile, source: Source, downloads: Downloads) -> bytes:
+def _content(file: DataFile, source: FileSource, downloads: Downloads) -> bytes:
     """Return the bytes of a file from a source, if they are right."""
     if not _is_address(source.address):
         return _made(file, source, Path(source.address))
@@ -188,7 +188,7 @@ def _content(file: DataFile, source: Source, downloads: Downloads) -> bytes:
         raise
 
 
-def _made(file: DataFile, source: Source, path: Path) -> bytes:
+def _made(file: DataFile, source: FileSource, path: Path) -> bytes:
     """Return what the recipe makes of a file or archive, if it is right."""
     try:
         if path.stat().st_size > MOST_BYTES:

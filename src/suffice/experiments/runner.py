@@ -26,7 +26,7 @@ from suffice.models.threads import one_thread
 from suffice.trace import Trace
 
 #: Told now and then the steps done and to do.
-Moved: TypeAlias = Callable[[int, int], None]
+StepProgress: TypeAlias = Callable[[int, int], None]
 
 # Steps between two words on how far a run is: often enough to see, seldom enough to cost nothing.
 _EVERY = 50
@@ -34,7 +34,7 @@ _EVERY = 50
 _LARGE = 1_000_000
 
 
-class Job(Protocol):
+class RunJob(Protocol):
     """A run that is asked for; a frozen dataclass of a module's own, so that it can be sent to a worker."""
 
     @property
@@ -68,7 +68,7 @@ class Job(Protocol):
             SufficeError: They are missing or damaged.
         """
 
-    def run(self, traces: Path, progress: Moved | None) -> Trace:
+    def run(self, traces: Path, progress: StepProgress | None) -> Trace:
         """Run it.
 
         Args:
@@ -80,13 +80,13 @@ class Job(Protocol):
         """
 
 
-J = TypeVar("J", bound=Job)
+J = TypeVar("J", bound=RunJob)
 R = TypeVar("R")
 F_contra = TypeVar("F_contra", contravariant=True)
 
 
 @dataclass(frozen=True)
-class Skipped(Generic[J]):
+class SkippedRun(Generic[J]):
     """A run that could not be carried out, and why."""
 
     job: J
@@ -94,7 +94,7 @@ class Skipped(Generic[J]):
 
 
 @dataclass(frozen=True)
-class Watcher(Generic[F_contra]):
+class RunWatcher(Generic[F_contra]):
     """What is told while runs go on.
 
     Attributes:
@@ -124,13 +124,13 @@ def kept_about(path: Path) -> Mapping[str, Any] | None:
         return None
 
 
-def is_kept(job: Job, traces: Path) -> bool:
+def is_kept(job: RunJob, traces: Path) -> bool:
     """Whether the run was kept and is still what is asked for, as far as its file says without being read whole."""
     about = kept_about(_file(job, traces))
     return about is not None and about.get("identity") == job.identity
 
 
-def kept(job: Job, traces: Path) -> Trace | None:
+def kept(job: RunJob, traces: Path) -> Trace | None:
     """The run as it was kept, if it was, and if it is still what is asked for."""
     if not is_kept(job, traces):
         return None
@@ -140,11 +140,11 @@ def kept(job: Job, traces: Path) -> Trace | None:
         return None
 
 
-def _file(job: Job, traces: Path) -> Path:
+def _file(job: RunJob, traces: Path) -> Path:
     return traces / f"{job.stem}.npz"
 
 
-def carry_out(job: Job, traces: Path, moved: Moved | None = None) -> Trace:
+def carry_out(job: RunJob, traces: Path, moved: StepProgress | None = None) -> Trace:
     """Run a job and keep its trace, or take the trace that is there already.
 
     Args:
@@ -175,9 +175,9 @@ def carry_out_all(
     jobs: Sequence[J],
     traces: Path,
     workers: int,
-    watcher: Watcher[R | Skipped[J]],
+    watcher: RunWatcher[R | SkippedRun[J]],
     read: Callable[[J, Trace], R],
-) -> list[R | Skipped[J]]:
+) -> list[R | SkippedRun[J]]:
     """Carry out runs, several at once; what is kept already is not run again.
 
     Args:
@@ -198,10 +198,10 @@ def carry_out_all(
         traces.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SufficeError(f"the runs cannot be kept in {traces}: {error.strerror or error}") from None
-    found: dict[int, R | Skipped[J]] = {}
+    found: dict[int, R | SkippedRun[J]] = {}
     to_run = {number: job for number, job in enumerate(jobs) if not is_kept(job, traces)}
     for number, reason in _without_data(to_run).items():
-        found[number] = Skipped(jobs[number], reason)
+        found[number] = SkippedRun(jobs[number], reason)
         watcher.ended(number, found[number])
     small = {
         number: job
@@ -235,15 +235,15 @@ def _is_large(path: Path) -> bool:
         return False
 
 
-def _attempt(job: J, traces: Path, moved: Moved, read: Callable[[J, Trace], R]) -> R | Skipped[J]:
+def _attempt(job: J, traces: Path, moved: StepProgress, read: Callable[[J, Trace], R]) -> R | SkippedRun[J]:
     """Carry out a run and read it, or say why it cannot be."""
     try:
         return read(job, carry_out(job, traces, moved))
     except SufficeError as error:
-        return Skipped(job, str(error))
+        return SkippedRun(job, str(error))
 
 
-def _told(number: int, watcher: Watcher[Any]) -> Moved:
+def _told(number: int, watcher: RunWatcher[Any]) -> StepProgress:
     return lambda done, _: watcher.moved(number, done)
 
 
@@ -251,13 +251,13 @@ def _side_by_side(
     jobs: Mapping[int, J],
     traces: Path,
     workers: int,
-    watcher: Watcher[R | Skipped[J]],
+    watcher: RunWatcher[R | SkippedRun[J]],
     read: Callable[[J, Trace], R],
-) -> dict[int, R | Skipped[J]]:
+) -> dict[int, R | SkippedRun[J]]:
     # Started afresh: a fork would copy the locks of whatever threads the numerical libraries keep.
     context = multiprocessing.get_context("spawn")
     moves: Any = context.Queue()
-    found: dict[int, R | Skipped[J]] = {}
+    found: dict[int, R | SkippedRun[J]] = {}
     with _pool(min(workers, len(jobs)), context, moves) as pool:
         futures: dict[Future[bytes], int] = {
             pool.submit(_attempt_apart, number, job, traces, read): number for number, job in jobs.items()

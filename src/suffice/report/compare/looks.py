@@ -8,7 +8,7 @@ from suffice.report.style import INK, MUTED
 
 
 @dataclass(frozen=True)
-class Look:
+class RuleStyle:
     """How a rule is drawn.
 
     Attributes:
@@ -24,27 +24,27 @@ class Look:
 
 #: For rules from the best on; they go from dark to light and back, so that neighbours differ without colours too.
 _RANKED: Final = (
-    Look("#0b3c6f", "o"),
-    Look("#d55e00", "s"),
-    Look("#00664b", "^"),
-    Look("#e69f00", "D"),
-    Look("#8c2d6e", "v"),
-    Look("#56a4d9", "P"),
-    Look("#5c3d1e", "X"),
-    Look("#d47fb4", "p"),
+    RuleStyle("#0b3c6f", "o"),
+    RuleStyle("#d55e00", "s"),
+    RuleStyle("#00664b", "^"),
+    RuleStyle("#e69f00", "D"),
+    RuleStyle("#8c2d6e", "v"),
+    RuleStyle("#56a4d9", "P"),
+    RuleStyle("#5c3d1e", "X"),
+    RuleStyle("#d47fb4", "p"),
 )
 #: The references, all in grey.
 _REFERENCES: Final = {
-    "Budget": Look(INK, "", (0, (5, 2))),
-    "PoolFraction": Look(INK, "", (0, (5, 2, 1, 2))),
-    "Never": Look(MUTED, "", (0, (1, 1.5))),
-    "RandomStop": Look(MUTED, "", (0, (3, 1.5, 1, 1.5))),
+    "Budget": RuleStyle(INK, "", (0, (5, 2))),
+    "PoolFraction": RuleStyle(INK, "", (0, (5, 2, 1, 2))),
+    "Never": RuleStyle(MUTED, "", (0, (1, 1.5))),
+    "RandomStop": RuleStyle(MUTED, "", (0, (3, 1.5, 1, 1.5))),
 }
 #: How many rules are told apart.
 MOST: Final = len(_RANKED)
 
 
-def look(rule: str, place: int) -> Look:
+def look(rule: str, place: int) -> RuleStyle:
     """How the rule at a place among the best looks; a reference always looks the same.
 
     Examples:
@@ -52,5 +52,5 @@ def look(rule: str, place: int) -> Look:
         ('#1f2933', 'o')
     """
     if rule in REFERENCES:
-        return _REFERENCES.get(rule, Look(MUTED, ""))
+        return _REFERENCES.get(rule, RuleStyle(MUTED, ""))
     return _RANKED[place % MOST]
