@@ -19,7 +19,7 @@ from stability_variants import variants_table
 from suffice.experiments.compare.board import Row, curves, leaderboard, rows
 from suffice.experiments.compare.costs import RATIOS
 from suffice.experiments.compare.evidence import evidence
-from suffice.experiments.compare.guarantees import summary
+from suffice.experiments.compare.guarantees import coverage_summary
 from suffice.experiments.compare.judging import JudgedRun, judged
 from suffice.experiments.compare.recording import MODELS, RecordingJob, RecordingSettings, recordings
 from suffice.experiments.compare.rules import catalogue
@@ -238,7 +238,7 @@ def main() -> None:
     (SHOWN / "runs.md").write_text(runs_table(made).markdown())
     (SHOWN / "held_out.md").write_text(held_out_table(scores) + "\n")
     (SHOWN / "label_worth.md").write_text(label_worth_table(made) + "\n")
-    guaranteed = guarantees_table(summary([(each.case, each.guarantees) for each in found if each.guarantees]))
+    guaranteed = guarantees_table(coverage_summary([(each.case, each.guarantees) for each in found if each.guarantees]))
     if guaranteed is not None:
         (SHOWN / "guarantees.md").write_text(guaranteed.markdown())
     figures = ROOT / "build" / "compare" / "figures"

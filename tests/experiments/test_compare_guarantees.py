@@ -16,9 +16,9 @@ from suffice.errors import InvalidValueError, MissingInputError
 from suffice.experiments.compare.guarantees import (
     BoundCoverage,
     class_columns,
+    coverage_summary,
     guarantee_rows,
     guarantees,
-    summary,
 )
 from suffice.experiments.compare.scoring import RunCase
 from suffice.models import BayesianLogistic
@@ -171,7 +171,7 @@ def test_what_is_missing_is_said() -> None:
 def test_runs_together() -> None:
     a, b = (BoundCoverage("one", 10, held, 0.5, ratio) for held, ratio in ((1.0, 2.0), (0.4, None)))
     cases = [RunCase("x", "logistic", 0), RunCase("x", "logistic", 1), RunCase("y", "logistic", 0)]
-    (found,) = summary(list(zip(cases, ([a], [b], [a]), strict=True)))
+    (found,) = coverage_summary(list(zip(cases, ([a], [b], [a]), strict=True)))
     assert found == {
         "bound": "one",
         "held": pytest.approx(0.85),

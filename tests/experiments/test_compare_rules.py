@@ -12,7 +12,7 @@ import suffice.criteria
 from suffice.criteria import Budget, Criterion, ErrorStability
 from suffice.errors import InvalidValueError
 from suffice.experiments.compare.entry import Entry
-from suffice.experiments.compare.replay import stops
+from suffice.experiments.compare.replay import first_stops
 from suffice.experiments.compare.rules import catalogue, cost_entry, for_trace, grid
 from suffice.learner.facts import COUNTED, OF_CLASSES, OF_NUMBERS, VALIDATED
 from suffice.trace import DIVERGENCES, Trace
@@ -145,7 +145,7 @@ def test_never_means_never() -> None:
 def test_at_once_means_at_the_first_step(name: str) -> None:
     entry = named("AtOnce")
     assert (entry.kind, entry.swept, entry.needs()) == ("reference", False, named("Never").needs())
-    assert list(stops(real_run(name), entry).values()) == [0]
+    assert list(first_stops(real_run(name), entry).values()) == [0]
 
 
 def test_a_grid_holds_its_ends_and_the_others() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from suffice.errors import InvalidValueError
 from suffice.experiments.compare.costs import RATIOS, CostedRun, first_good, optimal_steps, random_regrets, regret
-from suffice.experiments.compare.replay import stops
+from suffice.experiments.compare.replay import first_stops
 from suffice.experiments.compare.rules import catalogue, for_trace
 from suffice.experiments.compare.scoring import RuleScore, RunCase, scores
 from suffice.trace import Trace
@@ -36,7 +36,7 @@ def test_every_entry_is_judged_by_its_own_stops(name: str) -> None:
         if rule in ("RandomStop", "Oracle"):
             continue
         extra = VALIDATION if rule == "HeldOutPlateau" else 0
-        assert dict(zip(score.settings, score.stops, strict=True)) == stops(trace, entries[rule])
+        assert dict(zip(score.settings, score.stops, strict=True)) == first_stops(trace, entries[rule])
         assert score.seconds_per_step is not None
         for at, stop in enumerate(score.stops):
             step = len(run) - 1 if stop is None else stop

@@ -17,7 +17,7 @@ from suffice.data.catalogue import SETS
 from suffice.data.checking import FileState, set_status
 from suffice.data.samples import read_set
 from suffice.errors import InvalidValueError, MissingDataError
-from suffice.experiments.compare.tasks import SOURCES, LabelledData, Task, cut, load, source, source_names, task
+from suffice.experiments.compare.tasks import SOURCES, LabelledData, Task, cut, load, load_task, source, source_names
 from suffice.experiments.compare.texts import text_features
 
 DATA = os.environ.get("SUFFICE_DATA")
@@ -64,7 +64,7 @@ def test_the_same_seed_draws_the_same(kind: str) -> None:
     options: dict[str, Any] = {"noise": 0.3, "imbalance": 0.1 if kind == "classification" else None}
     assert same(cut(labelled, 5, **options), cut(labelled, 5, **options))
     assert not same(cut(labelled, 5, **options), cut(labelled, 6, **options))
-    assert same(task("wine", 3, pool=50), cut(load("wine"), 3, pool=50))
+    assert same(load_task("wine", 3, pool=50), cut(load("wine"), 3, pool=50))
 
 
 @given(st.integers(10, 40), st.integers(2, 30), st.integers(1, 30), st.integers(0, 5))
@@ -216,17 +216,17 @@ def test_no_test_row_of_a_class_in_the_pool() -> None:
 )
 def test_options_that_cannot_be(options: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidValueError, match=told):
-        task("wine", 0, **options)
+        load_task("wine", 0, **options)
 
 
 def test_options_that_do_not_go_with_numbers() -> None:
     with pytest.raises(InvalidValueError, match="imbalance is for classes, and diabetes has a number to predict"):
-        task("diabetes", 0, imbalance=0.1)
+        load_task("diabetes", 0, imbalance=0.1)
     with pytest.raises(InvalidValueError, match="noise must be a number of 0 or more, in standard deviations"):
-        task("diabetes", 0, noise=-1.0)
+        load_task("diabetes", 0, noise=-1.0)
     with pytest.raises(InvalidValueError, match="seed must be a whole number, 0 or more, not -1"):
-        task("diabetes", -1)
-    assert task("diabetes", 0, noise=2.0).kind == "regression"
+        load_task("diabetes", -1)
+    assert load_task("diabetes", 0, noise=2.0).kind == "regression"
 
 
 # Names
@@ -246,7 +246,7 @@ def test_a_name_that_is_none() -> None:
         with pytest.raises(InvalidValueError, match=rf"there is no data set '{wrong}'\. Did you mean {near}\?"):
             load(wrong)
     with pytest.raises(InvalidValueError, match=r"'qqq'\. The data sets are diabetes, .*; or give the path of a CSV"):
-        task("qqq", 0)
+        load_task("qqq", 0)
     for strange in ("", "a\0b", "x" * 5000):
         with pytest.raises(InvalidValueError, match="there is no data set"):
             source(strange)
@@ -328,7 +328,7 @@ def test_texts_can_be_told_apart() -> None:
     require("sms_spam")
     from sklearn.linear_model import LogisticRegression
 
-    job = task("sms_spam", 0)
+    job = load_task("sms_spam", 0)
     model = LogisticRegression(max_iter=1000).fit(job.X_pool, job.y_pool)
     # Always saying "ham" is right in 87 % of the cases.
     assert model.score(job.X_test, job.y_test) > 0.95
@@ -370,42 +370,42 @@ def test_a_table_of_classes() -> None:
     labelled = load(path, target="good")
     assert (labelled.kind, labelled.classes) == ("classification", ("no", "yes"))
     assert labelled.inputs.shape == (60, 4)  # the size, red, blue, missing; what is constant is left out
-    job = task(path, 0, target="good", imbalance=0.2, noise=0.1)
+    job = load_task(path, 0, target="good", imbalance=0.2, noise=0.1)
     assert job.name == "table.csv: column good"
     assert set(job.y_pool.tolist()) == {0, 1}
 
 
 def test_a_table_of_numbers() -> None:
     path = write(size=range(40), price=[3.5 * k + 0.25 for k in range(40)])
-    job = task(path, 0, target="price")
+    job = load_task(path, 0, target="price")
     assert job.kind == "regression"
     np.testing.assert_allclose(job.y_test, job.X_test[:, 0], atol=1e-12)
     # By any name that is a file's, and not a data set's.
     Path("table.csv").rename("prices")
     assert source("prices").origin == "file"
-    assert same(task("prices", 0, target="price"), job)
+    assert same(load_task("prices", 0, target="price"), job)
 
 
 def test_tables_that_do_not_do() -> None:
     path = write(size=range(40), price=range(40), kind=["a"] * 40)
     with pytest.raises(InvalidValueError, match=r"table\.csv has no column 'prise'\. Did you mean 'price'\? Its col"):
-        task(path, 0, target="prise")
+        load_task(path, 0, target="prise")
     with pytest.raises(InvalidValueError, match=r"target must name the column to predict\. Its columns are 'size', 'p"):
-        task(path, 0)
+        load_task(path, 0)
     with pytest.raises(InvalidValueError, match=r"target 'kind' has one value only"):
-        task(path, 0, target="kind")
+        load_task(path, 0, target="kind")
     with pytest.raises(InvalidValueError, match=r"there is no file nowhere\.csv"):
-        task("nowhere.csv", 0, target="x")
+        load_task("nowhere.csv", 0, target="x")
     Path("empty.csv").touch()
     for target in (None, "x"):
         with pytest.raises(InvalidValueError, match=r"empty\.csv is empty"):
-            task("empty.csv", 0, target=target)
+            load_task("empty.csv", 0, target=target)
     path = write(size=range(2), price=[1.5, 2.5])
     with pytest.raises(InvalidValueError, match=r"table\.csv has 2 rows; 3 or more are required"):
-        task(path, 0, target="price")
+        load_task(path, 0, target="price")
     path = write(**{f"c{k}": range(9) for k in range(30)})
     with pytest.raises(InvalidValueError, match=r"'c19' and 10 more"):
-        task(path, 0)
+        load_task(path, 0)
 
 
 def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:

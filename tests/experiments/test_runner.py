@@ -282,7 +282,7 @@ def test_a_worker_tells_how_far_it_is_wherever_its_blocks_end(monkeypatch: pytes
     ends, news = (4, 38, 68, 101, 155, 290, 310, 499, 551, 600), News()
     monkeypatch.setattr(runner, "_moves", news)
     TRACES.mkdir()
-    runner._attempt_apart(7, Toy(0, blocks=ends), TRACES, seen)
+    runner._attempt_in_worker(7, Toy(0, blocks=ends), TRACES, seen)
     # Each fifty steps that the blocks let see are worth a word; each word is true, and the last one comes.
     assert news.put_in[-1] == (7, 600)
     assert len(news.put_in) >= 6

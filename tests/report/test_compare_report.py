@@ -17,7 +17,7 @@ from matplotlib.image import imread
 
 from suffice.errors import MissingExtraError, SufficeError
 from suffice.experiments.compare.board import Row, curves, rows
-from suffice.experiments.compare.guarantees import BoundCoverage, summary
+from suffice.experiments.compare.guarantees import BoundCoverage, coverage_summary
 from suffice.experiments.compare.rules import for_trace
 from suffice.experiments.compare.scoring import RuleScore, RunCase, scores
 from suffice.report.compare.boards import REFERENCES, Leaderboard, boards
@@ -90,7 +90,7 @@ def contents(ranked: list[Leaderboard], judged: list[RuleScore], tmp_path: Path)
     return ComparisonContents(
         ranked,
         figures,
-        summary(held),
+        coverage_summary(held),
         skipped=[("logistic on adult, seed 0", "adult.data is missing")],
         notes=["There is something to know."],
         provenance=[("Command", "suffice compare --seeds 2")],

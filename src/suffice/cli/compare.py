@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompareRequest:
-    """What is to be done: runs in the order of the report, the rules, and where everything goes."""
+    """Options of the command, checked: the runs in the order of the report, the rules, and where the results go."""
 
     jobs: "Sequence[RecordingJob]"
     rules: tuple[str, ...]
@@ -109,13 +109,13 @@ def compare_command(
         require_folder(folder)
     if json_file is not None and str(json_file) != "-":
         require_writable(json_file, "the rows")
-    order = CompareRequest(runs, chosen, rules_named, out, jobs or processors(), json_file, all_settings)
+    request = CompareRequest(runs, chosen, rules_named, out, jobs or processors(), json_file, all_settings)
     console = Console(quiet=str(json_file) == "-", highlight=False)
     console.soft_wrap = not console.is_terminal
     try:
-        skipped = _conduct(order, console)
+        skipped = _run_and_write(request, console)
     except KeyboardInterrupt:
-        typer.echo(interrupted(order.jobs, out, out / "traces"), err=True)
+        typer.echo(interrupted(request.jobs, out, out / "traces"), err=True)
         raise typer.Exit(1) from None
     if skipped:
         raise typer.Exit(1)
@@ -136,34 +136,34 @@ def _recording_settings(
     ]
 
 
-def _conduct(order: CompareRequest, console: Console) -> "list[SkippedRun[RecordingJob]]":
+def _run_and_write(request: CompareRequest, console: Console) -> "list[SkippedRun[RecordingJob]]":
     from suffice.experiments.compare.board import rows
     from suffice.experiments.runner import SkippedRun
     from suffice.report.compare.boards import boards
 
-    outcomes = _carry_out(order, console)
+    outcomes = _carry_out(request, console)
     skipped = [each for each in outcomes if isinstance(each, SkippedRun)]
     found = [each for each in outcomes if not isinstance(each, SkippedRun)]
     tell_skipped((each.job.data, each.reason) for each in skipped)
     made = rows([score for each in found for score in each.scores])
-    write_rows(order, made)
+    write_rows(request, made)
     if found:
         with console.status("Drawing ...") if console.is_terminal else nullcontext():
             ranked = boards(made)
-            problem = write_results(order, ranked, found, skipped)
-        tell(order, ranked, len(found), problem, console)
+            problem = write_results(request, ranked, found, skipped)
+        tell(request, ranked, len(found), problem, console)
     return skipped
 
 
-def _carry_out(order: CompareRequest, console: Console) -> "list[JudgedRun | SkippedRun[RecordingJob]]":
-    from suffice.experiments.compare.judging import judged, summary
+def _carry_out(request: CompareRequest, console: Console) -> "list[JudgedRun | SkippedRun[RecordingJob]]":
+    from suffice.experiments.compare.judging import judged, run_summary
     from suffice.experiments.runner import RunWatcher, carry_out_all
 
-    with RunsView(console, order.jobs, summary) as view:
+    with RunsView(console, request.jobs, run_summary) as view:
         return carry_out_all(
-            order.jobs,
-            order.out / "traces",
-            order.workers,
+            request.jobs,
+            request.out / "traces",
+            request.workers,
             RunWatcher(view.moved, view.ended),
-            partial(judged, rules=order.rules),
+            partial(judged, rules=request.rules),
         )

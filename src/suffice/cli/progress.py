@@ -1,4 +1,4 @@
-"""Many runs as they go on: bars on a terminal, a line for each elsewhere; and a word where they are interrupted."""
+"""Progress of many runs: bars on a terminal, a line for each run elsewhere; and the message after Ctrl-C."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,12 +16,12 @@ RunResult = TypeVar("RunResult")
 
 
 class RunsView(Generic[RunResult]):
-    """Shows how far the runs are, and what came of each.
+    """Shows the progress of the runs, and a summary of each.
 
     Args:
         console: Where to show it.
         jobs: The runs.
-        summary: What is said of a run that was carried out, on one line.
+        summary: Returns the line to print for the result of a run.
     """
 
     def __init__(self, console: Console, jobs: "Sequence[RunJob]", summary: Callable[[RunResult], str]) -> None:
@@ -44,7 +44,7 @@ class RunsView(Generic[RunResult]):
             self._progress.__exit__(kind, error, trace)
 
     def moved(self, number: int, steps: int) -> None:
-        """A run has done so many steps."""
+        """Show that a run has done some steps."""
         if self._progress is None:
             return
         if number not in self._shown:
@@ -53,7 +53,7 @@ class RunsView(Generic[RunResult]):
         self._progress.update(self._shown[number], completed=steps)
 
     def ended(self, number: int, found: "RunResult | SkippedRun[Any]") -> None:
-        """A run has ended."""
+        """Show that a run has ended."""
         from suffice.experiments.runner import SkippedRun
 
         if not isinstance(found, SkippedRun):
@@ -65,10 +65,10 @@ class RunsView(Generic[RunResult]):
 
 
 def interrupted(jobs: "Sequence[RunJob]", out: Path, traces: Path) -> str:
-    """What is said after Ctrl-C: how much is kept, and how to go on.
+    """Return the message after Ctrl-C: how many runs are saved, and how to continue.
 
     Args:
-        jobs: The runs that were asked for.
+        jobs: The requested runs.
         out: The folder that the command was given.
         traces: The folder of the traces in it.
     """

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from suffice.cli.many_runs import processors, require_folder, tell_skipped
 from suffice.cli.progress import RunsView, interrupted
-from suffice.cli.reproduce_progress import summary
+from suffice.cli.reproduce_progress import outcome_summary
 from suffice.cli.reproduce_results import tell, write_results
 from suffice.files import require_writable, write_bytes_whole
 
@@ -162,7 +162,7 @@ def _carry_out(
 ) -> "list[RunOutcome | SkippedPaperRun]":
     from suffice.experiments.paper.runner import PaperRunWatcher, measured_runs
 
-    with RunsView(console, jobs, summary) as view:
+    with RunsView(console, jobs, outcome_summary) as view:
         return measured_runs(jobs, request.out / "traces", request.workers, PaperRunWatcher(view.moved, view.ended))
 
 

@@ -62,7 +62,7 @@ class DataSet:
         columns: Names of the columns in the order of the files; none for images.
         files: One after the other they are the data set.
         home: A page about it.
-        models: The models that the paper runs on it, by the names of ``suffice reproduce --only``; empty for extra sets.
+        models: Models that the paper runs on it, by the names of ``suffice reproduce --only``; empty for extra sets.
         separator: What stands between two columns; white space if None.
         header: Whether each file begins with a line of names.
         holds: What the files are: numbers, a table with words in it, images, or texts.

@@ -1,4 +1,4 @@
-"""Whether the files of a data set are there, and are what they should be."""
+"""Checks that the files of a data set are there and have the recorded checksums."""
 
 import hashlib
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from suffice.errors import CorruptDataError, MissingDataError
 
 
 class FileState(StrEnum):
-    """What a file of a data set is."""
+    """State of a file of a data set."""
 
     right = "right"
     missing = "missing"
@@ -21,7 +21,7 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True)
 class FileStatus:
-    """What was found where a file of a data set belongs.
+    """State of a file of a data set, with the reason.
 
     Attributes:
         file: The file as it should be.
@@ -70,7 +70,7 @@ def file_status(file: DataFile, folder: Path) -> FileStatus:
 
 
 def require_set(name: str, folder: Path | None = None) -> None:
-    """Make sure that all files of a data set are there and right.
+    """Check that all files of a data set are there and right.
 
     Args:
         name: Name of the data set.

@@ -1,4 +1,4 @@
-"""Data sets from their public homes, or from a copy of them, into the data folder."""
+"""Fetches data sets from their public homes, or from a copy, into the data folder."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ from suffice.files import write_bytes_whole
 
 
 class FetchStatus(StrEnum):
-    """What became of a file."""
+    """Result of fetching a file."""
 
     there = "there"
     stored = "stored"
@@ -30,14 +30,14 @@ class FetchStatus(StrEnum):
 
 @dataclass(frozen=True)
 class FetchResult:
-    """What became of a file of a data set.
+    """Result of fetching a file of a data set.
 
     Attributes:
         name: Name of the data set.
         file: The file.
         path: Where it belongs.
-        what: Whether it was there, or is now stored, or replaced a corrupt one, or could not be had.
-        problem: Why it could not be had, and how to get it by hand; nothing if it could.
+        what: Whether it was there, was stored, replaced a corrupt file, or could not be fetched.
+        problem: Why it could not be fetched, and how to get it by hand; empty if it was.
     """
 
     name: str
@@ -55,17 +55,16 @@ def fetch(
     progress: DownloadProgress | None = None,
     retries: int = 2,
 ) -> Iterator[FetchResult]:
-    """Fetch what is missing or corrupt of some data sets; yield what became of each file as soon as it is known.
+    """Fetch the missing and corrupt files of some data sets; yield the result of each file as soon as it is known.
 
-    A file is stored only if its checksum is the recorded one. A download that is interrupted goes on from where it was
-    the next time.
+    A file is stored only if its checksum is the recorded one. The next call continues an interrupted download.
 
     Args:
-        names: Of the data sets.
-        folder: The data folder; :func:`suffice.data.folder.data_folder` if left out. It is made if it is not there.
+        names: Names of the data sets.
+        folder: The data folder; :func:`suffice.data.folder.data_folder` if left out. It is created if it is missing.
         mirror: An address or a folder that holds the files, in folders as here or as their public homes hand them out;
             the public homes if left out.
-        progress: Called with an address, the bytes of it that have come, and how many there are (None if not known).
+        progress: Called with an address, the number of bytes received, and the total (None if not known).
         retries: How often to try again after a connection failed.
 
     Raises:
@@ -130,14 +129,14 @@ def _outcome(wanted: DataSet, before: FileStatus, base: str | None, downloads: D
         # A mirror needs one of the names only: the one that is there but wrong matters most, then the first.
         problems = [error for error in problems if isinstance(error, CorruptDataError)] or problems[:1]
     if file_status(file, path.parents[len(Path(file.path).parts) - 1]).state is FileState.right:
-        # Somebody else has fetched it in the meantime.
+        # Another process has fetched it in the meantime.
         return FetchResult(wanted.name, file, path, FetchStatus.there)
     told = "; ".join(dict.fromkeys(map(str, problems)))
     return FetchResult(wanted.name, file, path, FetchStatus.failed, f"{told}. {by_hand(wanted, file, path)}")
 
 
 def by_hand(wanted: DataSet, file: DataFile, path: Path) -> str:
-    """Say where a file can be had and where to put it, for a machine without a network.
+    """Return instructions to get a file by hand, for a machine without a network.
 
     Args:
         wanted: The data set.
@@ -154,14 +153,14 @@ def by_hand(wanted: DataSet, file: DataFile, path: Path) -> str:
 
 
 def _copies(file: DataFile, base: str) -> Iterator[FileSource]:
-    """Yield where a mirror may hold a file: as it is stored here, then as each public home hands it out."""
+    """Yield the places of a file in a mirror: as it is stored here, then as each public home provides it."""
     yield FileSource(f"{base}/{file.path}")
     for source in file.sources:
         yield replace(source, address=f"{base}/{source.address.rpartition('/')[2]}")
 
 
 def _require_place(path: Path) -> None:
-    """Say before a download what would keep the file from being stored."""
+    """Check before a download that the file can be stored."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -189,7 +188,7 @@ def _content(file: DataFile, source: FileSource, downloads: Downloads) -> bytes:
 
 
 def _made(file: DataFile, source: FileSource, path: Path) -> bytes:
-    """Return what the recipe makes of a file or archive, if it is right."""
+    """Return what the recipe makes from a file or archive, if its checksum is right."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise CorruptDataError(f"{path} is larger than any of these data sets")

@@ -125,7 +125,7 @@ def class_columns(trace: Trace, y_pool: Any) -> list[Any]:
     return met
 
 
-def summary(found: Sequence[tuple[RunCase, Sequence[BoundCoverage]]]) -> list[dict[str, Any]]:
+def coverage_summary(found: Sequence[tuple[RunCase, Sequence[BoundCoverage]]]) -> list[dict[str, Any]]:
     """Guarantees over many runs, every data set weighing the same.
 
     Returns:
@@ -135,7 +135,7 @@ def summary(found: Sequence[tuple[RunCase, Sequence[BoundCoverage]]]) -> list[di
     Examples:
         >>> runs = [(RunCase("a", "logistic", seed), [BoundCoverage("PacBayes", 10, held, 1.0, 4.0)]) for seed, held in
         ...         ((0, 1.0), (1, 0.5))]
-        >>> summary(runs)[0]["held"], summary(runs)[0]["least_held"]
+        >>> coverage_summary(runs)[0]["held"], coverage_summary(runs)[0]["least_held"]
         (0.75, 0.5)
     """
     groups: dict[str, list[tuple[str, BoundCoverage]]] = defaultdict(list)

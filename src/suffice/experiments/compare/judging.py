@@ -1,4 +1,4 @@
-"""A run judged where it was carried out, so that its record need not be sent around."""
+"""Judges a run in the process that carried it out, so that its record need not be sent."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from suffice.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class JudgedRun:
-    """What is wanted of a run.
+    """The results of a run for the comparison.
 
     Attributes:
         case: Which run.
@@ -31,7 +31,7 @@ class JudgedRun:
 
 
 def judged(job: RecordingJob, trace: Trace, rules: Collection[str]) -> JudgedRun:
-    """Replay rules on a run, and hold what they guarantee against the truth.
+    """Replay rules on a run, and compare what they guarantee with the truth.
 
     Args:
         job: The run.
@@ -62,8 +62,8 @@ def variant(setting: RecordingSettings) -> str:
     return ", ".join(said)
 
 
-def summary(found: JudgedRun) -> str:
-    """A run in one line."""
+def run_summary(found: JudgedRun) -> str:
+    """Return the summary of a run, on one line."""
     one = found.scores[0]
     labels = int(max(score.labels.max() for score in found.scores if score.rule == "Never"))
     errors = f"error {found.first_error:.3g} to {one.best_error:.3g} at best"

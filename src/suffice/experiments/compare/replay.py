@@ -42,13 +42,13 @@ class ReplaySegment(NamedTuple):
     anew: bool
 
 
-def stops(trace: Trace, entry: Entry) -> Stops:
+def first_stops(trace: Trace, entry: Entry) -> Stops:
     """Where a rule first stops, at each of its settings: see :meth:`Replayer.replay`.
 
     Examples:
         >>> from suffice.experiments.compare.rules import catalogue
         >>> trace = Trace.of_divergences([0.5] * 12 + [0.01, 0.0001], [0.5] * 12 + [0.01, 0.0001], first=10)
-        >>> found = stops(trace, next(entry for entry in catalogue() if entry.name == "ErrorStability"))
+        >>> found = first_stops(trace, next(entry for entry in catalogue() if entry.name == "ErrorStability"))
         >>> found[0.215], found[0.0215], found[0.001]
         (12, 13, None)
     """

@@ -20,7 +20,7 @@ _POOL_SHARE: Final = 0.7
 Rows = NDArray[np.intp]
 
 
-def task(  # noqa: PLR0913 - a job has many settings, all but two by keyword
+def load_task(  # noqa: PLR0913 - a job has many settings, all but two by keyword
     name: str,
     seed: int,
     *,
@@ -47,7 +47,7 @@ def task(  # noqa: PLR0913 - a job has many settings, all but two by keyword
         CorruptDataError: A file in the data folder is not what it should be.
 
     Examples:
-        >>> job = task("iris", 0)
+        >>> job = load_task("iris", 0)
         >>> job.X_pool.shape, job.X_test.shape
         ((105, 4), (45, 4))
     """

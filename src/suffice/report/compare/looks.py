@@ -44,11 +44,11 @@ _REFERENCES: Final = {
 MOST: Final = len(_RANKED)
 
 
-def look(rule: str, place: int) -> RuleStyle:
+def rule_style(rule: str, place: int) -> RuleStyle:
     """How the rule at a place among the best looks; a reference always looks the same.
 
     Examples:
-        >>> look("Budget", 3).colour, look("LabelWorth", 0).marker
+        >>> rule_style("Budget", 3).colour, rule_style("LabelWorth", 0).marker
         ('#1f2933', 'o')
     """
     if rule in REFERENCES:

@@ -102,7 +102,7 @@ class ComparisonContents:
     Attributes:
         boards: The rules ranked, kind by kind; at least one.
         figures: Figures in their files.
-        guarantees: What :func:`suffice.experiments.compare.guarantees.summary` made; nothing without classes.
+        guarantees: What :func:`suffice.experiments.compare.guarantees.coverage_summary` made; nothing without classes.
         skipped: Runs that are missing, each with the reason.
         notes: What else one has to know, in sentences.
         provenance: How it was made, name by name: the command, versions. No date, so that the same runs give the same

@@ -7,7 +7,7 @@ import numpy as np
 
 from suffice.experiments.compare.board import Row
 from suffice.report.compare.boards import REFERENCES, Leaderboard, mean_regrets
-from suffice.report.compare.looks import MOST, look
+from suffice.report.compare.looks import MOST, rule_style
 from suffice.report.style import GRID, Sketch, literal, new_figure
 from suffice.special import Floats
 
@@ -49,7 +49,7 @@ def _curve(board: Leaderboard, row: Row) -> tuple[Floats, Floats]:
 
 
 def _draw(axis: Any, row: Row, curve: tuple[Floats, Floats], place: int) -> None:
-    how = look(row["rule"], place)
+    how = rule_style(row["rule"], place)
     axis.plot(
         *curve,
         color=how.colour,
