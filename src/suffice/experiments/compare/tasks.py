@@ -12,7 +12,7 @@ from suffice.experiments.compare.sources import SOURCES, LabelledData, LabelledS
 from suffice.experiments.tasks import Task
 from suffice.special import Floats
 
-__all__ = ["SOURCES", "LabelledData", "LabelledSource", "Task", "cut", "load", "source", "source_names", "task"]
+__all__ = ["SOURCES", "LabelledData", "LabelledSource", "Task", "cut", "load", "load_task", "source", "source_names"]
 
 #: Share of a small set that becomes the pool, where there are not rows enough for pool and test.
 _POOL_SHARE: Final = 0.7
