@@ -12,7 +12,7 @@ from suffice.errors import InvalidValueError
 
 @dataclass(frozen=True)
 class FileSource:
-    """Where a file can be had, and how it is made from what lies there.
+    """An address that provides a file, and the recipe that makes the file from the download.
 
     Attributes:
         address: What to download.

@@ -12,7 +12,7 @@ from suffice.data.catalogue import PAPER_SETS, SETS
 
 
 class ColumnRoles(NamedTuple):
-    """What is predicted from what.
+    """The columns that are inputs, and the column that is predicted.
 
     Attributes:
         inputs: Names of the input columns; all are standardised.
@@ -196,8 +196,8 @@ def _published(model: str, data: str, **settings: object) -> Experiment:
         },
     }
     # The authors' minimum goes over one step more than m: eleven, or two for the network.
-    slip = {"calibration": 2 if model == "bdnn" else 11, "counted_from": 10, "hyperparameters": "pool"}
-    merged = {**slip, **models[model], **settings}
+    published_settings = {"calibration": 2 if model == "bdnn" else 11, "counted_from": 10, "hyperparameters": "pool"}
+    merged = {**published_settings, **models[model], **settings}
     return Experiment("published", model, data, PUBLISHED_VIEWS[data], **merged)  # type: ignore[arg-type]
 
 

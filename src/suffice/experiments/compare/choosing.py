@@ -12,7 +12,7 @@ _REGRET_ROUNDING = 1e-12
 
 
 class ChosenSettings(NamedTuple):
-    """The settings chosen for a data set, as places in the list of settings.
+    """The settings chosen for a data set, as positions in the list of settings.
 
     Attributes:
         one: The setting for all costs.

@@ -158,7 +158,7 @@ def optimal_steps(run: CostedRun, ratios: Sequence[float]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class CostRange:
-    """How far apart the costs of a comparison are, seen by where it would have been best to stop.
+    """How wide the range of costs in a comparison is, measured by the best steps to stop at.
 
     Attributes:
         ratios: What an error of 1 costs.

@@ -25,7 +25,7 @@ _HALF_PRECISION: Final = 2.0**-12
 
 @dataclass(frozen=True)
 class BoundCoverage:
-    """A bound along a run.
+    """How often a bound held along a run, and how tight it was.
 
     Attributes:
         bound: Which one.
@@ -44,7 +44,7 @@ class BoundCoverage:
 
 
 class _StopSetErrors(NamedTuple):
-    """Predictions on the stop set, held against its labels.
+    """Predictions on the stop set, compared with its labels.
 
     Attributes:
         error: Mean of ``1 - p(true class)`` after each step.

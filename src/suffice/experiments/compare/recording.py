@@ -32,7 +32,7 @@ _LEAST_COMPONENTS: Final = 5
 
 @dataclass(frozen=True)
 class RecordingSettings:
-    """How runs are made.
+    """Sizes and label noise of the recorded runs.
 
     Attributes:
         labels: Labels bought in all, or the whole pool where that is smaller.
@@ -68,7 +68,7 @@ class RecordingSettings:
 
 @dataclass(frozen=True)
 class RecordingJob:
-    """A run to be recorded; see :class:`suffice.experiments.runner.RunJob`.
+    """A run to record; a :class:`suffice.experiments.runner.RunJob`.
 
     Attributes:
         data: Name of the data set, or path of a table.
@@ -157,7 +157,7 @@ class RecordingJob:
 
 
 class PreparedRun(NamedTuple):
-    """What a run starts from.
+    """The task, model and stop set that a run starts with.
 
     Attributes:
         task: Pool and test set.

@@ -16,7 +16,7 @@ Stops = dict[Any, int | None]
 
 
 class ReplayResult(NamedTuple):
-    """What a replay of an entry found.
+    """The result of replaying an entry.
 
     Attributes:
         stops: For each setting the step, from 0, of the first stop; None if it never stops.
@@ -28,7 +28,7 @@ class ReplayResult(NamedTuple):
 
 
 class ReplaySegment(NamedTuple):
-    """Steps that follow one another in a replay.
+    """Consecutive steps of a replay.
 
     Attributes:
         steps: They.
@@ -56,7 +56,7 @@ def first_stops(trace: Trace, entry: Entry) -> Stops:
 
 
 class Replayer:
-    """A run whose steps are made once, with all that was recorded of them, and told to any number of rules.
+    """A recorded run whose steps are created once and passed to any number of rules.
 
     Args:
         trace: The run.

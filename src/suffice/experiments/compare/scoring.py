@@ -24,7 +24,7 @@ from suffice.trace import Trace
 
 @dataclass(frozen=True, order=True)
 class RunCase:
-    """Which run it is.
+    """Identifies a run.
 
     Attributes:
         data: Name of the data set. Runs on the same data set have the same name, whatever else differs.

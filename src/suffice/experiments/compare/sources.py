@@ -24,7 +24,7 @@ _FILES: Final = (".csv", ".tsv", ".parquet", ".pq", ".gz")
 
 @dataclass(frozen=True, eq=False)
 class LabelledSource:
-    """Where a labelled data set comes from.
+    """The source of a labelled data set.
 
     Attributes:
         name: What it is called here; the path of a file.

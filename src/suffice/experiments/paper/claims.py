@@ -34,7 +34,7 @@ _TOLERANCE: Final = {"gpr": 6e-5, "brr": 6e-5, "blr": 0.05, "bdnn": 0.05}
 
 @dataclass(frozen=True)
 class ClaimFinding:
-    """A claim of the paper, and what was found.
+    """A claim of the paper, and whether the runs confirm it.
 
     Attributes:
         claim: What the paper says.

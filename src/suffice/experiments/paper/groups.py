@@ -1,4 +1,4 @@
-"""Runs laid together as they are reported: experiment by experiment in the paper's order, seed by seed."""
+"""Runs in groups, as they are reported: by experiment, in the paper's order, then by seed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _ARMS: Final = ("bought", None, "outside")
 
 
 class MedianAndRange(NamedTuple):
-    """The middle of some numbers, and how far they go."""
+    """Median and range of some numbers."""
 
     median: float
     lowest: float

@@ -1,4 +1,4 @@
-"""The paper's logistic regression: as the authors computed it, each of their slips a setting; and as it should be."""
+"""The paper's logistic regression: as the authors computed it, with a setting for each of their errata; and as it should be."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -133,7 +133,7 @@ def _with_ones(features: Floats) -> Floats:
 def _posterior(experiment: Experiment, found: MostProbableWeights, C: float) -> Gaussian:
     """The posterior that divergences are computed from.
 
-    Adding ``C`` where the prior precision is ``1 / C``, and leaving the intercept out, are the authors' slips; taking
+    Adding ``C`` where the prior precision is ``1 / C``, and leaving the intercept out, are the authors' errata; taking
     the information itself for the covariance is what the paper prints.
     """
     kept = slice(1 if experiment.intercept == "out" else 0, None)

@@ -20,7 +20,7 @@ _CURVES = frozenset({"ratio", "error", "counted_from"})
 
 @dataclass(frozen=True, eq=False)
 class RunOutcome:
-    """One run, measured.
+    """The measures of one run.
 
     Attributes:
         protocol: ``published`` or ``corrected``.

@@ -13,7 +13,7 @@ from suffice.data.samples import Samples, read_samples
 
 
 class DataSplit(NamedTuple):
-    """A data set in its parts.
+    """A data set divided into its parts.
 
     Attributes:
         test: What is tested on.

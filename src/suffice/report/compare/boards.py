@@ -1,4 +1,4 @@
-"""Which rows a table or a figure of the comparison shows: by kind of task, and of each rule the way to set it."""
+"""Leaderboards of the comparison, by kind of task, and the rows that a table or figure shows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ from suffice.report.style import INK, MUTED
 
 @dataclass(frozen=True)
 class RuleStyle:
-    """How a rule is drawn.
+    """Colour and marker of a rule in the figures.
 
     Attributes:
         colour: Of its line and marks.
@@ -45,7 +45,7 @@ MOST: Final = len(_RANKED)
 
 
 def rule_style(rule: str, place: int) -> RuleStyle:
-    """How the rule at a place among the best looks; a reference always looks the same.
+    """Return the style of the rule at a place among the best; that of a reference is fixed.
 
     Examples:
         >>> rule_style("Budget", 3).colour, rule_style("LabelWorth", 0).marker
