@@ -1,4 +1,4 @@
-"""The paper's logistic regression: as the authors computed it, with a setting for each of their errata; and as it should be."""
+"""The paper's logistic regression: as published, with a setting for each of its errata, and as it should be."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
