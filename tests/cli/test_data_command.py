@@ -256,7 +256,7 @@ def test_help_loads_nothing_heavy() -> None:
 import sys
 from suffice.cli.app import app
 app(["data", "--help"], standalone_mode=False)
-heavy = ["sklearn", "torch", "matplotlib", "urllib.request", "suffice.data.fetching"]
+heavy = ["sklearn", "torch", "matplotlib", "pooch", "requests", "urllib.request", "suffice.data.fetching"]
 print([name for name in heavy if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
