@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # The BatchBALD of its authors, to compare with; it asks for more than is needed here, and torchvision among that.
-REDUX := batchbald_redux==2.0.5 toma==1.1.0 tqdm psutil
+REDUX := batchbald_redux==2.0.5 toma==1.1.0 tqdm
 
 export OMP_NUM_THREADS ?= 1
 # The tests start many Python processes. Without cached bytecode, each of them compiles the package again.
@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo page test test-slow types pages setup docs benchmarks reproduction comparison clean
+.PHONY: demo page test test-slow types pages lint-js setup docs benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -22,7 +22,7 @@ demo: $(VENV)/.demo-ready
 page: $(VENV)/.demo-ready
 	$(BIN)/suffice demo --page
 
-test: $(VENV)/.dev-ready
+test: $(VENV)/.dev-ready lint-js
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
@@ -38,6 +38,17 @@ types: $(VENV)/.dev-ready
 
 pages: $(VENV)/.dev-ready
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+# ESLint for the page's JavaScript. Skipped, with the reason, where npm is missing or cannot install it.
+# No lock file: it would record the address of a package registry.
+lint-js:
+	@command -v npm > /dev/null || { echo "lint-js: skipped, npm is not installed"; exit 0; }; \
+	if [ ! node_modules/.ready -nt package.json ]; then \
+		log=$$(npm install --no-package-lock --no-audit --no-fund --engine-strict --fetch-retries=1 2>&1) && touch node_modules/.ready || \
+			{ echo "lint-js: skipped, npm could not install ESLint:"; echo "$$log" | tail -n 5; exit 0; }; \
+	fi; \
+	echo "node_modules/.bin/eslint --max-warnings 0 src/suffice/web/static eslint.config.js"; \
+	node_modules/.bin/eslint --max-warnings 0 src/suffice/web/static eslint.config.js
 
 setup: $(VENV)/.dev-ready
 
@@ -67,7 +78,7 @@ comparison: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/comparison.py
 
 clean:
-	rm -rf $(VENV) docs/_build
+	rm -rf $(VENV) docs/_build node_modules
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -19,14 +19,14 @@ from stability_variants import variants_table
 from suffice.experiments.compare.board import Row, curves, leaderboard, rows
 from suffice.experiments.compare.costs import RATIOS
 from suffice.experiments.compare.evidence import evidence
-from suffice.experiments.compare.guarantees import summary
-from suffice.experiments.compare.judging import Judged, judged
-from suffice.experiments.compare.recording import MODELS, Recording, Setting, recordings
+from suffice.experiments.compare.guarantees import coverage_summary
+from suffice.experiments.compare.judging import JudgedRun, judged
+from suffice.experiments.compare.recording import MODELS, RecordingJob, RecordingSettings, recordings
 from suffice.experiments.compare.rules import catalogue
-from suffice.experiments.compare.scoring import Score
+from suffice.experiments.compare.scoring import RuleScore
 from suffice.experiments.compare.writing import write_csv, write_json
-from suffice.experiments.runner import Skipped, Watcher, carry_out_all
-from suffice.report.compare.boards import Board, boards
+from suffice.experiments.runner import RunWatcher, SkippedRun, carry_out_all
+from suffice.report.compare.boards import Leaderboard, boards
 from suffice.report.compare.figures import draw_comparison
 from suffice.report.compare.tables import by_data_table, guarantees_table, leaderboard_table, runs_table, settings_table
 from tables import MEASURED, table
@@ -49,43 +49,43 @@ VARIED_CLASSES = (
     *("LabelWorth", "InformationGain", "OverallUncertainty", "StabilizingPredictions"),
     *("ErrorStability", "Budget", "Never"),
 )
-VARIATIONS: tuple[tuple[str, Setting, int], ...] = (
-    ("as it is", Setting(), 1),
-    ("labels noisy: 10 % wrong, or by 0.3 deviations", Setting(noise=0.1), 1),
-    ("rarest class 5 %", Setting(imbalance=0.05), 1),
-    ("stop set of 200", Setting(stop_set=200), 1),
-    ("50 labels at the start", Setting(initial=50), 1),
-    ("50 labels at a time", Setting(), 50),
+VARIATIONS: tuple[tuple[str, RecordingSettings, int], ...] = (
+    ("as it is", RecordingSettings(), 1),
+    ("labels noisy: 10 % wrong, or by 0.3 deviations", RecordingSettings(noise=0.1), 1),
+    ("rarest class 5 %", RecordingSettings(imbalance=0.05), 1),
+    ("stop set of 200", RecordingSettings(stop_set=200), 1),
+    ("50 labels at the start", RecordingSettings(initial=50), 1),
+    ("50 labels at a time", RecordingSettings(), 50),
 )
 
 
-def carried_out(jobs: Sequence[Recording]) -> list[Judged]:
+def carried_out(jobs: Sequence[RecordingJob]) -> list[JudgedRun]:
     """Record and judge runs, or say which could not be."""
     done = [0]
 
     def ended(number: int, result: object) -> None:
         done[0] += 1
-        if isinstance(result, Skipped):
+        if isinstance(result, SkippedRun):
             sys.exit(f"{jobs[number].name}: {result.reason}")
         print(f"\r{done[0]} of {len(jobs)}: {jobs[number].name:60}", end="", file=sys.stderr, flush=True)
 
     TRACES.mkdir(parents=True, exist_ok=True)
     # Where a time limit stops depends on the machine.
     rules = tuple(entry.name for entry in catalogue() if entry.name != "TimeLimit")
-    watcher = Watcher(lambda _number, _done: None, ended)
+    watcher = RunWatcher(lambda _number, _done: None, ended)
     found: list[Any] = carry_out_all(jobs, TRACES, 2, watcher, partial(judged, rules=rules))
     print(file=sys.stderr)
-    return [each for each in found if not isinstance(each, Skipped)]
+    return [each for each in found if not isinstance(each, SkippedRun)]
 
 
-def held_out_table(scores: Sequence[Score]) -> str:
+def held_out_table(scores: Sequence[RuleScore]) -> str:
     """The first rules on what no rule was made on; and without the runs in which labels hurt, judged and choosing."""
     lines = []
     for title, kind in (("numbers", "regression"), ("classes", "classification")):
         own = [score for score in scores if MODELS[score.case.model] == kind]
         unhurt = [score for score in own if (score.case.data, score.case.model) not in HURT]
         ranked, without = (
-            Board(
+            Leaderboard(
                 "all",
                 part := [row for row in rows(each) if row["data"] in JUDGED_ON],
                 leaderboard(part, resamples=1000),
@@ -210,7 +210,7 @@ def width_text(made: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    settings = Setting()
+    settings = RecordingSettings()
     jobs = recordings(
         [*JUDGED_ON, *DEVELOPED_ON], list(MODELS), seeds=10, batches=(1, 10), setting=settings, target=None
     )
@@ -238,7 +238,7 @@ def main() -> None:
     (SHOWN / "runs.md").write_text(runs_table(made).markdown())
     (SHOWN / "held_out.md").write_text(held_out_table(scores) + "\n")
     (SHOWN / "label_worth.md").write_text(label_worth_table(made) + "\n")
-    guaranteed = guarantees_table(summary([(each.case, each.guarantees) for each in found if each.guarantees]))
+    guaranteed = guarantees_table(coverage_summary([(each.case, each.guarantees) for each in found if each.guarantees]))
     if guaranteed is not None:
         (SHOWN / "guarantees.md").write_text(guaranteed.markdown())
     figures = ROOT / "build" / "compare" / "figures"

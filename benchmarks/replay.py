@@ -16,7 +16,7 @@ import suffice as sf
 from suffice.criteria import pool_facts
 from suffice.experiments.compare.replay import Replayer
 from suffice.experiments.compare.rules import for_trace
-from suffice.experiments.compare.scoring import Case, scores
+from suffice.experiments.compare.scoring import RunCase, scores
 from suffice.testing.criteria import example_steps
 from suffice.trace import Trace
 from tables import publish, table
@@ -90,7 +90,7 @@ def main() -> None:
     taken, short = our_seconds(trace), first(trace, PLAIN_STEPS)
     ratio = plain_seconds(short) / our_seconds(short)
     start = time.process_time()
-    scores(Case("made up", "none", 0), trace)
+    scores(RunCase("made up", "none", 0), trace)
     judged = time.process_time() - start
     replayer = Replayer(trace)
     replayer.replay(entries[0])

@@ -17,12 +17,13 @@ from pathlib import Path
 
 from suffice.data.protocols import CORRECTED
 from suffice.experiments.paper.claims import is_one_place
-from suffice.experiments.paper.groups import Runs, grouped, middle, spread
+from suffice.experiments.paper.groups import RunGroup, grouped, middle, spread
 from suffice.experiments.paper.measures import correlation
 from suffice.experiments.paper.outcome import measure
 from suffice.experiments.paper.plan import choose, plan
-from suffice.experiments.paper.runner import carry_out, kept
+from suffice.experiments.paper.runner import measured_run
 from suffice.experiments.paper.runs import run_experiment
+from suffice.experiments.runner import kept
 from tables import MEASURED, table
 
 ROOT = Path(__file__).parent.parent
@@ -66,7 +67,7 @@ def rules_table() -> str:
     """How the verdicts on the corrected runs depend on the rules that they are decided by."""
     jobs = plan(choose("corrected", None))
     traces = ROOT / RUNS / "traces"
-    outcomes = [carry_out(job, traces) for job in jobs if kept(job, traces) is not None]
+    outcomes = [measured_run(job, traces) for job in jobs if kept(job, traces) is not None]
     groups = grouped(outcomes, "corrected")
     # As it was at first: from the first step after calibration, whatever its ratio.
     late = [replace(each, correlation=correlation(each.ratio, each.error, each.counted_from + 1)) for each in outcomes]
@@ -85,12 +86,12 @@ def rules_table() -> str:
     return table(["rule", "cases that agree"], rows)
 
 
-def above(groups: list[Runs], bar: float) -> str:
+def above(groups: list[RunGroup], bar: float) -> str:
     found = [middle(each.correlation or 0.0 for each in runs.outcomes) for runs in groups if runs.name != "blr/htru2"]
     return f"{sum(value > bar for value in found)} of {len(found)}"
 
 
-def places(groups: list[Runs], model: str, within: float, never: bool) -> str:
+def places(groups: list[RunGroup], model: str, within: float, never: bool) -> str:
     found = []
     for arm in ("bought", "outside"):
         own = [runs for runs in groups if runs.model == model and runs.arm == arm]

@@ -9,8 +9,8 @@ import numpy as np
 import suffice as sf
 from suffice.bounds import risk_gap
 from suffice.experiments.compare.choosing import choose
-from suffice.experiments.compare.costs import RATIOS, Run, regrets
-from suffice.experiments.compare.recording import Recording
+from suffice.experiments.compare.costs import RATIOS, CostedRun, regrets
+from suffice.experiments.compare.recording import RecordingJob
 from suffice.experiments.runner import kept
 from suffice.special import Floats
 from suffice.trace import Trace
@@ -59,7 +59,7 @@ def _bounds(new_old: Floats, old_new: Floats) -> Floats:
     return np.asarray(risk_gap(new_old) + risk_gap(old_new))
 
 
-def variants_table(jobs: Sequence[Recording], traces: Path, hurt: Collection[tuple[str, str]]) -> str:
+def variants_table(jobs: Sequence[RecordingJob], traces: Path, hurt: Collection[tuple[str, str]]) -> str:
     """Regret of each variant with thresholds chosen on other data sets, and with the best in hindsight.
 
     Every variant may also stop at once or never. Thresholds are chosen for each batch, on runs in which labels help.
@@ -70,7 +70,7 @@ def variants_table(jobs: Sequence[Recording], traces: Path, hurt: Collection[tup
             continue
         trace = kept(job, traces)
         assert trace is not None
-        run = Run.of(trace, None)
+        run = CostedRun.of(trace, None)
         for name, series in values(trace, job.batch).items():
             stops = [int(np.argmax(series <= limit)) if (series <= limit).any() else None for limit in THRESHOLDS]
             found[name, job.model, job.batch][job.data].append(regrets(run, [0, *stops, None], RATIOS))

@@ -20,7 +20,7 @@ from suffice.cli.compare_board import show_board
 from suffice.cli.compare_plan import chosen_data, chosen_models, chosen_rules, numbers, planned
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.experiments.compare.judging import variant
-from suffice.experiments.compare.recording import Setting
+from suffice.experiments.compare.recording import RecordingSettings
 from suffice.experiments.compare.rules import catalogue
 from suffice.experiments.compare.sources import source_names
 from suffice.report.table import Table
@@ -435,7 +435,7 @@ def test_all_rules_but_the_one_that_looks_at_the_clock() -> None:
 
 
 def test_runs_come_data_set_by_data_set_and_none_twice() -> None:
-    settings = [Setting(imbalance=share) for share in (0.1, 0.2)]
+    settings = [RecordingSettings(imbalance=share) for share in (0.1, 0.2)]
     found = planned(["wine", "diabetes"], ["ridge", "logistic"], None, seeds=2, batches=[1], settings=settings)
     assert [(job.data, job.seed, job.setting.imbalance) for job in found] == [
         ("wine", 0, 0.1),
@@ -449,8 +449,10 @@ def test_runs_come_data_set_by_data_set_and_none_twice() -> None:
 
 
 def test_what_was_varied_in_words() -> None:
-    assert variant(Setting(labels=40, pool=100)) == ""
-    assert variant(Setting(noise=0.1, imbalance=0.05, stop_set=100)) == "noise 0.1, imbalance 0.05, stop set 100"
+    assert variant(RecordingSettings(labels=40, pool=100)) == ""
+    assert (
+        variant(RecordingSettings(noise=0.1, imbalance=0.05, stop_set=100)) == "noise 0.1, imbalance 0.05, stop set 100"
+    )
 
 
 def shown(width: int, *, terminal: bool = True) -> str:

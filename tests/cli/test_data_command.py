@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.data import catalogue
-from suffice.data.catalogue import SETS, DataFile, Source
+from suffice.data.catalogue import SETS, DataFile, FileSource
 from suffice.errors import InvalidValueError, SufficeError
 
 RUN = CliRunner()
@@ -34,14 +34,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The data folder, and two small data sets known as ``one`` and ``two``, of one file and of both."""
     gone = "http://127.0.0.1:9"  # where nothing ever answers
     files = [
-        DataFile(f"uci/{name}.txt", hashlib.sha256(text).hexdigest(), len(text), (Source(f"{gone}/{name}.txt"),))
+        DataFile(f"uci/{name}.txt", hashlib.sha256(text).hexdigest(), len(text), (FileSource(f"{gone}/{name}.txt"),))
         for name, text in FILES.items()
     ]
     small = dataclasses.replace(SETS["skin"], columns=("a", "b"), rows=2)
     known = {"one": dataclasses.replace(small, name="one", files=tuple(files[:1]))}
     known |= {"two": dataclasses.replace(small, name="two", files=tuple(files))}
     monkeypatch.setattr(catalogue, "SETS", known)
-    monkeypatch.setattr("suffice.data.downloading.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
     monkeypatch.setenv("SUFFICE_DATA", str(tmp_path / "data"))
     return tmp_path / "data"
 
@@ -257,7 +257,7 @@ def test_help_loads_nothing_heavy() -> None:
 import sys
 from suffice.cli.app import app
 app(["data", "--help"], standalone_mode=False)
-heavy = ["sklearn", "torch", "matplotlib", "urllib.request", "suffice.data.fetching"]
+heavy = ["sklearn", "torch", "matplotlib", "pooch", "requests", "urllib.request", "suffice.data.fetching"]
 print([name for name in heavy if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

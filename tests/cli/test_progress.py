@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from suffice.cli.progress import RunsView, interrupted
-from suffice.experiments.runner import Moved, Skipped, carry_out
+from suffice.experiments.runner import SkippedRun, StepProgress, carry_out
 from suffice.trace import Trace
 
 
@@ -33,7 +33,7 @@ class Named:
     def ready(self) -> None:
         pass
 
-    def run(self, traces: Path, progress: Moved | None) -> Trace:
+    def run(self, traces: Path, progress: StepProgress | None) -> Trace:
         assert traces.is_dir()
         assert progress is None
         return Trace.of_divergences([0.1], [0.1], first=1)
@@ -54,7 +54,7 @@ def shown(**options: Any) -> str:
         if view._progress is not None:
             view._progress.refresh()
         view.ended(1, 0.125)
-        view.ended(0, Skipped(JOBS[0], "no more room"))
+        view.ended(0, SkippedRun(JOBS[0], "no more room"))
     return screen.getvalue()
 
 

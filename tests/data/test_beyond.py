@@ -1,4 +1,4 @@
-"""The data sets beyond the paper: what is left of a text, what a word becomes, and that nothing is read unchecked."""
+"""The extra data sets: what is left of a text, what a word becomes, and that nothing is read unchecked."""
 
 import dataclasses
 import hashlib
@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 from suffice.data import catalogue
 from suffice.data.beyond import body, read_texts, read_words
 from suffice.data.catalogue import SETS
-from suffice.data.checking import State, set_status
+from suffice.data.checking import FileState, set_status
 from suffice.data.samples import read_set
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError
 
 DATA = os.environ.get("SUFFICE_DATA")
-BEYOND = ["sms_spam", "newsgroups", "letter", "adult"]
+EXTRA_SETS = ["sms_spam", "newsgroups", "letter", "adult"]
 
 
 def require(name: str) -> None:
     if DATA is None:
         pytest.skip(f"{name}: SUFFICE_DATA is not set")
-    if any(status.state is State.missing for status in set_status(name)):
+    if any(status.state is FileState.missing for status in set_status(name)):
         pytest.skip(f"{name}: not in the folder that SUFFICE_DATA names")
 
 
@@ -156,7 +156,7 @@ def test_the_real_tables_with_words() -> None:
 # Names and files that do not do
 
 
-@pytest.mark.parametrize("name", BEYOND)
+@pytest.mark.parametrize("name", EXTRA_SETS)
 def test_nothing_is_read_unchecked(name: str, tmp_path: Path) -> None:
     read = read_texts if SETS[name].holds == "texts" else read_words
     with pytest.raises(MissingDataError, match=f"suffice data fetch {name}"):

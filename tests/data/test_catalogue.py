@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from suffice.data import catalogue
-from suffice.data.catalogue import PAPER_SETS, SETS, DataFile, DataSet, Source, data_set
-from suffice.data.checking import State, checked_contents, require_set, set_status
+from suffice.data.catalogue import PAPER_SETS, SETS, DataFile, DataSet, FileSource, data_set
+from suffice.data.checking import FileState, checked_contents, require_set, set_status
 from suffice.data.folder import data_folder
 from suffice.data.mnist import mnist_folder
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError, SufficeError
@@ -22,7 +22,7 @@ TWO = b"5 6\n"
 
 
 def recorded(path: str, content: bytes) -> DataFile:
-    return DataFile(path, hashlib.sha256(content).hexdigest(), len(content), (Source("https://localhost/x"),))
+    return DataFile(path, hashlib.sha256(content).hexdigest(), len(content), (FileSource("https://localhost/x"),))
 
 
 @pytest.fixture
@@ -57,11 +57,11 @@ def test_the_eight_data_sets_of_the_paper() -> None:
 
 
 def test_four_sets_beyond_the_paper_come_after_it() -> None:
-    beyond = ["sms_spam", "newsgroups", "letter", "adult"]
-    assert list(SETS) == [*PAPER_SETS, *beyond]
-    assert [SETS[name].rows for name in beyond] == [5574, 18846, 20000, 32561]
-    assert [SETS[name].features for name in beyond] == [1, 1, 16, 14]
-    assert [name for name in SETS if not SETS[name].models] == beyond
+    extra_sets = ["sms_spam", "newsgroups", "letter", "adult"]
+    assert list(SETS) == [*PAPER_SETS, *extra_sets]
+    assert [SETS[name].rows for name in extra_sets] == [5574, 18846, 20000, 32561]
+    assert [SETS[name].features for name in extra_sets] == [1, 1, 16, 14]
+    assert [name for name in SETS if not SETS[name].models] == extra_sets
 
 
 @pytest.mark.parametrize("each", SETS.values(), ids=list(SETS))
@@ -82,9 +82,9 @@ def test_records_are_complete(each: DataSet) -> None:
 @pytest.mark.parametrize("name", SETS)
 def test_the_real_files_are_as_recorded(name: str) -> None:
     for status in set_status(name):
-        if status.state is State.missing:
+        if status.state is FileState.missing:
             pytest.skip(f"{status}")
-        assert status.state is State.right, str(status)
+        assert status.state is FileState.right, str(status)
         assert (status.sha256, status.size) == (status.file.sha256, status.file.size)
 
 
@@ -98,7 +98,7 @@ def test_an_unknown_name_is_answered_with_the_near_one_and_all() -> None:
 def test_a_set_that_is_there_and_right(small: DataSet, tmp_path: Path) -> None:
     require_set("small", stored(tmp_path))
     assert checked_contents("small", tmp_path) == (ONE, TWO)
-    assert [status.state for status in set_status("small", tmp_path)] == [State.right, State.right]
+    assert [status.state for status in set_status("small", tmp_path)] == [FileState.right, FileState.right]
     assert str(set_status("small", tmp_path)[0]).endswith("one.txt is there and right")
     assert small.files[0].size == set_status("small", tmp_path)[0].size
 
@@ -134,7 +134,7 @@ def test_a_file_that_is_corrupt(came: bytes, tmp_path: Path) -> None:
     path = tmp_path / "uci" / "one.txt"
     assert f"{path} is corrupt: its SHA-256 checksum should be {should} and is {found}." in str(caught.value)
     assert "Run: suffice data fetch small" in str(caught.value)
-    assert [status.state for status in set_status("small", tmp_path)] == [State.corrupt, State.right]
+    assert [status.state for status in set_status("small", tmp_path)] == [FileState.corrupt, FileState.right]
 
 
 def test_a_file_packed_in_another_way_is_as_good(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from suffice.data.catalogue import SETS
-from suffice.data.checking import State, set_status
-from suffice.data.columns import Columns, read_columns
+from suffice.data.checking import FileState, set_status
+from suffice.data.columns import NumericColumns, read_columns
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError
 
 DATA = os.environ.get("SUFFICE_DATA")
 TABLES = [name for name, each in SETS.items() if each.holds == "numbers"]
 
 
-def real(name: str) -> Columns:
+def real(name: str) -> NumericColumns:
     if DATA is None:
         pytest.skip(f"{name}: SUFFICE_DATA is not set")
-    if any(status.state is State.missing for status in set_status(name)):
+    if any(status.state is FileState.missing for status in set_status(name)):
         pytest.skip(f"{name}: not in the folder that SUFFICE_DATA names")
     return read_columns(name)
 

@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import re
+import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -20,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.data import archives, catalogue
-from suffice.data.catalogue import SETS, DataFile, DataSet, Source
-from suffice.data.checking import State, set_status
-from suffice.data.fetching import Fetched, Outcome, fetch
+from suffice.data.catalogue import SETS, DataFile, DataSet, FileSource
+from suffice.data.checking import FileState, set_status
+from suffice.data.fetching import FetchResult, FetchStatus, fetch
 from suffice.data.recipes import (
     Recipe,
     as_it_is,
@@ -32,15 +33,20 @@ from suffice.data.recipes import (
     with_line_endings,
     with_names,
 )
-from suffice.errors import InvalidValueError, SufficeError
+from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 
 DATA = os.environ.get("SUFFICE_DATA")
 CONTENT = np.random.default_rng(0).bytes(300_000)
+CHUNK = 8192  # what is kept of a connection that breaks off is a multiple of this
 
 
 @pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Bypasses proxies; records the pauses between attempts instead of waiting."""
+    made: list[float] = []
     monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr("pooch.core.time.sleep", made.append)
+    return made
 
 
 @dataclasses.dataclass
@@ -159,7 +165,7 @@ def workbook(*tables: bytes, header: bytes = b"a\tb") -> bytes:
     return zipped(other | {f"xl/worksheets/sheet{k}.xml": text for k, text in enumerate(texts, start=1)})
 
 
-def known(monkeypatch: pytest.MonkeyPatch, content: bytes, *sources: Source, path: str = "uci/mine.bin") -> DataSet:
+def known(monkeypatch: pytest.MonkeyPatch, content: bytes, *sources: FileSource, path: str = "uci/mine.bin") -> DataSet:
     """Make a data set known as ``mine``: one file, with its checksum, from some sources."""
     file = DataFile(path, hashlib.sha256(content).hexdigest(), len(content), sources)
     about = dataclasses.replace(SETS["skin"], name="mine", files=(file,))
@@ -167,8 +173,8 @@ def known(monkeypatch: pytest.MonkeyPatch, content: bytes, *sources: Source, pat
     return about
 
 
-def fetched(folder: Path, **options: Any) -> Outcome:
-    (outcome,) = fetch(["mine"], folder, pauses=(0.0, 0.0), **options)
+def fetched(folder: Path, **options: Any) -> FetchResult:
+    (outcome,) = fetch(["mine"], folder, **options)
     return outcome
 
 
@@ -236,18 +242,18 @@ def test_every_kind_of_line_ending_is_tried(lines: list[str], came: str, wanted:
 def test_a_file_as_it_is(ranges: bool, chunked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, int, int | None]] = []
     with serving({"/a.bin": CONTENT}, ranges=ranges, chunked=chunked) as server:
-        about = known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
+        about = known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
         outcome = fetched(tmp_path / "new" / "data", progress=lambda *now: told.append(now))
-        assert (outcome.what, outcome.problem) == (Fetched.stored, "")
+        assert (outcome.what, outcome.problem) == (FetchStatus.stored, "")
         assert outcome.path.read_bytes() == CONTENT
         assert told[-1] == (f"{server.address}/a.bin", len(CONTENT), None if chunked else len(CONTENT))
         assert [done for _, done, _ in told] == sorted({done for _, done, _ in told})
         assert server.agents[0].startswith("suffice/")
         assert stored(tmp_path / "new" / "data") == ["uci/mine.bin"]
         # What is right is never fetched again.
-        assert fetched(tmp_path / "new" / "data").what is Fetched.there
+        assert fetched(tmp_path / "new" / "data").what is FetchStatus.there
         assert len(server.asked) == 1
-    assert set_status(about.name, tmp_path / "new" / "data")[0].state is State.right
+    assert set_status(about.name, tmp_path / "new" / "data")[0].state is FileState.right
 
 
 def test_an_interrupted_download_asks_only_for_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,14 +262,14 @@ def test_an_interrupted_download_asks_only_for_the_rest(tmp_path: Path, monkeypa
             raise KeyboardInterrupt
 
     with serving({"/a.bin": CONTENT}) as server:
-        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
         with pytest.raises(KeyboardInterrupt):
             fetched(tmp_path, progress=stop)
         (part,) = [name for name in stored(tmp_path) if name.endswith(".part")]
         have = (tmp_path / part).stat().st_size
         assert 100_000 < have < len(CONTENT)
         assert not (tmp_path / "uci" / "mine.bin").exists()
-        assert fetched(tmp_path).what is Fetched.stored
+        assert fetched(tmp_path).what is FetchStatus.stored
         assert server.asked[1] == ("/a.bin", f"bytes={have}-", '"1"')
         assert server.sent[1] == len(CONTENT) - have
     assert (tmp_path / "uci" / "mine.bin").read_bytes() == CONTENT
@@ -274,51 +280,82 @@ def test_an_interrupted_download_asks_only_for_the_rest(tmp_path: Path, monkeypa
 def test_a_connection_that_breaks_off_is_tried_again(
     ranges: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with serving({"/a.bin": CONTENT}, ranges=ranges, break_off=[70_000, 80_000]) as server:
-        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
-        assert fetched(tmp_path).what is Fetched.stored
-        assert server.sent == ([70_000, 80_000, 150_000] if ranges else [70_000, 80_000, 300_000])
+    with serving({"/a.bin": CONTENT}, ranges=ranges, break_off=[9 * CHUNK, 10 * CHUNK + 5]) as server:
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
+        assert fetched(tmp_path).what is FetchStatus.stored
+        assert server.sent == [9 * CHUNK, 10 * CHUNK + 5, len(CONTENT) - (19 * CHUNK if ranges else 0)]
     assert stored(tmp_path) == ["uci/mine.bin"]
 
 
 def test_a_connection_that_always_breaks_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving({"/a.bin": CONTENT}, break_off=[1000, 1000, 1000]) as server:
-        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
+    with serving({"/a.bin": CONTENT}, break_off=[CHUNK, CHUNK, CHUNK]) as server:
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
         outcome = fetched(tmp_path)
-        assert outcome.what is Fetched.failed
-        assert "broke off after 3000 of 300000 bytes; what has come is kept" in outcome.problem
-        assert fetched(tmp_path).what is Fetched.stored
-        assert server.asked[-1][1] == "bytes=3000-"
+        assert outcome.what is FetchStatus.failed
+        assert f"broke off after {3 * CHUNK} of 300000 bytes; what has come is kept" in outcome.problem
+        assert fetched(tmp_path).what is FetchStatus.stored
+        assert server.asked[-1][1] == f"bytes={3 * CHUNK}-"
+
+
+@pytest.mark.parametrize(("size", "version"), [(1000, '"1"'), (9 * CHUNK, ""), (9 * CHUNK, 'W/"1"')])
+def test_what_cannot_be_continued_is_not_kept(
+    size: int, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving({"/a.bin": CONTENT}, break_off=[size] * 3, version=version) as server:
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
+        problem = fetched(tmp_path).problem
+        assert "broke off after" in problem
+        assert "is kept" not in problem
+        assert stored(tmp_path) == []
+        assert fetched(tmp_path).what is FetchStatus.stored
+        assert [wanted for _, wanted, _ in server.asked] == [""] * 4
+
+
+def test_the_pauses_between_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
+    with serving({"/a.bin": CONTENT}, statuses=[503] * 4) as server:
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
+        assert fetched(tmp_path, retries=3).what is FetchStatus.failed
+    assert pauses == [1, 2, 3]
+
+
+def test_without_pooch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known(monkeypatch, CONTENT, FileSource("http://localhost/a.bin"))
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "a.bin").write_bytes(CONTENT)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(MissingExtraError, match=r"needs pooch, .* Run: pip install 'suffice\[research\]'"):
+        fetched(tmp_path / "data")
+    assert fetched(tmp_path / "data", mirror=str(tmp_path / "copy")).what is FetchStatus.stored
 
 
 @pytest.mark.parametrize("version", ['"2"', ""])
 def test_a_file_that_changed_between_two_parts(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = bytes(len(CONTENT))
     with serving({"/a.bin": old}, break_off=[90_000] * 3, version=version and '"1"') as server:
-        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
-        assert fetched(tmp_path).what is Fetched.failed
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
+        assert fetched(tmp_path).what is FetchStatus.failed
         server.files["/a.bin"], server.version = CONTENT, version
         server.break_off.clear()
-        # With a tag the server sends it anew; without one the checksum of the two parts is wrong, and it is asked anew.
-        assert fetched(tmp_path).what is Fetched.stored
+        # With a tag the server sends it anew; without one nothing is kept.
+        assert fetched(tmp_path).what is FetchStatus.stored
     assert (tmp_path / "uci" / "mine.bin").read_bytes() == CONTENT
 
 
 def test_a_range_that_begins_elsewhere_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving({"/a.bin": CONTENT}, break_off=[90_000], lies=True) as server:
-        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
-        assert fetched(tmp_path).what is Fetched.stored
-        assert [wanted for _, wanted, _ in server.asked] == ["", "bytes=90000-", ""]
+    with serving({"/a.bin": CONTENT}, break_off=[9 * CHUNK], lies=True) as server:
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
+        assert fetched(tmp_path).what is FetchStatus.stored
+        assert [wanted for _, wanted, _ in server.asked] == ["", f"bytes={9 * CHUNK}-", ""]
 
 
 @pytest.mark.parametrize("length", [len(CONTENT), len(CONTENT) + 5])
 def test_a_part_that_is_whole_already(length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when the machine went down between the last byte and the checksum; or a part that is longer than the file."""
-    with serving({"/a.bin": CONTENT}, break_off=[1000] * 3) as server:
-        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
+    with serving({"/a.bin": CONTENT}, break_off=[CHUNK] * 3) as server:
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
         fetched(tmp_path)
         next((tmp_path / "downloads").glob("*.part")).write_bytes((CONTENT + bytes(5))[:length])
-        assert fetched(tmp_path).what is Fetched.stored
+        assert fetched(tmp_path).what is FetchStatus.stored
         assert server.sent[3:] == ([] if length == len(CONTENT) else [len(CONTENT)])
     assert stored(tmp_path) == ["uci/mine.bin"]
 
@@ -326,26 +363,26 @@ def test_a_part_that_is_whole_already(length: int, tmp_path: Path, monkeypatch: 
 def test_an_archive_packed_in_another_way_is_stored_as_it_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = CONTENT[::-1]
     with serving({"/a.bin": other}) as server:
-        about = known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
+        about = known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
         (file,) = about.files
         assert file.sha256 in fetched(tmp_path).problem
         also = dataclasses.replace(file, also=(hashlib.sha256(other).hexdigest(),))
         monkeypatch.setattr(catalogue, "SETS", {"mine": dataclasses.replace(about, files=(also,))})
-        assert fetched(tmp_path).what is Fetched.stored
+        assert fetched(tmp_path).what is FetchStatus.stored
     assert (tmp_path / "uci" / "mine.bin").read_bytes() == other
 
 
 def test_busy_servers_and_those_that_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving({"/b.bin": CONTENT}, statuses=[503, 429], moved={"/a.bin": "/b.bin"}) as server:
-        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
-        assert fetched(tmp_path).what is Fetched.stored
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
+        assert fetched(tmp_path).what is FetchStatus.stored
         assert [path for path, _, _ in server.asked] == ["/a.bin", "/a.bin", "/a.bin", "/b.bin"]
 
 
 @pytest.mark.parametrize(("status", "asked"), [(404, 1), (403, 1), (503, 3)])
 def test_what_a_server_refuses(status: int, asked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving({}, statuses=[status] * asked) as server:
-        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
         outcome = fetched(tmp_path)
         assert f"{server.address}/a.bin answers {status} (" in outcome.problem
         assert f"By hand: download {server.address}/a.bin and save it as {outcome.path}" in outcome.problem
@@ -355,8 +392,8 @@ def test_what_a_server_refuses(status: int, asked: int, tmp_path: Path, monkeypa
 
 def test_the_next_source_where_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving({"/b.bin": CONTENT, "/wrong.bin": CONTENT[::-1]}) as server:
-        known(monkeypatch, CONTENT, *(Source(f"{server.address}/{name}.bin") for name in ("gone", "wrong", "b")))
-        assert fetched(tmp_path).what is Fetched.stored
+        known(monkeypatch, CONTENT, *(FileSource(f"{server.address}/{name}.bin") for name in ("gone", "wrong", "b")))
+        assert fetched(tmp_path).what is FetchStatus.stored
         assert [path for path, _, _ in server.asked] == ["/gone.bin", "/wrong.bin", "/b.bin"]
     assert stored(tmp_path) == ["uci/mine.bin"]
 
@@ -364,12 +401,12 @@ def test_the_next_source_where_one_fails(tmp_path: Path, monkeypatch: pytest.Mon
 def test_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving({}) as server:
         gone = server.address
-    file = known(monkeypatch, CONTENT, Source(f"{gone}/a.zip", "a.csv", blanks_for_commas)).files[0]
-    files = file, dataclasses.replace(file, path="uci/b.csv", sources=(Source(f"{gone}/a.zip", "b.csv"),))
+    file = known(monkeypatch, CONTENT, FileSource(f"{gone}/a.zip", "a.csv", blanks_for_commas)).files[0]
+    files = file, dataclasses.replace(file, path="uci/b.csv", sources=(FileSource(f"{gone}/a.zip", "b.csv"),))
     monkeypatch.setattr(
         catalogue, "SETS", {"mine": dataclasses.replace(SETS["skin"], name="mine", files=files, home="the page")}
     )
-    first, second = fetch(["mine"], tmp_path, pauses=(0.0,))
+    first, second = fetch(["mine"], tmp_path)
     assert f"{gone[7:]} cannot be reached: Connection refused" in first.problem
     made = f"download {gone}/a.zip (the page) to a folder and run suffice data fetch mine --from FOLDER, which makes"
     assert f"{made} {tmp_path / 'uci' / 'mine.bin'}" in first.problem
@@ -377,9 +414,12 @@ def test_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert stored(tmp_path) == []
 
 
-def test_a_name_that_is_not_known_is_not_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known(monkeypatch, CONTENT, Source("http://nowhere.invalid/a.bin"), Source("http://nowhere.invalid/b.bin"))
-    (outcome,) = fetch(["mine"], tmp_path, pauses=(1e6,))
+def test_a_name_that_is_not_known_is_not_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    known(monkeypatch, CONTENT, FileSource("http://nowhere.invalid/a.bin"), FileSource("http://nowhere.invalid/b.bin"))
+    outcome = fetched(tmp_path)
+    assert pauses == []
     # Both sources say the same, so it is said once.
     assert outcome.problem.count("nowhere.invalid cannot be reached") == 1
 
@@ -387,7 +427,7 @@ def test_a_name_that_is_not_known_is_not_asked_for_again(tmp_path: Path, monkeyp
 def test_more_than_can_be_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for chunked in (False, True):
         with serving({"/a.bin": CONTENT}, chunked=chunked) as server:
-            known(monkeypatch, b"short", Source(f"{server.address}/a.bin"))
+            known(monkeypatch, b"short", FileSource(f"{server.address}/a.bin"))
             assert "gives more than 10 bytes, which cannot be the file" in fetched(tmp_path).problem
         assert stored(tmp_path) == []
 
@@ -404,14 +444,14 @@ def test_five_files_from_one_download(tmp_path: Path, monkeypatch: pytest.Monkey
                 f"uci/{name}",
                 hashlib.sha256(text).hexdigest(),
                 len(text),
-                (Source(f"{server.address}/a+b.zip", name),),
+                (FileSource(f"{server.address}/a+b.zip", name),),
             )
             for name, text in texts.items()
         )
         both = {name: dataclasses.replace(SETS["skin"], name=name, files=files) for name in ("mine", "yours")}
         monkeypatch.setattr(catalogue, "SETS", both)
         outcomes = list(fetch(["mine", "yours", "mine"], tmp_path))
-        assert [outcome.what for outcome in outcomes] == [Fetched.stored] * 5
+        assert [outcome.what for outcome in outcomes] == [FetchStatus.stored] * 5
         assert len(server.asked) == 1
     assert stored(tmp_path) == [f"uci/{name}" for name in texts]
 
@@ -441,9 +481,9 @@ def test_archives_that_are_not_what_is_meant(
     if "unpacks" in words:
         monkeypatch.setattr(archives, "MOST_BYTES", 2999)
     with serving({"/a.zip": came}) as server:
-        known(monkeypatch, b"right", Source(f"{server.address}/a.zip", "a.csv"))
+        known(monkeypatch, b"right", FileSource(f"{server.address}/a.zip", "a.csv"))
         outcome = fetched(tmp_path)
-        assert outcome.what is Fetched.failed
+        assert outcome.what is FetchStatus.failed
         assert re.search(words, outcome.problem), outcome.problem
         assert f"{server.address}/a.zip" in outcome.problem
     assert stored(tmp_path) == []
@@ -464,7 +504,7 @@ WORDS = b'<w xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><
 )
 def test_workbooks_that_are_not_what_is_meant(came: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving({"/a.zip": zipped({"a.xlsx": came})}) as server:
-        known(monkeypatch, b"right", Source(f"{server.address}/a.zip", "a.xlsx", sheets))
+        known(monkeypatch, b"right", FileSource(f"{server.address}/a.zip", "a.xlsx", sheets))
         outcome = fetched(tmp_path)
         assert re.search("cannot be read|does not give uci/mine.bin", outcome.problem), outcome.problem
     assert stored(tmp_path) == []
@@ -472,7 +512,7 @@ def test_workbooks_that_are_not_what_is_meant(came: bytes, tmp_path: Path, monke
 
 def test_the_wrong_checksum_is_named_with_the_right_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving({"/a.zip": zipped({"a.csv": b"other"})}) as server:
-        known(monkeypatch, b"right", Source(f"{server.address}/a.zip", "a.csv"))
+        known(monkeypatch, b"right", FileSource(f"{server.address}/a.zip", "a.csv"))
         problem = fetched(tmp_path).problem
     for content in (b"right", b"other"):
         assert f"{hashlib.sha256(content).hexdigest()} (5 bytes)" in problem
@@ -484,25 +524,25 @@ def test_the_wrong_checksum_is_named_with_the_right_one(tmp_path: Path, monkeypa
 
 
 def test_a_copy_in_a_folder_or_at_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known(monkeypatch, CONTENT, Source("https://localhost/there/a.zip", "a.csv"))
+    known(monkeypatch, CONTENT, FileSource("https://localhost/there/a.zip", "a.csv"))
     (tmp_path / "ours" / "uci").mkdir(parents=True)
     (tmp_path / "ours" / "uci" / "mine.bin").write_bytes(CONTENT)
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "a.zip").write_bytes(zipped({"a.csv": CONTENT}))
     for number, folder in enumerate(("ours", "theirs")):
         outcome = fetched(tmp_path / f"data{number}", mirror=str(tmp_path / folder))
-        assert outcome.what is Fetched.stored
+        assert outcome.what is FetchStatus.stored
         assert outcome.path.read_bytes() == CONTENT
     with serving({"/x/uci/mine.bin": CONTENT, "/y/a.zip": zipped({"a.csv": CONTENT})}) as server:
         for number, address in enumerate((f"{server.address}/x", f"{server.address}/x/", f"{server.address}/y")):
-            assert fetched(tmp_path / f"more{number}", mirror=address).what is Fetched.stored
+            assert fetched(tmp_path / f"more{number}", mirror=address).what is FetchStatus.stored
         outcome = fetched(tmp_path / "last", mirror=f"{server.address}/z")
         assert f"{server.address}/z/uci/mine.bin answers 404" in outcome.problem
         assert "a.zip answers" not in outcome.problem
 
 
 def test_copies_that_are_not_there_or_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known(monkeypatch, CONTENT, Source("https://localhost/there/a.zip", "a.csv"))
+    known(monkeypatch, CONTENT, FileSource("https://localhost/there/a.zip", "a.csv"))
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     problem = fetched(tmp_path / "data", mirror=str(mirror)).problem
@@ -529,11 +569,11 @@ def test_a_corrupt_file_is_replaced_and_only_by_a_right_one(tmp_path: Path, monk
     path.parent.mkdir()
     path.write_bytes(b"corrupt")
     with serving({"/a.bin": b"also wrong"}) as server:
-        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
-        assert fetched(tmp_path).what is Fetched.failed
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
+        assert fetched(tmp_path).what is FetchStatus.failed
         assert path.read_bytes() == b"corrupt"
         server.files["/a.bin"] = CONTENT
-        assert fetched(tmp_path).what is Fetched.replaced
+        assert fetched(tmp_path).what is FetchStatus.replaced
     assert path.read_bytes() == CONTENT
 
 
@@ -543,7 +583,7 @@ def refused(*_: object, **__: object) -> bool:
 
 def test_folders_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving({"/a.bin": CONTENT}) as server:
-        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
         (tmp_path / "file").touch()
         with pytest.raises(SufficeError, match=r"cannot be made: .*; set SUFFICE_DATA to a folder that can be written"):
             fetched(tmp_path / "file")
@@ -565,7 +605,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     opened: Callable[..., Any] = Path.open
     with serving({"/a.bin": CONTENT}) as server:
-        known(monkeypatch, CONTENT, Source(f"{server.address}/a.bin"))
+        known(monkeypatch, CONTENT, FileSource(f"{server.address}/a.bin"))
         monkeypatch.setattr(Path, "open", full)
         with pytest.raises(SufficeError, match=r"\.part cannot be written: No space left on device"):
             fetched(tmp_path)
@@ -628,12 +668,12 @@ def public(name: str) -> dict[str, bytes]:
 @pytest.mark.skipif(DATA is None, reason="the paper's data sets: SUFFICE_DATA is not set")
 @pytest.mark.parametrize("name", SETS)
 def test_the_real_data_sets(name: str, tmp_path: Path) -> None:
-    if any(status.state is State.missing for status in set_status(name)):
+    if any(status.state is FileState.missing for status in set_status(name)):
         pytest.skip(f"{name}: not in the folder that SUFFICE_DATA names")
     with serving({f"/{path}": content for path, content in public(name).items()}) as server:
         outcomes = list(fetch([name], tmp_path, mirror=server.address))
     assert [outcome.problem for outcome in outcomes] == [""] * len(SETS[name].files)
-    assert all(status.state is State.right for status in set_status(name, tmp_path))
+    assert all(status.state is FileState.right for status in set_status(name, tmp_path))
 
 
 @pytest.mark.parametrize("recipe", [as_it_is, blanks_for_commas, classes_as_numbers, with_names("a", "b")])

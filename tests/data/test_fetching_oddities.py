@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from suffice.data import catalogue
-from suffice.data.catalogue import SETS, DataFile, Source
-from suffice.data.fetching import Fetched, Outcome, fetch
+from suffice.data.catalogue import SETS, DataFile, FileSource
+from suffice.data.fetching import FetchResult, FetchStatus, fetch
 from suffice.errors import InvalidValueError
 
 CONTENT = bytes(range(256)) * 300
@@ -45,17 +45,18 @@ def serving(answer: Answer) -> Iterator[str]:
 def known(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes a data set known as ``mine``, of one file, from some addresses."""
     monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
 
     def make(*addresses: str) -> None:
-        sources = tuple(map(Source, addresses))
+        sources = tuple(map(FileSource, addresses))
         file = DataFile("uci/mine.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), sources)
         monkeypatch.setattr(catalogue, "SETS", {"mine": replace(SETS["skin"], name="mine", files=(file,))})
 
     return make
 
 
-def fetched(folder: Path, **options: Any) -> Outcome:
-    (outcome,) = fetch(["mine"], folder, pauses=(0.0, 0.0), **options)
+def fetched(folder: Path, **options: Any) -> FetchResult:
+    (outcome,) = fetch(["mine"], folder, **options)
     return outcome
 
 
@@ -75,7 +76,7 @@ def test_a_mirror_whose_address_is_none(mirror: str, known: Callable[..., None],
 def test_a_mirror_that_nobody_can_reach(mirror: str, known: Callable[..., None], tmp_path: Path) -> None:
     known("http://localhost/a.bin")
     outcome = fetched(tmp_path, mirror=mirror)
-    assert outcome.what is Fetched.failed
+    assert outcome.what is FetchStatus.failed
     assert "cannot be reached" in outcome.problem
 
 
@@ -93,7 +94,7 @@ def test_a_length_that_is_no_number_is_ignored(length: str, known: Callable[...,
     with serving(answer) as address:
         known(f"{address}/a.bin")
         outcome = fetched(tmp_path, progress=lambda _, done, total: told.append(total))
-    assert (outcome.what, outcome.problem) == (Fetched.stored, "")
+    assert (outcome.what, outcome.problem) == (FetchStatus.stored, "")
     assert outcome.path.read_bytes() == CONTENT
     assert set(told) == {None}
 
@@ -112,7 +113,7 @@ def test_a_file_that_somebody_else_stored_meanwhile_is_there(known: Callable[...
     with serving(refuse) as address:
         known(f"{address}/a.bin", f"{address}/b.bin")
         outcome = fetched(tmp_path)
-    assert (outcome.what, outcome.problem, outcome.path) == (Fetched.there, "", path)
+    assert (outcome.what, outcome.problem, outcome.path) == (FetchStatus.there, "", path)
     assert asked == ["/a.bin", "/b.bin"]
 
 
@@ -124,5 +125,5 @@ def test_what_somebody_else_stored_counts_only_if_it_is_right(known: Callable[..
     with serving(refuse) as address:
         known(f"{address}/a.bin")
         outcome = fetched(tmp_path)
-    assert outcome.what is Fetched.failed
+    assert outcome.what is FetchStatus.failed
     assert "answers 404" in outcome.problem

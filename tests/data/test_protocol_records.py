@@ -19,7 +19,7 @@ from suffice.data.protocols import (
     PUBLISHED,
     PUBLISHED_VIEWS,
     TITLES,
-    View,
+    ColumnRoles,
 )
 from suffice.data.samples import read_samples, read_set
 from suffice.errors import InvalidValueError, MissingDataError
@@ -147,16 +147,16 @@ def test_corrected_differs_where_it_should_and_nowhere_else(name: str) -> None:
 def test_published_columns_by_position_in_the_authors_reading() -> None:
     # Reading a CSV with its first column as an index leaves these.
     gas, grid, htru2 = (SETS[name].columns[1:] for name in ("gas_emission", "grid_stability", "htru2"))
-    assert PUBLISHED_VIEWS["gas_emission"] == View(gas, gas[7])
+    assert PUBLISHED_VIEWS["gas_emission"] == ColumnRoles(gas, gas[7])
     assert len(gas) == 10
     assert PUBLISHED_VIEWS["gas_emission"].target in PUBLISHED_VIEWS["gas_emission"].inputs
-    assert PUBLISHED_VIEWS["grid_stability"] == View(grid[:-2], grid[-2], standardised=False)
-    assert PUBLISHED_VIEWS["grid_stability_c"] == View(grid[:-2], grid[-1], positive=0.0)
-    assert PUBLISHED_VIEWS["htru2"] == View(htru2[:-1], htru2[-1], positive=1.0, rows_lost=1)
+    assert PUBLISHED_VIEWS["grid_stability"] == ColumnRoles(grid[:-2], grid[-2], standardised=False)
+    assert PUBLISHED_VIEWS["grid_stability_c"] == ColumnRoles(grid[:-2], grid[-1], positive=0.0)
+    assert PUBLISHED_VIEWS["htru2"] == ColumnRoles(htru2[:-1], htru2[-1], positive=1.0, rows_lost=1)
     # Files without names keep their first column, and the last one is the target.
     for name in ("power_plant", "protein"):
-        assert PUBLISHED_VIEWS[name] == View(SETS[name].columns[:-1], SETS[name].columns[-1])
-    assert PUBLISHED_VIEWS["skin"] == View(("B", "G", "R"), "class", positive=1.0)
+        assert PUBLISHED_VIEWS[name] == ColumnRoles(SETS[name].columns[:-1], SETS[name].columns[-1])
+    assert PUBLISHED_VIEWS["skin"] == ColumnRoles(("B", "G", "R"), "class", positive=1.0)
 
 
 def test_columns_by_name() -> None:
@@ -168,12 +168,14 @@ def test_columns_by_name() -> None:
     assert PUBLISHED_VIEWS["protein"].target == "F9"
     assert "tau1" not in PUBLISHED_VIEWS["grid_stability"].inputs
     assert "profile_mean" not in PUBLISHED_VIEWS["htru2"].inputs
-    assert CORRECTED_VIEWS["gas_emission"] == View(("AT", "AP", "AH", "AFDP", "GTEP", "TIT", "TAT", "CDP"), "TEY")
-    assert CORRECTED_VIEWS["protein"] == View(tuple(f"F{k}" for k in range(1, 10)), "RMSD")
+    assert CORRECTED_VIEWS["gas_emission"] == ColumnRoles(
+        ("AT", "AP", "AH", "AFDP", "GTEP", "TIT", "TAT", "CDP"), "TEY"
+    )
+    assert CORRECTED_VIEWS["protein"] == ColumnRoles(tuple(f"F{k}" for k in range(1, 10)), "RMSD")
     without_p1 = ("tau1", "tau2", "tau3", "tau4", "p2", "p3", "p4", "g1", "g2", "g3", "g4")
-    assert CORRECTED_VIEWS["grid_stability"] == View(without_p1, "stab")
-    assert CORRECTED_VIEWS["grid_stability_c"] == View(without_p1, "stabf", positive=1.0)
-    assert CORRECTED_VIEWS["htru2"] == View(SETS["htru2"].columns[:8], "class", positive=1.0)
+    assert CORRECTED_VIEWS["grid_stability"] == ColumnRoles(without_p1, "stab")
+    assert CORRECTED_VIEWS["grid_stability_c"] == ColumnRoles(without_p1, "stabf", positive=1.0)
+    assert CORRECTED_VIEWS["htru2"] == ColumnRoles(SETS["htru2"].columns[:8], "class", positive=1.0)
 
 
 def test_features_as_in_the_papers_table() -> None:

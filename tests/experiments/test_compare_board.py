@@ -15,7 +15,7 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.experiments.compare.board import Row, curves, leaderboard, ratio_name, rows
 from suffice.experiments.compare.entry import Entry
 from suffice.experiments.compare.rules import catalogue
-from suffice.experiments.compare.scoring import Case, Score, scores
+from suffice.experiments.compare.scoring import RuleScore, RunCase, scores
 from suffice.experiments.compare.writing import csv_of, write_csv, write_json
 from tests.experiments.compare_runs import real_run
 
@@ -38,7 +38,7 @@ KEYS = [
 
 def made(
     data: str, rule: str, regrets: Any, *, seed: int = 0, model: str = "gp", batch: int = 1, **others: Any
-) -> Score:
+) -> RuleScore:
     """A score whose stops are 0, 1, 2, ... at its settings, with labels 11, 12, 13, ..."""
     table = np.asarray(regrets, dtype=np.float64)
     entry = next(each for each in ENTRIES if each.name == rule)
@@ -54,7 +54,9 @@ def made(
         "best_error": 0.2,
         "seconds_per_step": 1e-5,
     }
-    return Score(case=Case(data, model, seed, batch), rule=rule, ratios=RATIOS, regrets=table, **(given | others))
+    return RuleScore(
+        case=RunCase(data, model, seed, batch), rule=rule, ratios=RATIOS, regrets=table, **(given | others)
+    )
 
 
 #: On a and b the third setting is best at the dear ratio and the first at the other; on c the second is, at both.
@@ -65,7 +67,7 @@ SWEPT = [
 ]
 
 
-def found(scores: list[Score], rule: str, data: str) -> dict[str, Row]:
+def found(scores: list[RuleScore], rule: str, data: str) -> dict[str, Row]:
     return {row["setting"]: row for row in rows(scores, entries=ENTRIES) if (row["rule"], row["data"]) == (rule, data)}
 
 
@@ -142,7 +144,7 @@ def test_a_single_bad_run_does_not_decide_which_setting_is_chosen() -> None:
     assert chosen["per cost"]["regret"] == {"10": 0.5, "1000": 0.6}
 
 
-def with_ends(data: str, swept: Any, first: tuple[float, float], last: tuple[float, float]) -> list[Score]:
+def with_ends(data: str, swept: Any, first: tuple[float, float], last: tuple[float, float]) -> list[RuleScore]:
     """A rule with settings, charged 40 labels more than others, and the two ends of the same run."""
     return [
         made(data, "swept", swept, labels=np.array([52.0, 53.0, 54.0])),
@@ -375,7 +377,7 @@ def real_rows() -> list[Row]:
     several = []
     for data, model, run in (("one", "gp", "gp"), ("two", "gp", "ridge"), ("one", "logistic", "logistic")):
         for seed in (0, 1):
-            several += scores(Case(data, model, seed), real_run(run, seed))
+            several += scores(RunCase(data, model, seed), real_run(run, seed))
     return rows(several)
 
 

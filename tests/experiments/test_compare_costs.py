@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from suffice.errors import InvalidValueError
 from suffice.experiments.compare.costs import (
     RATIOS,
-    Run,
+    CostedRun,
     cost_curve,
     first_good,
     optimal_steps,
@@ -24,13 +24,13 @@ from suffice.experiments.compare.costs import (
 from suffice.trace import Trace
 from tests.experiments.compare_runs import REAL, real_run
 
-RUN = Run([10, 11, 12, 13], [0.5, 0.25, 0.125, 0.1875])
+RUN = CostedRun([10, 11, 12, 13], [0.5, 0.25, 0.125, 0.1875])
 ERRORS = st.lists(st.floats(0.0, 10.0), min_size=1, max_size=60)
 SOME_RATIOS = st.lists(st.floats(0.01, 1e6), min_size=1, max_size=5)
 
 
-def run_of(errors: list[float], first: int = 10, batch: int = 1) -> Run:
-    return Run(first + batch * np.arange(1, len(errors) + 1), errors)
+def run_of(errors: list[float], first: int = 10, batch: int = 1) -> CostedRun:
+    return CostedRun(first + batch * np.arange(1, len(errors) + 1), errors)
 
 
 def test_the_costs_by_hand() -> None:
@@ -140,12 +140,12 @@ def test_the_smoothing_window_shrinks_at_both_ends() -> None:
 
 def test_the_first_good_step_by_hand() -> None:
     # Within 5 % of 0.2: at most 0.21.
-    assert first_good(Run([1, 2, 3, 4, 5], [0.4, 0.22, 0.21, 0.2, 0.3])) == 2
-    assert first_good(Run([1], [0.0])) == 0
+    assert first_good(CostedRun([1, 2, 3, 4, 5], [0.4, 0.22, 0.21, 0.2, 0.3])) == 2
+    assert first_good(CostedRun([1], [0.0])) == 0
     # One lucky step among noise is not what smoothing finds: the mean over three steps is.
     noisy = np.full(60, 0.3)
     noisy[10], noisy[40:] = 0.19, 0.2
-    assert first_good(Run(np.arange(1, 61), noisy)) == 41
+    assert first_good(CostedRun(np.arange(1, 61), noisy)) == 41
 
 
 @given(ERRORS)
@@ -159,10 +159,10 @@ def test_the_first_good_step_is_good_and_none_before_is(errors: list[float]) -> 
 @pytest.mark.parametrize("name", REAL)
 def test_real_runs_can_be_judged(name: str) -> None:
     trace = real_run(name)
-    run = Run.of(trace)
+    run = CostedRun.of(trace)
     assert run.n_labelled.tolist() == trace.n_labelled.tolist()
     assert run.best_error == trace.error.min()
-    other = Run.of(trace, error=trace.measures["validation_error"])
+    other = CostedRun.of(trace, error=trace.measures["validation_error"])
     assert other.best_error == trace.measures["validation_error"].min()
 
 
@@ -172,12 +172,12 @@ def test_real_runs_can_be_judged(name: str) -> None:
 )
 def test_runs_that_cannot_be_judged(labels: Any, error: Any) -> None:
     with pytest.raises(InvalidValueError, match="n_labelled"):
-        Run(labels, error)
+        CostedRun(labels, error)
 
 
 def test_a_run_without_a_test_set_says_what_is_missing() -> None:
     with pytest.raises(InvalidValueError, match="give simulate a test set"):
-        Run.of(Trace.of_divergences([0.1], [0.1], first=5))
+        CostedRun.of(Trace.of_divergences([0.1], [0.1], first=5))
 
 
 def test_stops_outside_a_run() -> None:

@@ -12,13 +12,13 @@ import suffice as sf
 from suffice.bounds import risk_gap, total_variation
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.experiments.compare.guarantees import (
-    Guarantee,
+    BoundCoverage,
     class_columns,
+    coverage_summary,
     guarantee_rows,
     guarantees,
-    summary,
 )
-from suffice.experiments.compare.scoring import Case
+from suffice.experiments.compare.scoring import RunCase
 from suffice.models import BayesianLogistic
 from suffice.trace import Relearned, Trace
 from tests.experiments.compare_runs import VALIDATION, real_run, stop_set, task
@@ -34,7 +34,7 @@ def small(kl: float = 0.02, **measures: Any) -> Trace:
     return replace(trace, indices=np.array([1, 3, 1, 3]), measures={"stop_probabilities": p, **measures})
 
 
-def by_name(found: list[Guarantee]) -> dict[str, Guarantee]:
+def by_name(found: list[BoundCoverage]) -> dict[str, BoundCoverage]:
     return {each.bound: each for each in found}
 
 
@@ -165,9 +165,9 @@ def test_what_is_missing_is_said() -> None:
 
 
 def test_runs_together() -> None:
-    a, b = (Guarantee("one", 10, held, 0.5, ratio) for held, ratio in ((1.0, 2.0), (0.4, None)))
-    cases = [Case("x", "logistic", 0), Case("x", "logistic", 1), Case("y", "logistic", 0)]
-    (found,) = summary(list(zip(cases, ([a], [b], [a]), strict=True)))
+    a, b = (BoundCoverage("one", 10, held, 0.5, ratio) for held, ratio in ((1.0, 2.0), (0.4, None)))
+    cases = [RunCase("x", "logistic", 0), RunCase("x", "logistic", 1), RunCase("y", "logistic", 0)]
+    (found,) = coverage_summary(list(zip(cases, ([a], [b], [a]), strict=True)))
     assert found == {
         "bound": "one",
         "held": pytest.approx(0.85),

@@ -13,15 +13,17 @@ from suffice.errors import InvalidValueError
 from suffice.experiments.compare.evidence import evidence, shipped
 from suffice.experiments.compare.recommend import recommend
 from suffice.experiments.compare.rules import catalogue
-from suffice.experiments.compare.scoring import Case, Score
+from suffice.experiments.compare.scoring import RuleScore, RunCase
 
 RATIOS = (10.0, 1000.0)
 
 
-def score(rule: str, data: str, regrets: list[list[float]], settings: tuple[object, ...], *, seed: int = 0) -> Score:
+def score(
+    rule: str, data: str, regrets: list[list[float]], settings: tuple[object, ...], *, seed: int = 0
+) -> RuleScore:
     count = len(settings)
-    return Score(
-        case=Case(data, "logistic", seed),
+    return RuleScore(
+        case=RunCase(data, "logistic", seed),
         rule=rule,
         ratios=RATIOS,
         settings=settings,
@@ -36,14 +38,14 @@ def score(rule: str, data: str, regrets: list[list[float]], settings: tuple[obje
     )
 
 
-def entropy_scores(data: str, first: float, second: float) -> Score:
+def entropy_scores(data: str, first: float, second: float) -> RuleScore:
     """A rule whose first setting has one regret at either ratio, and all others another."""
     entry = next(entry for entry in catalogue(RATIOS) if entry.name == "EntropyMax")
     regrets = [[first, second]] + [[second, first]] * (len(entry.settings) - 1)
     return score("EntropyMax", data, regrets, entry.settings)
 
 
-def worth_scores(data: str, seed: int, low: float, high: float) -> Score:
+def worth_scores(data: str, seed: int, low: float, high: float) -> RuleScore:
     # Only what a rule of costs does at its own ratio counts.
     return score("LabelWorth", data, [[low, 9.0], [9.0, high]], RATIOS, seed=seed)
 
@@ -77,11 +79,11 @@ def test_expectations_are_over_the_judged_sets_and_settings_over_all() -> None:
     assert found["rules"]["classification"] == found["rules"]["logistic"]
 
 
-def of_case(found: Score, **changed: Any) -> Score:
+def of_case(found: RuleScore, **changed: Any) -> RuleScore:
     return replace(found, case=replace(found.case, **changed))
 
 
-def variance_scores(model: str, data: str, regrets: tuple[float, ...], *, batch: int = 1) -> Score:
+def variance_scores(model: str, data: str, regrets: tuple[float, ...], *, batch: int = 1) -> RuleScore:
     """A rule whose first settings have these regrets at either ratio, and all others a large one."""
     settings = next(entry for entry in catalogue(RATIOS) if entry.name == "MaxVariance").settings
     each = (*regrets, *[9.0] * (len(settings) - len(regrets)))

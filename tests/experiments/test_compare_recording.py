@@ -11,13 +11,13 @@ import pytest
 from sklearn.decomposition import PCA
 
 from suffice import StopSet
-from suffice.data.checking import State, set_status
+from suffice.data.checking import FileState, set_status
 from suffice.errors import InvalidValueError, MissingDataError, SufficeError
 from suffice.experiments.compare.recording import (
     _VERSIONS,
     MODELS,
-    Recording,
-    Setting,
+    RecordingJob,
+    RecordingSettings,
     _fewer_features,
     prepared,
     recordings,
@@ -26,15 +26,15 @@ from suffice.experiments.compare.tasks import SOURCES, cut, load
 from suffice.experiments.tasks import Task
 from suffice.trace import Trace
 
-SMALL = Setting(labels=22, initial=6, pool=50, test=48, stop_set=20, validation=8)
+SMALL = RecordingSettings(labels=22, initial=6, pool=50, test=48, stop_set=20, validation=8)
 TASKS = {"gp": "diabetes", "ridge": "friedman", "logistic": "wine"}
 
 
-def job(model: str = "logistic", **options: Any) -> Recording:
-    return Recording(TASKS[model], model, **{"seed": 1, "setting": SMALL, **options})
+def job(model: str = "logistic", **options: Any) -> RecordingJob:
+    return RecordingJob(TASKS[model], model, **{"seed": 1, "setting": SMALL, **options})
 
 
-def run(made: Recording) -> Trace:
+def run(made: RecordingJob) -> Trace:
     return made.run(Path("traces"), None)
 
 
@@ -104,7 +104,7 @@ class TestARun:
     def test_a_model_for_another_task(self, model: str, data: str) -> None:
         kind, other = MODELS[model], {"regression": "classification", "classification": "regression"}[MODELS[model]]
         with pytest.raises(InvalidValueError, match=f"{model} is for {kind}, and {data} is a task of {other}"):
-            run(Recording(data, model, 0, setting=SMALL))
+            run(RecordingJob(data, model, 0, setting=SMALL))
 
     def test_settings_that_cannot_be_are_named(self) -> None:
         for setting, wrong in (
@@ -122,7 +122,7 @@ class TestARun:
 
     def test_a_model_that_there_is_not(self) -> None:
         with pytest.raises(InvalidValueError, match="svm"):
-            run(Recording("wine", "svm", 0, setting=SMALL))
+            run(RecordingJob("wine", "svm", 0, setting=SMALL))
 
     @pytest.mark.parametrize(
         "setting", [{"validation": 0}, {"test": 3}], ids=["no validation rows wanted", "a test set of three rows"]
@@ -170,7 +170,9 @@ class TestWhatARunStartsFrom:
         plain = prepared(job("gp")).task
         np.testing.assert_array_equal(noisy.X_pool, plain.X_pool)
         assert noisy.y_pool.tolist() != plain.y_pool.tolist()
-        cancer = Recording("breast_cancer", "logistic", 0, setting=Setting(pool=300, test=200, imbalance=0.1))
+        cancer = RecordingJob(
+            "breast_cancer", "logistic", 0, setting=RecordingSettings(pool=300, test=200, imbalance=0.1)
+        )
         assert np.mean(prepared(cancer).task.y_pool == 0) == pytest.approx(0.1, abs=0.01)
 
     def test_the_models(self) -> None:
@@ -227,10 +229,10 @@ class TestFewerFeatures:
         np.testing.assert_array_equal(_fewer_features(task)[0], _fewer_features(other)[0])
 
     def test_in_a_run(self) -> None:
-        digits = prepared(Recording("digits", "logistic", 0, setting=SMALL))
+        digits = prepared(RecordingJob("digits", "logistic", 0, setting=SMALL))
         assert digits.validation is not None
         assert digits.task.X_pool.shape[1] == digits.task.X_test.shape[1] == digits.validation[0].shape[1] == 25
-        cancer = prepared(Recording("breast_cancer", "logistic", 0, setting=SMALL))
+        cancer = prepared(RecordingJob("breast_cancer", "logistic", 0, setting=SMALL))
         assert cancer.task.X_pool.shape[1] == 30
         diabetes = prepared(job("gp"))
         assert diabetes.task.X_pool.shape[1] == 10
@@ -243,11 +245,11 @@ class TestIdentity:
     }  # fmt: skip
 
     def test_every_setting_makes_another_run(self) -> None:
-        assert set(self.CHANGED) == {spec.name for spec in fields(Setting)}
+        assert set(self.CHANGED) == {spec.name for spec in fields(RecordingSettings)}
         settings = [replace(SMALL, **{name: value}) for name, value in self.CHANGED.items()]
         others = [job(setting=setting) for setting in settings]
-        others += [job(seed=2), job(batch=2), Recording("iris", "logistic", 1, setting=SMALL), job("ridge")]
-        others += [Recording("friedman", "gp", 1, setting=SMALL), replace(job(), target="price"), job()]
+        others += [job(seed=2), job(batch=2), RecordingJob("iris", "logistic", 1, setting=SMALL), job("ridge")]
+        others += [RecordingJob("friedman", "gp", 1, setting=SMALL), replace(job(), target="price"), job()]
         assert len({each.identity for each in others}) == len(others)
         assert set(asdict(job())) == {"data", "model", "seed", "batch", "setting", "target"}
 
@@ -265,20 +267,20 @@ class TestIdentity:
 
     def test_the_content_of_a_table_counts(self) -> None:
         path = write("mine.csv", a=range(30), b=[k % 2 for k in range(30)])
-        before = Recording(path, "logistic", 0, target="b").identity
-        assert Recording(path, "logistic", 0, target="b").identity == before
+        before = RecordingJob(path, "logistic", 0, target="b").identity
+        assert RecordingJob(path, "logistic", 0, target="b").identity == before
         write("mine.csv", a=range(1, 31), b=[k % 2 for k in range(30)])
-        assert Recording(path, "logistic", 0, target="b").identity != before
+        assert RecordingJob(path, "logistic", 0, target="b").identity != before
 
     def test_the_checksums_of_a_fetched_set_count(self) -> None:
         # Nothing is read, so that nothing needs to be there.
-        assert len({Recording(name, "logistic", 0).identity for name in ("skin", "htru2", "letter")}) == 3
+        assert len({RecordingJob(name, "logistic", 0).identity for name in ("skin", "htru2", "letter")}) == 3
 
     def test_names_and_files(self) -> None:
         made = job(batch=3)
         assert made.name == "logistic on wine, seed 1, 3 at a time"
         assert made.stem == f"wine-logistic-3-1-{made.identity[:8]}"
-        assert Recording("some/where/mine.csv", "gp", 0, target="b").stem.startswith("mine-gp-1-0-")
+        assert RecordingJob("some/where/mine.csv", "gp", 0, target="b").stem.startswith("mine-gp-1-0-")
         assert made.steps is None
         assert made.alone is False
 
@@ -286,7 +288,7 @@ class TestIdentity:
         rng = np.random.default_rng(0)
         columns = {"a": rng.normal(size=60).tolist(), "c": rng.normal(size=60).tolist()}
         path = write("changing.csv", **columns, b=rng.normal(size=60).tolist())
-        made = Recording(path, "gp", 0, setting=SMALL, target="b")
+        made = RecordingJob(path, "gp", 0, setting=SMALL, target="b")
         first = prepared(made).task.y_pool
         write("changing.csv", **columns, b=rng.exponential(size=60).tolist())
         assert prepared(made).task.y_pool.tolist() != first.tolist()
@@ -301,30 +303,30 @@ class TestReady:
     def test_data_that_were_not_fetched(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SUFFICE_DATA", str(Path().absolute()))
         with pytest.raises(MissingDataError, match="skin"):
-            Recording("skin", "logistic", 0).ready()
+            RecordingJob("skin", "logistic", 0).ready()
 
     def test_data_that_were(self) -> None:
         if os.environ.get("SUFFICE_DATA") is None:
             pytest.skip("skin: SUFFICE_DATA is not set")
         states = {status.state for status in set_status("skin")}
-        if State.missing in states:
+        if FileState.missing in states:
             pytest.skip("skin: not in the folder that SUFFICE_DATA names")
-        Recording("skin", "logistic", 0).ready()
+        RecordingJob("skin", "logistic", 0).ready()
         assert len(states) == 1
 
     def test_tables(self) -> None:
         with pytest.raises(SufficeError, match=r"nowhere\.csv"):
-            Recording(str(Path("nowhere.csv").absolute()), "gp", 0, target="b").ready()
+            RecordingJob(str(Path("nowhere.csv").absolute()), "gp", 0, target="b").ready()
         path = write("ready.csv", a=range(30), b=[k % 2 for k in range(30)])
         with pytest.raises(InvalidValueError, match="target must name the column to predict"):
-            Recording(path, "logistic", 0).ready()
-        made = Recording(path, "logistic", 0, setting=replace(SMALL, labels=15, validation=2), target="b")
+            RecordingJob(path, "logistic", 0).ready()
+        made = RecordingJob(path, "logistic", 0, setting=replace(SMALL, labels=15, validation=2), target="b")
         made.ready()
         assert len(run(made)) == 9
 
 
 class TestRecordings:
-    def made(self, data: list[str], models: list[str], **options: Any) -> list[Recording]:
+    def made(self, data: list[str], models: list[str], **options: Any) -> list[RecordingJob]:
         settings: dict[str, Any] = {"seeds": 2, "batches": (1, 5), "setting": SMALL, "target": None}
         return recordings(data, models, **{**settings, **options})
 

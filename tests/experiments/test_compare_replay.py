@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from suffice.criteria import Budget, Criterion, Step, Verdict
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.experiments.compare.entry import Entry
-from suffice.experiments.compare.replay import Replayer, Stops, stops
+from suffice.experiments.compare.replay import Replayer, Stops, first_stops
 from suffice.experiments.compare.rules import catalogue, for_trace
 from suffice.trace import Relearned, Trace
 from tests.experiments.compare_runs import REAL, first_steps, made_up_run, real_run
@@ -56,7 +56,7 @@ def test_stops_are_those_of_a_plain_replay_at_every_setting(name: str) -> None:
 @given(seed=st.integers(0, 10**6), relearned=st.sets(st.integers(0, 39), max_size=3))
 def test_one_replay_tells_what_all_would(name: str, seed: int, relearned: set[int]) -> None:
     trace = made_up_run(40, seed=seed, relearned=tuple(sorted(relearned)))
-    assert stops(trace, ENTRIES[name]) == plain(trace, ENTRIES[name])
+    assert first_stops(trace, ENTRIES[name]) == plain(trace, ENTRIES[name])
 
 
 @lru_cache
@@ -92,7 +92,7 @@ def test_other_steps_after_a_stop_change_nothing(name: str) -> None:
         measures={key: values[order] for key, values in trace.measures.items()},
     )
     for entry in entries_of(trace):
-        before, after = stops_of_all(name)[entry.name], stops(changed, entry)
+        before, after = stops_of_all(name)[entry.name], first_stops(changed, entry)
         early = [key for key, stop in before.items() if stop is not None and stop < half]
         assert [after[key] for key in early] == [before[key] for key in early], entry.name
 
@@ -133,20 +133,20 @@ def test_steps_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_divergence_that_is_infinite_stops_no_other_rule() -> None:
     trace = made_up_run()
     broken = replace(trace, kl_new_old=np.where(np.arange(50) == 7, np.inf, trace.kl_new_old))
-    assert stops(broken, ENTRIES["EntropyMax"]) == stops(trace, ENTRIES["EntropyMax"])
+    assert first_stops(broken, ENTRIES["EntropyMax"]) == first_stops(trace, ENTRIES["EntropyMax"])
 
 
 def test_what_was_not_recorded_is_named() -> None:
     trace = Trace.of_divergences([0.1], [0.1], first=5)
     with pytest.raises(MissingInputError, match="EntropyMax requires pool_max_entropy"):
-        stops(trace, ENTRIES["EntropyMax"])
+        first_stops(trace, ENTRIES["EntropyMax"])
     with pytest.raises(MissingInputError, match="ThresholdUpdate requires pool_changes, pool_risk"):
-        stops(trace, ENTRIES["ThresholdUpdate of MinExpectedError"])
+        first_stops(trace, ENTRIES["ThresholdUpdate of MinExpectedError"])
 
 
 def test_references_that_are_no_rules_are_not_replayed() -> None:
     with pytest.raises(InvalidValueError, match="no rule that can be replayed"):
-        stops(made_up_run(), next(entry for entry in catalogue() if entry.name == "Oracle"))
+        first_stops(made_up_run(), next(entry for entry in catalogue() if entry.name == "Oracle"))
 
 
 def test_a_row_goes_on_where_nothing_is_seen_anew() -> None:
@@ -158,9 +158,9 @@ def test_a_row_goes_on_where_nothing_is_seen_anew() -> None:
     only_divergences = replace(known, measures={})
     stopping = replace(trace, measures=measures, relearned=(only_divergences,))
     # The first step has nothing to compare with, so the third change in a row is at step 3.
-    assert set(stops(stopping, ENTRIES["PredictedFChange"]).values()) <= {3}
+    assert set(first_stops(stopping, ENTRIES["PredictedFChange"]).values()) <= {3}
     anew = replace(known, measures={"stop_probabilities": still[:3]})
-    assert set(stops(replace(stopping, relearned=(anew,)), ENTRIES["PredictedFChange"]).values()) <= {3}
+    assert set(first_stops(replace(stopping, relearned=(anew,)), ENTRIES["PredictedFChange"]).values()) <= {3}
 
 
 @dataclass
@@ -202,7 +202,7 @@ def test_a_row_begins_again_where_the_past_is_seen_anew(seed: int, relearned: se
         for step in sorted(relearned)
     ]
     trace = replace(made, measures={"expected_error": rng.random(15)}, relearned=tuple(known))
-    assert stops(trace, BELOW) == plain(trace, BELOW)
+    assert first_stops(trace, BELOW) == plain(trace, BELOW)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_row_begins_again_where_the_past_is_seen_anew(seed: int, relearned: se
 def test_numbers_at_a_limit_count_as_the_rule_counts_them(name: str, field: str, off: float) -> None:
     limits = ENTRIES[name].limits + off
     trace = replace(made_up_run(len(limits)), measures={field: limits})
-    found = stops(trace, ENTRIES[name])
+    found = first_stops(trace, ENTRIES[name])
     assert found == plain(trace, ENTRIES[name])
     assert len(set(found.values())) > 5
 
@@ -228,4 +228,4 @@ def test_a_rule_of_ones_own_is_replayed_setting_by_setting() -> None:
         return Budget(labels).patience(2)
 
     entry = Entry(name="mine", kind="threshold", make=make, settings=(12, 14, 900), parameter="labels", default=12)
-    assert stops(made_up_run(), entry) == {12: 2, 14: 4, 900: None}
+    assert first_stops(made_up_run(), entry) == {12: 2, 14: 4, 900: None}

@@ -12,7 +12,7 @@ from suffice.criteria import Budget, Criterion, ErrorStability
 from suffice.criteria.rule_info import geometric_grid
 from suffice.errors import InvalidValueError
 from suffice.experiments.compare.entry import Entry
-from suffice.experiments.compare.replay import stops
+from suffice.experiments.compare.replay import first_stops
 from suffice.experiments.compare.rules import catalogue, cost_entry, for_trace
 from suffice.learner.classes import ClassBackend
 from suffice.learner.facts import COUNTED_FIELDS, VALIDATION_FIELDS
@@ -148,7 +148,7 @@ def test_never_means_never() -> None:
 def test_at_once_means_at_the_first_step(name: str) -> None:
     entry = named("AtOnce")
     assert (entry.kind, entry.swept, entry.needs()) == ("reference", False, named("Never").needs())
-    assert list(stops(real_run(name), entry).values()) == [0]
+    assert list(first_stops(real_run(name), entry).values()) == [0]
 
 
 def test_a_grid_holds_its_ends_and_the_others() -> None:

@@ -7,24 +7,24 @@ import numpy as np
 import pytest
 
 from suffice.errors import InvalidValueError
-from suffice.experiments.compare.costs import RATIOS, Run, first_good, optimal_steps, random_regrets, regret
-from suffice.experiments.compare.replay import stops
+from suffice.experiments.compare.costs import RATIOS, CostedRun, first_good, optimal_steps, random_regrets, regret
+from suffice.experiments.compare.replay import first_stops
 from suffice.experiments.compare.rules import catalogue, for_trace
-from suffice.experiments.compare.scoring import Case, Score, scores
+from suffice.experiments.compare.scoring import RuleScore, RunCase, scores
 from suffice.trace import Trace
 from tests.experiments.compare_runs import REAL, VALIDATION, real_run
 
-CASE = Case("toy", "gp", 0)
+CASE = RunCase("toy", "gp", 0)
 
 
-def by_name(found: list[Score]) -> dict[str, Score]:
+def by_name(found: list[RuleScore]) -> dict[str, RuleScore]:
     return {score.rule: score for score in found}
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_every_entry_is_judged_by_its_own_stops(name: str) -> None:
     trace = real_run(name)
-    run, found = Run.of(trace), by_name(scores(CASE, trace))
+    run, found = CostedRun.of(trace), by_name(scores(CASE, trace))
     entries = {entry.name: entry for entry in for_trace(trace)}
     assert list(found) == list(entries)
     good = first_good(run)
@@ -32,7 +32,7 @@ def test_every_entry_is_judged_by_its_own_stops(name: str) -> None:
         if rule in ("RandomStop", "Oracle"):
             continue
         extra = VALIDATION if rule == "HeldOutPlateau" else 0
-        assert dict(zip(score.settings, score.stops, strict=True)) == stops(trace, entries[rule])
+        assert dict(zip(score.settings, score.stops, strict=True)) == first_stops(trace, entries[rule])
         assert score.seconds_per_step is not None
         for at, stop in enumerate(score.stops):
             step = len(run) - 1 if stop is None else stop
@@ -49,7 +49,7 @@ def test_every_entry_is_judged_by_its_own_stops(name: str) -> None:
 @pytest.mark.parametrize("name", REAL)
 def test_references(name: str) -> None:
     trace = real_run(name)
-    run, found = Run.of(trace), by_name(scores(CASE, trace))
+    run, found = CostedRun.of(trace), by_name(scores(CASE, trace))
     oracle, chance, never = (found[rule] for rule in ("Oracle", "RandomStop", "Never"))
     assert np.diag(oracle.regrets).tolist() == [0.0] * len(RATIOS)
     assert list(oracle.stops) == optimal_steps(run, RATIOS).tolist()

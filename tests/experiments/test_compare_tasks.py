@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.data.catalogue import SETS
-from suffice.data.checking import State, set_status
+from suffice.data.checking import FileState, set_status
 from suffice.data.samples import read_set
 from suffice.errors import InvalidValueError, MissingDataError
-from suffice.experiments.compare.tasks import SOURCES, Labelled, Task, cut, load, source, source_names, task
+from suffice.experiments.compare.tasks import SOURCES, LabelledData, Task, cut, load, load_task, source, source_names
 from suffice.experiments.compare.texts import text_features
 
 DATA = os.environ.get("SUFFICE_DATA")
@@ -28,17 +28,17 @@ FETCHED = [name for name, each in SOURCES.items() if each.origin == "data folder
 def require(name: str) -> None:
     if DATA is None:
         pytest.skip(f"{name}: SUFFICE_DATA is not set")
-    if any(status.state is State.missing for status in set_status(SOURCES[name].data)):
+    if any(status.state is FileState.missing for status in set_status(SOURCES[name].data)):
         pytest.skip(f"{name}: not in the folder that SUFFICE_DATA names")
 
 
-def numbered(n: int, classes: int = 0, *, rows: Sequence[int] = ()) -> Labelled:
+def numbered(n: int, classes: int = 0, *, rows: Sequence[int] = ()) -> LabelledData:
     """Rows 0, 1, 2, ... with a target of 100 + 7 times the second input, or with classes, as many rows as said."""
     inputs = np.column_stack([np.arange(n), np.random.default_rng(0).normal(5.0, 3.0, n)])
     if not classes:
-        return Labelled("mine", "a number", "regression", inputs, 100.0 + 7.0 * inputs[:, 1])
+        return LabelledData("mine", "a number", "regression", inputs, 100.0 + 7.0 * inputs[:, 1])
     codes = np.repeat(np.arange(classes), rows) if rows else np.arange(n) % classes
-    return Labelled("mine", "a class", "classification", inputs, codes, tuple(f"c{k}" for k in range(classes)))
+    return LabelledData("mine", "a class", "classification", inputs, codes, tuple(f"c{k}" for k in range(classes)))
 
 
 def write(**columns: Sequence[object]) -> str:
@@ -64,7 +64,7 @@ def test_the_same_seed_draws_the_same(kind: str) -> None:
     options: dict[str, Any] = {"noise": 0.3, "imbalance": 0.1 if kind == "classification" else None}
     assert same(cut(labelled, 5, **options), cut(labelled, 5, **options))
     assert not same(cut(labelled, 5, **options), cut(labelled, 6, **options))
-    assert same(task("wine", 3, pool=50), cut(load("wine"), 3, pool=50))
+    assert same(load_task("wine", 3, pool=50), cut(load("wine"), 3, pool=50))
 
 
 @given(st.integers(10, 40), st.integers(2, 30), st.integers(1, 30), st.integers(0, 5))
@@ -81,7 +81,7 @@ def test_pool_and_test_are_disjoint_and_as_large_as_asked(n: int, pool: int, tes
 
 def test_every_row_keeps_its_label_and_the_test_set_is_that_of_larger_pools() -> None:
     # Each row has an input of its own that is 1, and the largest in any scale: so it can be told which row it is.
-    labelled = Labelled("mine", "a class", "classification", np.eye(12), np.arange(12) % 3, ("a", "b", "c"))
+    labelled = LabelledData("mine", "a class", "classification", np.eye(12), np.arange(12) % 3, ("a", "b", "c"))
     small, large = (cut(labelled, 1, pool=size, test=4) for size in (6, 8))
     pool, test = (X.argmax(axis=1) for X in (large.X_pool, large.X_test))
     assert sorted([*pool, *test]) == list(range(12))
@@ -106,7 +106,7 @@ def test_all_is_standardised_by_the_pool_alone() -> None:
 
 def test_a_constant_input_is_zero() -> None:
     inputs = np.column_stack([np.full(20, 0.1), np.arange(20.0)])
-    job = cut(Labelled("mine", "a number", "regression", inputs, np.arange(20.0)), 0)
+    job = cut(LabelledData("mine", "a number", "regression", inputs, np.arange(20.0)), 0)
     np.testing.assert_allclose(job.X_pool[:, 0], 0.0, atol=1e-15)
     np.testing.assert_allclose(job.X_test[:, 0], 0.0, atol=1e-15)
 
@@ -170,7 +170,7 @@ def test_one_of_the_rarest_class_is_always_left() -> None:
 def test_test_rows_of_classes_that_the_pool_has_not_are_dropped() -> None:
     inputs = np.arange(100.0)[:, None]
     codes = np.r_[np.zeros(49, int), [1], np.full(50, 2)]
-    labelled = Labelled("mine", "a class", "classification", inputs, codes, ("a", "b", "c"))
+    labelled = LabelledData("mine", "a class", "classification", inputs, codes, ("a", "b", "c"))
     jobs = [cut(labelled, seed, pool=50, test=50) for seed in range(8)]
     # Where the lone row is in the test set it is dropped, and the codes go on without a gap.
     assert {len(job.X_test) for job in jobs} == {49, 50}
@@ -186,14 +186,14 @@ def test_one_class_is_not_enough() -> None:
         cut(numbered(50, 1), 0)
     with pytest.raises(InvalidValueError, match=r"imbalance must be a number above 0 and at most 1 "):
         cut(numbered(50, 1), 0, imbalance=1.0)
-    constant = Labelled("mine", "a number", "regression", np.arange(9.0)[:, None], np.full(9, 0.1))
+    constant = LabelledData("mine", "a number", "regression", np.arange(9.0)[:, None], np.full(9, 0.1))
     with pytest.raises(InvalidValueError, match=r"in the 6 rows of the pool the target of mine has one value only"):
         cut(constant, 0)
 
 
 def test_no_test_row_of_a_class_in_the_pool() -> None:
     codes = np.r_[np.zeros(5, int), np.ones(5, int), 2]
-    labelled = Labelled("mine", "a class", "classification", np.arange(11.0)[:, None], codes, ("a", "b", "c"))
+    labelled = LabelledData("mine", "a class", "classification", np.arange(11.0)[:, None], codes, ("a", "b", "c"))
     seed = next(k for k in range(99) if np.random.default_rng([k, 2, 0]).permutation(11)[0] == 10)
     with pytest.raises(InvalidValueError, match=r"the 10 rows of the pool have 2 classes; no test row has one of them"):
         cut(labelled, seed, pool=10, test=1)
@@ -216,17 +216,17 @@ def test_no_test_row_of_a_class_in_the_pool() -> None:
 )
 def test_options_that_cannot_be(options: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidValueError, match=told):
-        task("wine", 0, **options)
+        load_task("wine", 0, **options)
 
 
 def test_options_that_do_not_go_with_numbers() -> None:
     with pytest.raises(InvalidValueError, match="imbalance is for classes, and diabetes has a number to predict"):
-        task("diabetes", 0, imbalance=0.1)
+        load_task("diabetes", 0, imbalance=0.1)
     with pytest.raises(InvalidValueError, match="noise must be a number of 0 or more, in standard deviations"):
-        task("diabetes", 0, noise=-1.0)
+        load_task("diabetes", 0, noise=-1.0)
     with pytest.raises(InvalidValueError, match="seed must be a whole number, 0 or more, not -1"):
-        task("diabetes", -1)
-    assert task("diabetes", 0, noise=2.0).kind == "regression"
+        load_task("diabetes", -1)
+    assert load_task("diabetes", 0, noise=2.0).kind == "regression"
 
 
 # Names
@@ -246,7 +246,7 @@ def test_a_name_that_is_none() -> None:
         with pytest.raises(InvalidValueError, match=rf"there is no data set '{wrong}'\. Did you mean {near}\?"):
             load(wrong)
     with pytest.raises(InvalidValueError, match=r"'qqq'\. The data sets are diabetes, .*; or give the path of a CSV"):
-        task("qqq", 0)
+        load_task("qqq", 0)
     for strange in ("", "a\0b", "x" * 5000):
         with pytest.raises(InvalidValueError, match="there is no data set"):
             source(strange)
@@ -274,7 +274,7 @@ def test_what_comes_with_scikit_learn(name: str) -> None:
     check(labelled, shape)
 
 
-def check(labelled: Labelled, shape: tuple[int, int]) -> None:
+def check(labelled: LabelledData, shape: tuple[int, int]) -> None:
     assert labelled.inputs.shape == shape
     assert labelled.inputs.dtype == np.float64
     assert np.isfinite(labelled.inputs).all()
@@ -328,7 +328,7 @@ def test_texts_can_be_told_apart() -> None:
     require("sms_spam")
     from sklearn.linear_model import LogisticRegression
 
-    job = task("sms_spam", 0)
+    job = load_task("sms_spam", 0)
     model = LogisticRegression(max_iter=1000).fit(job.X_pool, job.y_pool)
     # Always saying "ham" is right in 87 % of the cases.
     assert model.score(job.X_test, job.y_test) > 0.95
@@ -370,42 +370,42 @@ def test_a_table_of_classes() -> None:
     labelled = load(path, target="good")
     assert (labelled.kind, labelled.classes) == ("classification", ("no", "yes"))
     assert labelled.inputs.shape == (60, 4)  # the size, red, blue, missing; what is constant is left out
-    job = task(path, 0, target="good", imbalance=0.2, noise=0.1)
+    job = load_task(path, 0, target="good", imbalance=0.2, noise=0.1)
     assert job.name == "table.csv: column good"
     assert set(job.y_pool.tolist()) == {0, 1}
 
 
 def test_a_table_of_numbers() -> None:
     path = write(size=range(40), price=[3.5 * k + 0.25 for k in range(40)])
-    job = task(path, 0, target="price")
+    job = load_task(path, 0, target="price")
     assert job.kind == "regression"
     np.testing.assert_allclose(job.y_test, job.X_test[:, 0], atol=1e-12)
     # By any name that is a file's, and not a data set's.
     Path("table.csv").rename("prices")
     assert source("prices").origin == "file"
-    assert same(task("prices", 0, target="price"), job)
+    assert same(load_task("prices", 0, target="price"), job)
 
 
 def test_tables_that_do_not_do() -> None:
     path = write(size=range(40), price=range(40), kind=["a"] * 40)
     with pytest.raises(InvalidValueError, match=r"table\.csv has no column 'prise'\. Did you mean 'price'\? Its col"):
-        task(path, 0, target="prise")
+        load_task(path, 0, target="prise")
     with pytest.raises(InvalidValueError, match=r"target must name the column to predict\. Its columns are 'size', 'p"):
-        task(path, 0)
+        load_task(path, 0)
     with pytest.raises(InvalidValueError, match=r"target 'kind' has one value only"):
-        task(path, 0, target="kind")
+        load_task(path, 0, target="kind")
     with pytest.raises(InvalidValueError, match=r"there is no file nowhere\.csv"):
-        task("nowhere.csv", 0, target="x")
+        load_task("nowhere.csv", 0, target="x")
     Path("empty.csv").touch()
     for target in (None, "x"):
         with pytest.raises(InvalidValueError, match=r"empty\.csv is empty"):
-            task("empty.csv", 0, target=target)
+            load_task("empty.csv", 0, target=target)
     path = write(size=range(2), price=[1.5, 2.5])
     with pytest.raises(InvalidValueError, match=r"table\.csv has 2 rows; 3 or more are required"):
-        task(path, 0, target="price")
+        load_task(path, 0, target="price")
     path = write(**{f"c{k}": range(9) for k in range(30)})
     with pytest.raises(InvalidValueError, match=r"'c19' and 10 more"):
-        task(path, 0)
+        load_task(path, 0)
 
 
 def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:

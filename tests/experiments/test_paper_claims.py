@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.data.protocols import PUBLISHED
-from suffice.experiments.paper.claims import FAILS, HOLDS, IN_PART, Finding, judge
+from suffice.experiments.paper.claims import FAILS, HOLDS, IN_PART, ClaimFinding, judge
 from suffice.experiments.paper.groups import grouped, middle
-from suffice.experiments.paper.outcome import Outcome
+from suffice.experiments.paper.outcome import RunOutcome
 
 REPEATS = "The published correlations are what"
 CORRELATES = "The error ratio and the error correlate"
@@ -35,7 +35,7 @@ def outcome(
     places: Mapping[str, float | None] | Sequence[float | None] = (0.3, 0.2, 0.1),
     error: Any = FALLING,
     **changes: Any,
-) -> Outcome:
+) -> RunOutcome:
     """A run whose error falls from 11 to 1; ``places`` are the shares of that fall that are still to come."""
     model, data = name.split("/")
     thresholds = [f"{each:g}" for each in PUBLISHED[name].thresholds[:3]]
@@ -48,16 +48,16 @@ def outcome(
         "error_first": 11.0, "error_best": 1.0, "seconds": 1.0, "ratio": RATIO,
         "error": np.asarray(error, dtype=float), "counted_from": 10,
     }  # fmt: skip
-    return Outcome(**{**made, **changes})
+    return RunOutcome(**{**made, **changes})
 
 
-def finding(claim: str, outcomes: Sequence[Outcome], protocol: str = "published") -> Finding | None:
+def finding(claim: str, outcomes: Sequence[RunOutcome], protocol: str = "published") -> ClaimFinding | None:
     found = [each for each in judge(outcomes) if each.claim.startswith(claim) and each.protocol == protocol]
     assert len(found) <= 1
     return found[0] if found else None
 
 
-def verdict(claim: str, *outcomes: Outcome, protocol: str = "published") -> str | None:
+def verdict(claim: str, *outcomes: RunOutcome, protocol: str = "published") -> str | None:
     found = finding(claim, outcomes, protocol)
     return None if found is None else found.verdict
 
@@ -128,7 +128,7 @@ def test_more_than_0_9_is_more(correlation: float | None, expected: str) -> None
 
 def spread(
     name: str, *correlations: float | None, arm: str | None = None, protocol: str = "corrected"
-) -> list[Outcome]:
+) -> list[RunOutcome]:
     return [
         outcome(name, each, seed=seed, arm=arm, protocol=protocol) for seed, each in enumerate(correlations, start=1)
     ]
@@ -249,7 +249,7 @@ def test_the_place_of_a_data_set_is_the_median_over_seeds() -> None:
 
 
 def test_arms_have_their_own_places() -> None:
-    def both(arm: str, second: tuple[float, ...]) -> list[Outcome]:
+    def both(arm: str, second: tuple[float, ...]) -> list[RunOutcome]:
         options: dict[str, Any] = {"protocol": "corrected", "arm": arm}
         return [outcome("gpr/protein", **options), outcome("gpr/power_plant", places=second, **options)]
 
@@ -266,7 +266,7 @@ def test_arms_have_their_own_places() -> None:
 
 def rising(
     last: float, before: Sequence[float] = (6.0, 5.0, 4.0, 3.0, 1.0), name: str = "blr/htru2", **options: Any
-) -> Outcome:
+) -> RunOutcome:
     """A run whose error is 1 at its least, after five steps that count, and ``last`` in the end."""
     return outcome(name, error=[*[9.0] * 10, *before, last], **options)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suffice.data.checking import State, set_status
+from suffice.data.checking import FileState, set_status
 from suffice.data.protocols import PUBLISHED
-from suffice.experiments.paper.outcome import Outcome, measure
+from suffice.experiments.paper.outcome import RunOutcome, measure
 from suffice.experiments.paper.runs import run_experiment
 from suffice.trace import Trace
 
@@ -50,7 +50,7 @@ def require(name: str) -> None:
     data = name.split("/")[1]
     if DATA is None:
         pytest.skip(f"{data}: SUFFICE_DATA is not set")
-    if any(status.state is State.missing for status in set_status(data)):
+    if any(status.state is FileState.missing for status in set_status(data)):
         pytest.skip(f"{data}: not in the folder that SUFFICE_DATA names")
 
 
@@ -59,7 +59,7 @@ def run(name: str) -> Trace:
     return run_experiment(PUBLISHED[name], 1)
 
 
-def measured(name: str) -> Outcome:
+def measured(name: str) -> RunOutcome:
     return measure(PUBLISHED[name], run(name), seed=1, arm=None, seconds=0.0)
 
 

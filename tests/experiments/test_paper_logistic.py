@@ -15,7 +15,7 @@ from suffice.data.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.data.samples import Samples
 from suffice.errors import SufficeError
 from suffice.experiments.paper.logistic import logistic_run, most_probable
-from suffice.experiments.paper.splits import Split
+from suffice.experiments.paper.splits import DataSplit
 from suffice.special import Floats
 from suffice.trace import Trace
 
@@ -121,12 +121,12 @@ def test_labels_of_one_class() -> None:
 SMALL = replace(PUBLISHED["blr/htru2"], steps=8, inverse_precision=2.0)
 
 
-def small_split(seed: int = 0) -> Split:
+def small_split(seed: int = 0) -> DataSplit:
     rng = np.random.default_rng(seed)
     inputs = rng.normal(size=(180, 2))
     labels = (inputs[:, 0] - 0.5 * inputs[:, 1] ** 2 + 0.7 * rng.logistic(size=180) > -0.3).astype(int)
     test, pool, outside = (Samples(inputs[part], labels[part]) for part in (slice(30), slice(30, 80), slice(80, None)))
-    return Split(test, pool, outside, np.array([3, 17, 4, 29, 31, 8, 44, 12, 22, 40, 9, 35]))
+    return DataSplit(test, pool, outside, np.array([3, 17, 4, 29, 31, 8, 44, 12, 22, 40, 9, 35]))
 
 
 class Dense(NamedTuple):
@@ -185,7 +185,7 @@ def mean_loss(logit: float, deviation: float, sign: float) -> float:
     return float(quad(weighed, -10.0, 10.0, points=[kink], limit=200, epsabs=1e-11)[0])
 
 
-def dense_run(experiment: Experiment, split: Split) -> Dense:
+def dense_run(experiment: Experiment, split: DataSplit) -> Dense:
     """Fit afresh for every label, and look at every row."""
     pool, test = (bumps(part.inputs, split.pool.inputs, experiment) for part in (split.pool, split.test))
     C, y = experiment.inverse_precision or 1.0, split.pool.target
@@ -279,7 +279,7 @@ def test_ties_go_to_the_lowest_row() -> None:
     initial = np.array([40, 41, 42, 43, 44, 45, 46, 47])
     assert len(set(labels[initial])) == 2
     pool = Samples(inputs, labels)
-    trace = logistic_run(replace(SMALL, steps=20), Split(pool, pool, Samples(inputs[:0], labels[:0]), initial))
+    trace = logistic_run(replace(SMALL, steps=20), DataSplit(pool, pool, Samples(inputs[:0], labels[:0]), initial))
     left = set(range(40))
     for pick in trace.indices.tolist():
         assert pick == min(row for row in left if row % 8 == pick % 8)
@@ -291,7 +291,7 @@ def test_a_separable_run_stays_finite() -> None:
     labels = [(part.inputs[:, 0] > 0.0).astype(int) for part in (split.test, split.pool)]
     test, pool = (Samples(part.inputs, y) for part, y in zip((split.test, split.pool), labels, strict=True))
     experiment = replace(SMALL, steps=30, inverse_precision=100.0)
-    trace = logistic_run(experiment, Split(test, pool, split.outside, split.initial))
+    trace = logistic_run(experiment, DataSplit(test, pool, split.outside, split.initial))
     for values in (trace.kl_new_old, trace.kl_old_new, trace.error):
         assert np.isfinite(values).all()
         assert (values >= 0.0).all()

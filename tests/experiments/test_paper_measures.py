@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from suffice.data.protocols import CORRECTED, PROTOCOLS, PUBLISHED, Experiment
 from suffice.experiments.paper.measures import correlation, first_at_most, running_minima
-from suffice.experiments.paper.outcome import Outcome, measure, rows_csv
+from suffice.experiments.paper.outcome import RunOutcome, measure, rows_csv
 from suffice.trace import Trace
 
 #: What a row of results.json holds, and nothing else.
@@ -180,7 +180,7 @@ CHANGE = [4.0, 2.0, 3.0, 0.9, 1.0, 0.45, 0.2, 0.3]
 ERROR = [8.0, 6.0, 7.0, 4.0, 3.0, 2.0, 1.0, 1.5]
 
 
-def measured(experiment: Experiment = SMALL, **options: Any) -> Outcome:
+def measured(experiment: Experiment = SMALL, **options: Any) -> RunOutcome:
     return measure(experiment, run(CHANGE, ERROR, **options), seed=1, arm=None, seconds=2.5)
 
 
@@ -238,8 +238,8 @@ def test_rows_as_csv() -> None:
 
 
 def test_the_keys_are_those_that_are_documented() -> None:
-    assert Outcome.__doc__ is not None
-    documented = [line.split(":")[0].strip() for line in Outcome.__doc__.splitlines() if line.startswith(" " * 8)]
+    assert RunOutcome.__doc__ is not None
+    documented = [line.split(":")[0].strip() for line in RunOutcome.__doc__.splitlines() if line.startswith(" " * 8)]
     named = [name for name in documented if name.isidentifier()]
     assert named == [*KEYS, "ratio", "error", "counted_from"]
 

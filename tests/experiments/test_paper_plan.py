@@ -11,8 +11,8 @@ from suffice.data.catalogue import SETS
 from suffice.data.protocols import CORRECTED, MODELS, PUBLISHED, Experiment
 from suffice.errors import InvalidValueError
 from suffice.experiments.paper import plan as planning
-from suffice.experiments.paper.plan import Job, choose, plan
-from suffice.experiments.paper.slips import slip_jobs
+from suffice.experiments.paper.plan import PaperRun, choose, plan
+from suffice.experiments.paper.slips import erratum_runs
 
 
 def names(found: Sequence[Experiment]) -> list[str]:
@@ -80,7 +80,7 @@ def test_seeds_and_arms() -> None:
 
 def test_no_two_runs_share_a_file_or_a_name() -> None:
     jobs = plan([*PUBLISHED.values(), *CORRECTED.values()], 3)
-    changed = [job for base in jobs if base.experiment.protocol == "published" for _, job in slip_jobs(base)]
+    changed = [job for base in jobs if base.experiment.protocol == "published" for _, job in erratum_runs(base)]
     every = [*jobs, *(job for job in changed if not job.shared)]
     assert len({job.stem for job in every}) == len(every)
     assert len({job.name for job in [*jobs, *changed]}) == len(jobs) + len(changed)
@@ -93,18 +93,18 @@ def test_no_two_runs_share_a_file_or_a_name() -> None:
 
 
 def test_a_run_that_is_only_measured_otherwise_has_the_file_of_the_run() -> None:
-    job = Job(PUBLISHED["brr/power_plant"], 1, variant="one step more")
+    job = PaperRun(PUBLISHED["brr/power_plant"], 1, variant="one step more")
     assert job.stem == "published-brr-power_plant-1-one_step_more"
     assert job.name == "published brr/power_plant, seed 1, one step more"
     shared = replace(job, shared=True)
-    assert shared.stem == Job(PUBLISHED["brr/power_plant"], 1).stem == "published-brr-power_plant-1"
+    assert shared.stem == PaperRun(PUBLISHED["brr/power_plant"], 1).stem == "published-brr-power_plant-1"
     # People are told what it is all the same.
     assert shared.name == job.name
 
 
 # --------------------------------------------------------------------------------------------------- identity
 
-BASE = Job(CORRECTED["blr/htru2"], 3, "bought")
+BASE = PaperRun(CORRECTED["blr/htru2"], 3, "bought")
 SETTINGS: list[dict[str, Any]] = [
     {"protocol": "published"}, {"model": "brr"}, {"data": "skin"}, {"test": 4999}, {"pool": 700}, {"initial": 99},
     {"steps": 20}, {"batch": 2}, {"outside": 999}, {"hyperparameters": "outside"}, {"centres": 4}, {"bandwidth": 0.5},
@@ -155,7 +155,7 @@ def test_seed_data_and_version_make_another_run(monkeypatch: pytest.MonkeyPatch)
 
 # ------------------------------------------------------------------------------------------- of a network's run
 
-NETWORK = Job(PUBLISHED["bdnn/mnist"], 3)
+NETWORK = PaperRun(PUBLISHED["bdnn/mnist"], 3)
 #: Both errors are kept with the run, and there is nothing to be learned beforehand.
 READ_LATER_OF_A_NETWORK: list[dict[str, Any]] = [
     *READ_LATER, {"loss": "expected"}, {"protocol": "corrected"}, {"hyperparameters": "bought"},
@@ -173,7 +173,7 @@ def test_another_setting_is_another_run_of_a_network(changes: dict[str, Any]) ->
 
 
 def test_the_protocols_differ_only_in_how_they_measure_a_network() -> None:
-    corrected = Job(CORRECTED["bdnn/mnist"], 3)
+    corrected = PaperRun(CORRECTED["bdnn/mnist"], 3)
     assert corrected.identity == NETWORK.identity
     assert corrected.stem != NETWORK.stem
     assert replace(corrected, seed=4).identity != NETWORK.identity

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from suffice.data.checking import State, set_status
+from suffice.data.checking import FileState, set_status
 from suffice.data.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.errors import SufficeError
-from suffice.experiments.paper import runner
-from suffice.experiments.paper.outcome import Outcome
+from suffice.experiments.paper import plan as planning
+from suffice.experiments.paper.outcome import RunOutcome
 from suffice.experiments.paper.plan import plan
-from suffice.experiments.paper.runner import Skipped, Watcher, carry_out_all, kept
+from suffice.experiments.paper.runner import PaperRunWatcher, SkippedPaperRun, measured_runs
 from suffice.experiments.paper.runs import run_experiment
+from suffice.experiments.runner import kept
 from suffice.trace import Trace
 
 DATA = os.environ.get("SUFFICE_DATA")
@@ -31,24 +32,24 @@ class Told:
 
     def __init__(self) -> None:
         self.moved: list[tuple[int, int]] = []
-        self.ended: list[tuple[int, Outcome | Skipped]] = []
+        self.ended: list[tuple[int, RunOutcome | SkippedPaperRun]] = []
 
     @property
-    def watcher(self) -> Watcher:
-        return Watcher(lambda *news: self.moved.append(news), lambda *news: self.ended.append(news))
+    def watcher(self) -> PaperRunWatcher:
+        return PaperRunWatcher(lambda *news: self.moved.append(news), lambda *news: self.ended.append(news))
 
 
-def rows(found: Sequence[Outcome | Skipped]) -> list[dict[str, Any]]:
+def rows(found: Sequence[RunOutcome | SkippedPaperRun]) -> list[dict[str, Any]]:
     """What is reported of each run, but for its time; all must have come to an end."""
-    assert all(isinstance(each, Outcome) for each in found), found
-    return [{**each.row(), "seconds": None} for each in found if isinstance(each, Outcome)]
+    assert all(isinstance(each, RunOutcome) for each in found), found
+    return [{**each.row(), "seconds": None} for each in found if isinstance(each, RunOutcome)]
 
 
 def real(*wanted: str) -> None:
     for name in wanted:
         if DATA is None:
             pytest.skip(f"{name}: SUFFICE_DATA is not set")
-        if any(status.state is State.missing for status in set_status(name)):
+        if any(status.state is FileState.missing for status in set_status(name)):
             pytest.skip(f"{name}: not in the folder that SUFFICE_DATA names")
 
 
@@ -61,12 +62,12 @@ def test_two_workers_do_what_one_does() -> None:
     # The first is the slowest, and does not end first.
     jobs = plan([short("blr/grid_stability_c", 200), short("brr/power_plant")], 2)
     jobs += plan([replace(CORRECTED["brr/power_plant"], steps=60)], 1)
-    alone, told = carry_out_all(jobs, Path("alone"), 1, Told().watcher), Told()
-    together = carry_out_all(jobs, TRACES, 2, told.watcher)
+    alone, told = measured_runs(jobs, Path("alone"), 1, Told().watcher), Told()
+    together = measured_runs(jobs, TRACES, 2, told.watcher)
     assert rows(together) == rows(alone)
     for a, b in zip(alone, together, strict=True):
-        assert isinstance(a, Outcome)
-        assert isinstance(b, Outcome)
+        assert isinstance(a, RunOutcome)
+        assert isinstance(b, RunOutcome)
         assert a.ratio.tolist() == b.ratio.tolist()
         assert a.error.tolist() == b.error.tolist()
     assert sorted(number for number, _ in told.ended) == list(range(6))
@@ -82,7 +83,7 @@ from dataclasses import replace
 from pathlib import Path
 from suffice.data.protocols import PUBLISHED
 from suffice.experiments.paper.plan import plan
-from suffice.experiments.paper.runner import Watcher, carry_out_all
+from suffice.experiments.paper.runner import PaperRunWatcher, measured_runs
 from suffice.trace import Trace
 
 where, ended, save = sys.argv[1], [], Trace.save
@@ -103,7 +104,7 @@ def half_saved(trace, path):
 
 Trace.save = half_saved
 jobs = plan([replace(PUBLISHED["brr/power_plant"], steps=30)], 3)
-carry_out_all(jobs, Path("traces"), 1, Watcher(moved, lambda *news: ended.append(news)))
+measured_runs(jobs, Path("traces"), 1, PaperRunWatcher(moved, lambda *news: ended.append(news)))
 """
 
 
@@ -126,10 +127,10 @@ def test_a_process_killed_in_the_middle_is_taken_up_again(where: str, monkeypatc
         ran.append(seed)
         return run_experiment(experiment, seed, **options)
 
-    monkeypatch.setattr(runner, "run_experiment", counted)
-    found = carry_out_all(jobs, TRACES, 1, Told().watcher)
+    monkeypatch.setattr(planning, "run_experiment", counted)
+    found = measured_runs(jobs, TRACES, 1, Told().watcher)
     assert ran == [2, 3]
-    assert rows(found) == rows(carry_out_all(jobs, Path("fresh"), 1, Told().watcher))
+    assert rows(found) == rows(measured_runs(jobs, Path("fresh"), 1, Told().watcher))
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +139,7 @@ def told_of_the_killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, l
     real("power_plant", "htru2")
     traces = tmp_path_factory.mktemp("killed")
     jobs = [*plan([short("brr/power_plant")], 2), *plan([PUBLISHED["blr/htru2"]])]
-    carry_out_all(jobs[:1], traces, 1, Told().watcher)
+    measured_runs(jobs[:1], traces, 1, Told().watcher)
 
     def kill(*_: object) -> None:
         for child in multiprocessing.active_children():
@@ -146,7 +147,7 @@ def told_of_the_killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, l
 
     # The third run takes seconds, so it is under way when the second ends.
     with pytest.raises(SufficeError) as told:
-        carry_out_all([jobs[1], jobs[2], jobs[0]], traces, 2, Watcher(lambda *_: None, kill))
+        measured_runs([jobs[1], jobs[2], jobs[0]], traces, 2, PaperRunWatcher(lambda *_: None, kill))
     return str(told.value), [kept(job, traces) is not None for job in jobs]
 
 
@@ -163,18 +164,19 @@ import os
 import time
 from pathlib import Path
 from suffice.data.protocols import PUBLISHED
-from suffice.experiments.paper import runner
+from suffice.experiments.paper import plan as planning
 from suffice.experiments.paper.plan import plan
+from suffice.experiments.paper.runner import PaperRunWatcher, measured_runs
 
 def endless(*args, **options):
     os.write(1, f"{os.getpid()}\\n".encode())
     while True:
         time.sleep(0.05)
 
-runner.run_experiment, runner.require_set = endless, lambda name: None
+planning.run_experiment, planning.require_set = endless, lambda name: None
 if __name__ == "__main__":
     jobs = plan([PUBLISHED["brr/power_plant"]], 2)
-    runner.carry_out_all(jobs, Path("traces"), 2, runner.Watcher(print, print))
+    measured_runs(jobs, Path("traces"), 2, PaperRunWatcher(print, print))
 """
 
 

@@ -16,7 +16,7 @@ from suffice.data.samples import Samples
 from suffice.experiments.paper import regression
 from suffice.experiments.paper.labelling import label
 from suffice.experiments.paper.regression import published_process, published_ridge, regression_run
-from suffice.experiments.paper.splits import Split
+from suffice.experiments.paper.splits import DataSplit
 from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
 from suffice.models.evidence import log_marginal
 from suffice.special import Floats
@@ -32,9 +32,9 @@ def samples(n: int, seed: int, noise: float = 0.3) -> Samples:
     return Samples(inputs, (target - target.mean()) / target.std())
 
 
-def small_split(seed: int = 0) -> Split:
+def small_split(seed: int = 0) -> DataSplit:
     initial = np.random.default_rng(seed).permutation(90)[:10]
-    return Split(samples(40, seed + 100), samples(90, seed + 200), samples(70, seed + 300), initial)
+    return DataSplit(samples(40, seed + 100), samples(90, seed + 200), samples(70, seed + 300), initial)
 
 
 # ------------------------------------------------------------------------------------- as the authors learn them
@@ -140,7 +140,7 @@ def test_the_ridge_sees_as_many_labels_as_there_are_steps() -> None:
     assert published_ridge(experiment, Samples(pool.inputs, target), basis) != beyond
 
 
-def dense_run(kernel: Any, noise: float, split: Split, steps: int) -> dict[str, Any]:
+def dense_run(kernel: Any, noise: float, split: DataSplit, steps: int) -> dict[str, Any]:
     """Greedy by latent variance, with the whole posterior computed afresh for every label."""
     pool, test, y = split.pool.inputs, split.test.inputs, split.pool.target
     bought: list[int] = split.initial.tolist()
@@ -200,7 +200,7 @@ def unbought(trace: Trace, rows: int) -> Any:
     return np.setdiff1d(np.arange(rows), np.concatenate([trace.initial, trace.indices]))
 
 
-def with_labels(split: Split, rows: Any, seed: int = 9) -> Split:
+def with_labels(split: DataSplit, rows: Any, seed: int = 9) -> DataSplit:
     """The same pool with other labels in some rows, of the same kind but in other places, and ten times larger."""
     target = split.pool.target.copy()
     target[rows] = 10.0 * np.random.default_rng(seed).permutation(target[rows])

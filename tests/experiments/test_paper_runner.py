@@ -13,12 +13,12 @@ from suffice.data import catalogue
 from suffice.data.catalogue import SETS, DataFile
 from suffice.data.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.errors import SufficeError
-from suffice.experiments.paper import runner
-from suffice.experiments.paper.outcome import Outcome
-from suffice.experiments.paper.plan import Job, plan
-from suffice.experiments.paper.runner import Run, Watcher, carry_out, carry_out_all, kept
-from suffice.experiments.paper.slips import slip_jobs
-from suffice.experiments.runner import Skipped
+from suffice.experiments.paper import plan as planning
+from suffice.experiments.paper.outcome import RunOutcome
+from suffice.experiments.paper.plan import PaperRun, plan
+from suffice.experiments.paper.runner import PaperRunWatcher, measured_run, measured_runs
+from suffice.experiments.paper.slips import erratum_runs
+from suffice.experiments.runner import SkippedRun, kept
 from suffice.trace import Relearned, Trace
 
 TRACES = Path("traces")
@@ -58,8 +58,8 @@ class Fake:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     made = Fake()
-    monkeypatch.setattr(runner, "run_experiment", made)
-    monkeypatch.setattr(runner, "require_set", lambda name: None)
+    monkeypatch.setattr(planning, "run_experiment", made)
+    monkeypatch.setattr(planning, "require_set", lambda name: None)
     return made
 
 
@@ -68,21 +68,23 @@ class Told:
 
     def __init__(self) -> None:
         self.moved: list[tuple[int, int]] = []
-        self.ended: list[tuple[int, Outcome | Skipped[Run]]] = []
+        self.ended: list[tuple[int, RunOutcome | SkippedRun[PaperRun]]] = []
 
     @property
-    def watcher(self) -> Watcher:
-        return Watcher(lambda *news: self.moved.append(news), lambda *news: self.ended.append(news))
+    def watcher(self) -> PaperRunWatcher:
+        return PaperRunWatcher(lambda *news: self.moved.append(news), lambda *news: self.ended.append(news))
 
 
-def rows(found: Sequence[Outcome | Skipped[Run]]) -> list[dict[str, Any]]:
+def rows(found: Sequence[RunOutcome | SkippedRun[PaperRun]]) -> list[dict[str, Any]]:
     """What is reported of each run, but for its time; all must have come to an end."""
-    assert all(isinstance(each, Outcome) for each in found), found
-    return [{**each.row(), "seconds": None} for each in found if isinstance(each, Outcome)]
+    assert all(isinstance(each, RunOutcome) for each in found), found
+    return [{**each.row(), "seconds": None} for each in found if isinstance(each, RunOutcome)]
 
 
-def all_of(jobs: Sequence[Job], workers: int = 1, watcher: Watcher | None = None) -> list[Outcome | Skipped[Run]]:
-    return carry_out_all(jobs, TRACES, workers, watcher or Told().watcher)
+def all_of(
+    jobs: Sequence[PaperRun], workers: int = 1, watcher: PaperRunWatcher | None = None
+) -> list[RunOutcome | SkippedRun[PaperRun]]:
+    return measured_runs(jobs, TRACES, workers, watcher or Told().watcher)
 
 
 JOBS = plan([PUBLISHED["gpr/protein"], CORRECTED["blr/skin"]], 2)
@@ -94,8 +96,8 @@ def test_a_second_call_runs_nothing(fake: Fake) -> None:
     second = all_of(JOBS, watcher=told.watcher)
     assert len(fake.ran) == 6
     # To the digit, and with the time that the run took when it was run.
-    assert [each.row() for each in second if isinstance(each, Outcome)] == [
-        each.row() for each in first if isinstance(each, Outcome)
+    assert [each.row() for each in second if isinstance(each, RunOutcome)] == [
+        each.row() for each in first if isinstance(each, RunOutcome)
     ]
     assert told.ended == list(enumerate(second))
     assert told.moved == []
@@ -105,7 +107,7 @@ def test_a_second_call_runs_nothing(fake: Fake) -> None:
 def test_results_come_in_the_order_of_the_jobs(fake: Fake) -> None:
     all_of(JOBS[3:4])
     found, told = all_of(JOBS[::-1], watcher=(seen := Told()).watcher), [(each.seed, each.arm) for each in JOBS[::-1]]
-    assert [(each.seed, each.arm) for each in found if isinstance(each, Outcome)] == told
+    assert [(each.seed, each.arm) for each in found if isinstance(each, RunOutcome)] == told
     assert [number for number, _ in seen.ended] == list(range(6))
     assert set(seen.moved) == {(number, steps) for number in (0, 1, 3, 4, 5) for steps in (10, 30)}
     assert len(fake.ran) == 6
@@ -116,8 +118,8 @@ def test_thresholds_are_read_from_the_run_that_is_kept(fake: Fake) -> None:
     other = replace(JOBS[0], experiment=replace(JOBS[0].experiment, thresholds=(0.5, 0.01), calibration=3))
     (second,) = all_of([other])
     assert len(fake.ran) == 1
-    assert isinstance(first, Outcome)
-    assert isinstance(second, Outcome)
+    assert isinstance(first, RunOutcome)
+    assert isinstance(second, RunOutcome)
     assert list(second.stops) == ["0.5", "0.01"]
     assert second.error.tolist() == first.error.tolist()
     # A setting that matters: run again, over the file that was there.
@@ -143,7 +145,7 @@ def test_a_damaged_file_is_run_again(fake: Fake, damage: str) -> None:
     assert kept(JOBS[0], TRACES) is not None
 
 
-def run_again_with_wrong_bytes(job: Job, places: Callable[[bytes], range]) -> None:
+def run_again_with_wrong_bytes(job: PaperRun, places: Callable[[bytes], range]) -> None:
     """One byte wrong at a time: whatever it does to the file, what comes of the job is the same."""
     first, path = all_of([job]), TRACES / f"{job.stem}.npz"
     whole = path.read_bytes()
@@ -160,7 +162,7 @@ def test_a_file_with_one_wrong_byte_is_run_again(fake: Fake) -> None:
 @pytest.mark.parametrize(
     ("job", "name"), [(JOBS[2], b"relearned_0"), (*plan([PUBLISHED["bdnn/mnist"]]), b"measure_published_error")]
 )
-def test_a_file_with_a_wrong_byte_in_a_name_is_run_again(fake: Fake, job: Job, name: bytes) -> None:
+def test_a_file_with_a_wrong_byte_in_a_name_is_run_again(fake: Fake, job: PaperRun, name: bytes) -> None:
     # The list of contents, with the names, is at the end of the file.
     run_again_with_wrong_bytes(job, lambda whole: range(at := whole.rindex(name), at + len(name)))
     assert len(fake.ran) == 1 + len(name)
@@ -181,8 +183,8 @@ def test_a_file_of_somebody_else_is_run_again(fake: Fake) -> None:
 def test_a_run_that_cannot_be_done_does_not_stop_the_others(fake: Fake) -> None:
     fake.problem = {"gpr/protein": SufficeError("no more room")}
     found = all_of(JOBS, watcher=(told := Told()).watcher)
-    assert [type(each) for each in found] == [Skipped] * 2 + [Outcome] * 4
-    assert found[0] == Skipped(Run.of(JOBS[0]), "no more room")
+    assert [type(each) for each in found] == [SkippedRun] * 2 + [RunOutcome] * 4
+    assert found[0] == SkippedRun(JOBS[0], "no more room")
     assert told.ended == list(enumerate(found))
     # It is tried again the next time, and the others are not.
     fake.problem = {}
@@ -193,7 +195,7 @@ def test_a_run_that_cannot_be_done_does_not_stop_the_others(fake: Fake) -> None:
 def test_a_network_has_a_checkpoint_until_it_is_done(fake: Fake) -> None:
     (job,) = plan([PUBLISHED["bdnn/mnist"]])
     fake.problem = {"bdnn/mnist": SufficeError("diverged")}
-    assert isinstance(all_of([job])[0], Skipped)
+    assert isinstance(all_of([job])[0], SkippedRun)
     assert fake.checkpoints == [TRACES / f"{job.stem}.checkpoint"]
     assert (TRACES / f"{job.stem}.checkpoint").exists()
     fake.problem = {}
@@ -207,22 +209,22 @@ def test_a_run_of_before_that_did_not_keep_its_time(fake: Fake) -> None:
     path = TRACES / f"{JOBS[0].stem}.npz"
     trace = Trace.load(path)
     replace(trace, about={"identity": trace.about["identity"]}).save(path)
-    again = carry_out(JOBS[0], TRACES)
-    assert isinstance(first, Outcome)
+    again = measured_run(JOBS[0], TRACES)
+    assert isinstance(first, RunOutcome)
     assert again.row() == {**first.row(), "seconds": 0.0}
     assert len(fake.ran) == 1
 
 
 def test_a_run_that_is_only_measured_otherwise_is_not_run_again(fake: Fake) -> None:
     for base in (JOBS[0], *plan([PUBLISHED["bdnn/mnist"]])):
-        shared = [job for _, job in slip_jobs(base) if job.shared]
+        shared = [job for _, job in erratum_runs(base) if job.shared]
         assert shared
         before = len(fake.ran)
         as_published, *others = all_of([base, *shared])
         assert len(fake.ran) == before + 1
-        assert isinstance(as_published, Outcome)
+        assert isinstance(as_published, RunOutcome)
         for job, each in zip(shared, others, strict=True):
-            assert isinstance(each, Outcome)
+            assert isinstance(each, RunOutcome)
             found = (each.ratio.tolist(), each.error.tolist())
             assert found != (as_published.ratio.tolist(), as_published.error.tolist()), job.name
     assert len(list(TRACES.iterdir())) == 2
@@ -237,7 +239,7 @@ def test_a_folder_that_cannot_be_made() -> None:
 
 def test_how_long_a_run_took_is_kept(fake: Fake) -> None:
     TRACES.mkdir()
-    first, again = carry_out(JOBS[0], TRACES, lambda *_: None), carry_out(JOBS[0], TRACES)
+    first, again = measured_run(JOBS[0], TRACES, lambda *_: None), measured_run(JOBS[0], TRACES)
     assert first.row() == again.row()
     assert len(fake.ran) == 1
 
@@ -251,7 +253,7 @@ def small_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     content = b"1 2 3 4 5 6 7 8 9 10\n"
     file = DataFile("uci/protein.txt", hashlib.sha256(content).hexdigest(), len(content), ())
     monkeypatch.setattr(catalogue, "SETS", {**SETS, "protein": replace(SETS["protein"], files=(file,))})
-    monkeypatch.setattr(runner, "run_experiment", Fake())
+    monkeypatch.setattr(planning, "run_experiment", Fake())
     monkeypatch.setenv("SUFFICE_DATA", str(tmp_path / "data"))
     path = tmp_path / "data" / "uci" / "protein.txt"
     path.parent.mkdir(parents=True)
@@ -264,9 +266,9 @@ def small_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_a_data_set_that_is_missing_is_named_and_the_others_go_on(workers: int) -> None:
     jobs = [JOBS[2], JOBS[0], JOBS[4]]
     found = all_of(jobs, workers, (told := Told()).watcher)
-    assert [type(each) for each in found] == [Skipped, Outcome, Skipped]
+    assert [type(each) for each in found] == [SkippedRun, RunOutcome, SkippedRun]
     for each in (found[0], found[2]):
-        assert isinstance(each, Skipped)
+        assert isinstance(each, SkippedRun)
         assert "data set skin" in each.reason
         assert "is missing" in each.reason
         assert "suffice data fetch skin" in each.reason
@@ -277,7 +279,7 @@ def test_a_data_set_that_is_damaged_is_told_with_both_checksums(small_set: Path)
     right = hashlib.sha256(small_set.read_bytes()).hexdigest()
     small_set.write_bytes(b"1 2 3 4 5 6 7 8 9 11\n")
     (found,) = all_of(JOBS[:1])
-    assert isinstance(found, Skipped)
+    assert isinstance(found, SkippedRun)
     assert right in found.reason
     assert hashlib.sha256(small_set.read_bytes()).hexdigest() in found.reason
     assert "protein" in found.reason

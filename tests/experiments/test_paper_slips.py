@@ -1,4 +1,4 @@
-"""Slips put right one at a time: what each changes, whom it concerns, and that together they make the right record."""
+"""Errata put right one at a time: what each changes, whom it concerns, and that together they make the right record."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from suffice.data.protocols import CORRECTED, PUBLISHED, Experiment
-from suffice.experiments.paper.plan import Job
-from suffice.experiments.paper.slips import SLIPS, Slip, slip_jobs
+from suffice.experiments.paper.plan import PaperRun
+from suffice.experiments.paper.slips import ERRATA, Erratum, erratum_runs
 
 GPR, BRR, BLR = ([name for name in PUBLISHED if name.startswith(model)] for model in ("gpr", "brr", "blr"))
 GAS = ["gpr/gas_emission", "brr/gas_emission"]
 GRID = ["gpr/grid_stability", "brr/grid_stability"]
 NETWORK = ["bdnn/mnist"]
-BY_NAME = {slip.name: slip for slip in SLIPS}
+BY_NAME = {erratum.name: erratum for erratum in ERRATA}
 
-#: Of each slip the experiments that it concerns, and the one field that it changes; of a view, which part.
+#: Of each erratum the experiments that it concerns, and the one field that it changes; of a view, which part.
 CONCERNS: dict[str, tuple[list[str], str]] = {
     "column lost": ([*GAS, *GRID, "blr/grid_stability_c", "blr/htru2"], "view.inputs"),
     "row lost": (["blr/htru2"], "view.rows_lost"),
@@ -37,11 +37,11 @@ CONCERNS: dict[str, tuple[list[str], str]] = {
     "two steps": (NETWORK, "calibration"),
     "softmax twice": (NETWORK, "loss"),
 }
-#: What a slip changes besides, for the first step that counts is the last that the ratio is calibrated by.
+#: What an erratum changes besides, for the first step that counts is the last that the ratio is calibrated by.
 BESIDES = {"one step more": {"counted_from"}}
-#: Slips of what is measured, which leave the run as it is.
+#: Errata of what is measured, which leave the run as it is.
 OF_MEASURING = ["one step more", "two steps", "softmax twice"]
-#: The value that a slip put right leaves; of the columns see below.
+#: The value that an erratum put right leaves; of the columns see below.
 RIGHT: dict[str, Any] = {
     "row lost": 0,
     "other target": "TEY",
@@ -73,25 +73,25 @@ def differences(first: Experiment, second: Experiment) -> set[str]:
     return {name for name in a if a[name] != b[name]}
 
 
-def concerned(slip: Slip) -> list[str]:
-    return [name for name, each in PUBLISHED.items() if slip.change(each) != each]
+def concerned(erratum: Erratum) -> list[str]:
+    return [name for name, each in PUBLISHED.items() if erratum.change(each) != each]
 
 
-def test_every_slip_is_thought_of() -> None:
-    assert len(BY_NAME) == len(SLIPS)
+def test_every_erratum_is_thought_of() -> None:
+    assert len(BY_NAME) == len(ERRATA)
     assert set(BY_NAME) == {*CONCERNS, "target and input swapped"}
-    for slip in SLIPS:
-        assert slip.done
-        assert slip.right
-        assert slip.done != slip.right
+    for erratum in ERRATA:
+        assert erratum.done
+        assert erratum.right
+        assert erratum.done != erratum.right
 
 
 @pytest.mark.parametrize("name", list(CONCERNS))
-def test_a_slip_changes_what_it_names_where_it_was_made(name: str) -> None:
-    slip, (experiments, field) = BY_NAME[name], CONCERNS[name]
-    assert sorted(concerned(slip)) == sorted(experiments)
+def test_an_erratum_changes_what_it_names_where_it_was_made(name: str) -> None:
+    erratum, (experiments, field) = BY_NAME[name], CONCERNS[name]
+    assert sorted(concerned(erratum)) == sorted(experiments)
     for each in experiments:
-        changed = slip.change(PUBLISHED[each])
+        changed = erratum.change(PUBLISHED[each])
         assert differences(PUBLISHED[each], changed) == {field} | BESIDES.get(name, set())
         assert changed.counted_from == (9 if name == "one step more" else PUBLISHED[each].counted_from)
         if name in RIGHT:
@@ -99,10 +99,10 @@ def test_a_slip_changes_what_it_names_where_it_was_made(name: str) -> None:
 
 
 def test_protein_gets_its_target_back() -> None:
-    slip = BY_NAME["target and input swapped"]
-    assert concerned(slip) == ["gpr/protein", "brr/protein"]
+    erratum = BY_NAME["target and input swapped"]
+    assert concerned(erratum) == ["gpr/protein", "brr/protein"]
     for name in ("gpr/protein", "brr/protein"):
-        changed = slip.change(PUBLISHED[name])
+        changed = erratum.change(PUBLISHED[name])
         assert differences(PUBLISHED[name], changed) == {"view.inputs", "view.target"}
         assert changed.view == CORRECTED[name].view
 
@@ -138,10 +138,10 @@ def test_the_target_is_put_right_before_it_is_taken_out_of_the_inputs() -> None:
     assert both.view.inputs == ("AP", "AH", "AFDP", "GTEP", "TIT", "TAT", "CDP", "CO", "NOX")
 
 
-def test_slips_of_the_network_leave_its_run_as_it_is() -> None:
-    base = Job(PUBLISHED["bdnn/mnist"], 1)
-    found = slip_jobs(base)
-    assert [(slip.name, job.shared, job.stem) for slip, job in found] == [
+def test_errata_of_the_network_leave_its_run_as_it_is() -> None:
+    base = PaperRun(PUBLISHED["bdnn/mnist"], 1)
+    found = erratum_runs(base)
+    assert [(erratum.name, job.shared, job.stem) for erratum, job in found] == [
         ("two steps", True, base.stem),
         ("softmax twice", True, base.stem),
     ]
@@ -152,23 +152,23 @@ def test_slips_of_the_network_leave_its_run_as_it_is() -> None:
 
 
 def all_right(name: str) -> Experiment:
-    """Every slip put right, one upon the other; but for the one that goes the other way round."""
+    """Every erratum put right, one upon the other; but for the one that goes the other way round."""
     found = PUBLISHED[name]
-    for slip in SLIPS:
-        found = found if slip.name == "covariance as printed" else slip.change(found)
+    for erratum in ERRATA:
+        found = found if erratum.name == "covariance as printed" else erratum.change(found)
     return found
 
 
-#: What the corrected record leaves to the evidence; a slip put right sets the number that the authors set elsewhere.
+#: What the corrected record leaves to the evidence; a corrected erratum sets the number that the authors set elsewhere.
 LEARNED = {"noise_floor", "inverse_precision"}
-#: What no slip is about: which record it is, and the labels that one arm of it needs.
-NO_SLIP = {"protocol", "outside"}
+#: What no erratum is about: which record it is, and the labels that one arm of it needs.
+NO_ERRATUM = {"protocol", "outside"}
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in GAS])
-def test_all_slips_put_right_make_the_corrected_record(name: str) -> None:
+def test_all_errata_put_right_make_the_corrected_record(name: str) -> None:
     found, corrected = all_right(name), CORRECTED[name]
-    left = differences(found, corrected) - LEARNED - NO_SLIP
+    left = differences(found, corrected) - LEARNED - NO_ERRATUM
     expected = set()
     if "grid_stability" in name:
         # Without p1, which the other three powers determine, the inputs are those of the corrected record.
@@ -186,7 +186,7 @@ def test_all_slips_put_right_make_the_corrected_record(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAS)
-def test_all_slips_put_right_make_the_corrected_record_of_gas_emission(name: str) -> None:
+def test_all_errata_put_right_make_the_corrected_record_of_gas_emission(name: str) -> None:
     found, corrected = all_right(name), CORRECTED[name]
     assert found.view.target == corrected.view.target
     assert found.view.target not in found.view.inputs
@@ -197,29 +197,29 @@ def test_all_slips_put_right_make_the_corrected_record_of_gas_emission(name: str
 
 
 @pytest.mark.parametrize("name", list(PUBLISHED))
-def test_each_slip_is_a_run_of_its_own(name: str) -> None:
-    base = Job(PUBLISHED[name], 1)
-    found = slip_jobs(base)
-    assert [slip.name for slip, _ in found] == [slip.name for slip in SLIPS if name in concerned(slip)]
-    for slip, job in found:
-        assert job.experiment == slip.change(base.experiment)
-        assert (job.seed, job.arm, job.variant) == (1, None, slip.name)
-        assert job.name == f"{base.name}, {slip.name}"
-        assert job.shared is (slip.name in OF_MEASURING)
+def test_each_erratum_is_a_run_of_its_own(name: str) -> None:
+    base = PaperRun(PUBLISHED[name], 1)
+    found = erratum_runs(base)
+    assert [erratum.name for erratum, _ in found] == [erratum.name for erratum in ERRATA if name in concerned(erratum)]
+    for erratum, job in found:
+        assert job.experiment == erratum.change(base.experiment)
+        assert (job.seed, job.arm, job.variant) == (1, None, erratum.name)
+        assert job.name == f"{base.name}, {erratum.name}"
+        assert job.shared is (erratum.name in OF_MEASURING)
         if job.shared:
             # Only what is read from the run differs: it is the same run, and the same file.
             assert (job.identity, job.stem) == (base.identity, base.stem)
         else:
             assert job.identity != base.identity
-            assert job.stem == f"{base.stem}-{slip.name.replace(' ', '_')}"
+            assert job.stem == f"{base.stem}-{erratum.name.replace(' ', '_')}"
     apart = [job.stem for _, job in found if not job.shared]
     assert len(set(apart)) == len(apart)
 
 
 def test_the_seed_stays() -> None:
-    assert {job.seed for _, job in slip_jobs(Job(PUBLISHED["brr/protein"], 7))} == {7}
+    assert {job.seed for _, job in erratum_runs(PaperRun(PUBLISHED["brr/protein"], 7))} == {7}
 
 
-def test_a_slip_that_was_not_made_changes_nothing() -> None:
+def test_an_erratum_that_was_not_made_changes_nothing() -> None:
     right = replace(PUBLISHED["brr/power_plant"], bandwidth=1.0, calibration=10, counted_from=9, iterations=None)
-    assert [slip.name for slip, _ in slip_jobs(Job(right, 1))] == ["labels nobody bought"]
+    assert [erratum.name for erratum, _ in erratum_runs(PaperRun(right, 1))] == ["labels nobody bought"]

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.data.protocols import CORRECTED, PUBLISHED, Experiment, View
+from suffice.data.protocols import CORRECTED, PUBLISHED, ColumnRoles, Experiment
 from suffice.data.samples import Samples
 from suffice.experiments.paper import splits
 from suffice.experiments.paper.plan import choose
-from suffice.experiments.paper.splits import Split, corrected_split, published_rows, published_split
+from suffice.experiments.paper.splits import DataSplit, corrected_split, published_rows, published_split
 
 FOLDER = os.environ.get("SUFFICE_REFERENCE")
 TABLES = [name for name in PUBLISHED if name != "bdnn/mnist"]
@@ -105,7 +105,7 @@ def numbered(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Data sets whose rows hold their own numbers; what was asked for is noted."""
     asked: list[Any] = []
 
-    def samples(data: str, view: View, folder: Path | None = None) -> Samples:
+    def samples(data: str, view: ColumnRoles, folder: Path | None = None) -> Samples:
         asked.append((data, view, folder))
         rows = CORRECTED_ROWS[data] - view.rows_lost
         return Samples(np.arange(rows, dtype=float)[:, None], np.arange(rows))
@@ -125,7 +125,7 @@ CORRECTED_ROWS = {
 }
 
 
-def rows(split: Split) -> dict[str, list[int]]:
+def rows(split: DataSplit) -> dict[str, list[int]]:
     found = {}
     for name in ("test", "pool", "outside"):
         part = getattr(split, name)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.data.protocols import PUBLISHED
-from suffice.experiments.paper.claims import FAILS, HOLDS, IN_PART, Finding, judge
-from suffice.experiments.paper.outcome import Outcome
+from suffice.experiments.paper.claims import FAILS, HOLDS, IN_PART, ClaimFinding, judge
+from suffice.experiments.paper.outcome import RunOutcome
 
 SAME_PLACE = "One threshold stops at about the same place on every data set"
 CORRELATES = "The error ratio and the error correlate"
@@ -29,7 +29,7 @@ def outcome(
     correlation: float | None = 0.95,
     seed: int = 1,
     **changes: Any,
-) -> Outcome:
+) -> RunOutcome:
     """A run of forty steps whose error falls from 11 to 1 until some step, and is a little higher from then on.
 
     ``places`` are the shares of the fall that are still to come at the stops; None where it never stops.
@@ -48,10 +48,10 @@ def outcome(
         "error_first": 11.0, "error_best": 1.0, "seconds": 1.0, "ratio": np.geomspace(1.0, 0.01, STEPS), "error": error,
         "counted_from": 10,
     }  # fmt: skip
-    return Outcome(**{**made, **changes})
+    return RunOutcome(**{**made, **changes})
 
 
-def finding(claim: str, *outcomes: Outcome) -> Finding:
+def finding(claim: str, *outcomes: RunOutcome) -> ClaimFinding:
     (found,) = [each for each in judge(outcomes) if each.claim.startswith(claim)]
     return found
 
@@ -130,7 +130,7 @@ def test_the_verdict_is_that_of_a_plain_count(made: list[tuple[Any, Any, Any, bo
 # ------------------------------------------------------------------------------------- undefined correlations
 
 
-def correlated(*values: float | None, name: str = "gpr/protein") -> list[Outcome]:
+def correlated(*values: float | None, name: str = "gpr/protein") -> list[RunOutcome]:
     return [outcome(name, correlation=value, seed=seed) for seed, value in enumerate(values, start=1)]
 
 

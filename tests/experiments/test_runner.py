@@ -17,7 +17,16 @@ import pytest
 
 from suffice.errors import SufficeError
 from suffice.experiments import runner
-from suffice.experiments.runner import Job, Skipped, Watcher, carry_out, carry_out_all, is_kept, kept, kept_about
+from suffice.experiments.runner import (
+    RunJob,
+    RunWatcher,
+    SkippedRun,
+    carry_out,
+    carry_out_all,
+    is_kept,
+    kept,
+    kept_about,
+)
 from suffice.trace import Trace
 
 # A worker imports this module by its name, from the same path as this process.
@@ -25,7 +34,7 @@ from tests.experiments.toy_jobs import Seen, Toy, after_toy_1, broken, killed_af
 from tests.processes import environment
 
 TRACES = Path("traces")
-Found: TypeAlias = Seen | Skipped[Toy]
+Found: TypeAlias = Seen | SkippedRun[Toy]
 TOYS = [Toy(number) for number in range(3)]
 
 
@@ -37,8 +46,8 @@ class Told:
         self.ended: list[tuple[int, Found]] = []
 
     @property
-    def watcher(self) -> Watcher[Found]:
-        return Watcher(lambda *news: self.moved.append(news), lambda *news: self.ended.append(news))
+    def watcher(self) -> RunWatcher[Found]:
+        return RunWatcher(lambda *news: self.moved.append(news), lambda *news: self.ended.append(news))
 
 
 def all_of(jobs: Sequence[Toy], workers: int = 1, told: Told | None = None) -> list[Found]:
@@ -99,7 +108,7 @@ def test_a_job_that_is_interrupted_leaves_what_was_done_before_it() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        carry_out_all(TOYS, TRACES, 1, Watcher(lambda *_: None, stop), seen)
+        carry_out_all(TOYS, TRACES, 1, RunWatcher(lambda *_: None, stop), seen)
     assert [is_kept(job, TRACES) for job in TOYS] == [True, True, False]
     assert [number for number, _ in totals(all_of(TOYS))] == [0, 1, 2]
     assert noted("ran") == ["0", "1", "2"]
@@ -171,9 +180,9 @@ def test_a_job_whose_data_are_missing_is_skipped_by_name_and_the_others_go_on(wo
     jobs = [TOYS[0], Toy(1, data="missing"), Toy(2, data="missing"), Toy(3), Toy(4, no_room)]
     found = all_of(jobs, workers, told := Told())
     reason = "the data of toys are missing; make some"
-    assert [each.job.name for each in found if isinstance(each, Skipped)] == ["toy 1", "toy 2", "toy 4"]
-    assert found[1:3] == [Skipped(jobs[1], reason), Skipped(jobs[2], reason)]
-    assert found[4] == Skipped(jobs[4], "no more room")
+    assert [each.job.name for each in found if isinstance(each, SkippedRun)] == ["toy 1", "toy 2", "toy 4"]
+    assert found[1:3] == [SkippedRun(jobs[1], reason), SkippedRun(jobs[2], reason)]
+    assert found[4] == SkippedRun(jobs[4], "no more room")
     assert [number for number, _ in totals([found[0], found[3]])] == [0, 3]
     # Before anything is run, and each data set is looked at once.
     assert told.ended[:2] == [(1, found[1]), (2, found[2])]
@@ -185,7 +194,7 @@ def test_a_job_whose_data_are_missing_is_skipped_by_name_and_the_others_go_on(wo
 def test_a_run_that_cannot_be_done_does_not_stop_the_others() -> None:
     jobs = [Toy(0, no_room), TOYS[1], TOYS[2]]
     found = all_of(jobs)
-    assert found[0] == Skipped(jobs[0], "no more room")
+    assert found[0] == SkippedRun(jobs[0], "no more room")
     assert [number for number, _ in totals(found[1:])] == [1, 2]
     # It is tried again the next time, and the others are not.
     assert [number for number, _ in totals(all_of(TOYS))] == [0, 1, 2]
@@ -194,7 +203,7 @@ def test_a_run_that_cannot_be_done_does_not_stop_the_others() -> None:
 
 def test_a_trace_that_cannot_be_read_is_kept_all_the_same() -> None:
     found = carry_out_all(TOYS[:1], TRACES, 1, Told().watcher, refused)
-    assert found == [Skipped(TOYS[0], "30 steps of toy 0 are too few")]
+    assert found == [SkippedRun(TOYS[0], "30 steps of toy 0 are too few")]
     assert is_kept(TOYS[0], TRACES)
 
 
@@ -273,7 +282,7 @@ def test_a_worker_tells_how_far_it_is_wherever_its_blocks_end(monkeypatch: pytes
     ends, news = (4, 38, 68, 101, 155, 290, 310, 499, 551, 600), News()
     monkeypatch.setattr(runner, "_moves", news)
     TRACES.mkdir()
-    runner._attempt_apart(7, Toy(0, blocks=ends), TRACES, seen)
+    runner._attempt_in_worker(7, Toy(0, blocks=ends), TRACES, seen)
     # Each fifty steps that the blocks let see are worth a word; each word is true, and the last one comes.
     assert news.put_in[-1] == (7, 600)
     assert len(news.put_in) >= 6
@@ -296,13 +305,13 @@ INTERRUPTED = """
 import sys
 from pathlib import Path
 
-from suffice.experiments.runner import Watcher, carry_out_all
+from suffice.experiments.runner import RunWatcher, carry_out_all
 from tests.experiments.toy_jobs import Toy, endless, seen
 
 if __name__ == "__main__":
     jobs = [Toy(0), Toy(1, endless), Toy(2, endless)]
     try:
-        carry_out_all(jobs, Path("traces"), 2, Watcher(lambda *_: None, lambda *_: None), seen)
+        carry_out_all(jobs, Path("traces"), 2, RunWatcher(lambda *_: None, lambda *_: None), seen)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
         sys.exit(3)
@@ -328,5 +337,5 @@ def test_an_interrupt_ends_the_workers_and_what_is_done_is_kept() -> None:
             pytest.fail("the workers go on after an interrupt")
     assert (process.returncode, said) == (3, "interrupted\n")
     assert "Traceback" not in complaint
-    jobs: list[Job] = [Toy(number) for number in range(3)]
+    jobs: list[RunJob] = [Toy(number) for number in range(3)]
     assert [is_kept(job, TRACES) for job in jobs] == [True, False, False]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from suffice.errors import SufficeError
-from suffice.experiments.runner import Moved
+from suffice.experiments.runner import StepProgress
 from suffice.trace import Trace
 
 
@@ -76,7 +76,7 @@ class Toy:
         if self.data == "missing":
             raise SufficeError("the data of toys are missing; make some")
 
-    def run(self, traces: Path, progress: Moved | None) -> Trace:
+    def run(self, traces: Path, progress: StepProgress | None) -> Trace:
         note("ran", self.number)
         self.deed(traces)
         for done in self.blocks:

@@ -17,12 +17,12 @@ from matplotlib.image import imread
 
 from suffice.errors import MissingExtraError, SufficeError
 from suffice.experiments.compare.board import Row, curves, rows
-from suffice.experiments.compare.guarantees import Guarantee, summary
+from suffice.experiments.compare.guarantees import BoundCoverage, coverage_summary
 from suffice.experiments.compare.rules import for_trace
-from suffice.experiments.compare.scoring import Case, Score, scores
-from suffice.report.compare.boards import REFERENCES, Board, boards
+from suffice.experiments.compare.scoring import RuleScore, RunCase, scores
+from suffice.report.compare.boards import REFERENCES, Leaderboard, boards
 from suffice.report.compare.figures import draw_comparison, sketches
-from suffice.report.compare.page import Contents, best_of, report, write_report
+from suffice.report.compare.page import ComparisonContents, best_of, report, write_report
 from suffice.report.compare.tables import (
     by_data_table,
     by_variation_table,
@@ -45,47 +45,50 @@ CASES = [
 ]
 
 
-def judge(case: Case, number: int = 0) -> list[Score]:
+def judge(case: RunCase, number: int = 0) -> list[RuleScore]:
     """The rules that a run of such a model can be judged by, on a made-up run."""
     trace = made_up_run(45, seed=17 * case.seed + 5 * case.batch + number)
     fitting = [entry for entry in for_trace(trace, RATIOS) if KINDS[case.model] in entry.tasks]
     return scores(case, trace, ratios=RATIOS, entries=fitting)
 
 
-def everything() -> Iterator[Score]:
+def everything() -> Iterator[RuleScore]:
     for number, (data, model) in enumerate(CASES):
         for seed in range(2):
             for batch in (1, 10):
-                yield from judge(Case(data, model, seed, batch), number)
+                yield from judge(RunCase(data, model, seed, batch), number)
 
 
 @pytest.fixture(scope="module")
-def judged() -> list[Score]:
+def judged() -> list[RuleScore]:
     return list(everything())
 
 
 @pytest.fixture(scope="module")
-def ranked(judged: list[Score]) -> list[Board]:
+def ranked(judged: list[RuleScore]) -> list[Leaderboard]:
     return boards(rows(judged), resamples=50)
 
 
 @pytest.fixture(scope="module")
-def drawn(judged: list[Score], ranked: list[Board]) -> dict[str, Sketch]:
+def drawn(judged: list[RuleScore], ranked: list[Leaderboard]) -> dict[str, Sketch]:
     with plain_style():
         return {each.name: each for each in sketches(ranked, curves(judged))}
 
 
 @pytest.fixture
-def contents(ranked: list[Board], judged: list[Score], tmp_path: Path) -> Contents:
-    held = [(Case("wine", "logistic", seed), [Guarantee("PacBayes", 10, 0.5 + seed / 2, 1.0, 4.0)]) for seed in (0, 1)]
+def contents(ranked: list[Leaderboard], judged: list[RuleScore], tmp_path: Path) -> ComparisonContents:
+    held = [
+        (RunCase("wine", "logistic", seed), [BoundCoverage("PacBayes", 10, 0.5 + seed / 2, 1.0, 4.0)])
+        for seed in (0, 1)
+    ]
     small = [sketch for sketch in sketches(ranked[:1], curves(judged)) if sketch.name.startswith("regret")]
     (tmp_path / "figures").mkdir()
     with plain_style():
         figures = [sketch.save(tmp_path / "figures") for sketch in small]
-    return Contents(
+    return ComparisonContents(
         ranked,
         figures,
-        summary(held),
+        coverage_summary(held),
         skipped=[("logistic on adult, seed 0", "adult.data is missing")],
         notes=["There is something to know."],
         provenance=[("Command", "suffice compare --seeds 2")],
@@ -96,22 +99,22 @@ def cells(table: Any, column: str) -> list[str]:
     return [row[table.head.index(column)] for row in table.rows]
 
 
-def row_of(board: Board, rule: str) -> Row:
+def row_of(board: Leaderboard, rule: str) -> Row:
     (found,) = [row for row in board.best if row["rule"] == rule]
     return found
 
 
-def test_kinds_of_task_have_boards_of_their_own_and_one_for_what_all_runs_have(ranked: list[Board]) -> None:
+def test_kinds_of_task_have_boards_of_their_own_and_one_for_what_all_runs_have(ranked: list[Leaderboard]) -> None:
     assert [board.key for board in ranked] == ["regression", "classification", "all"]
     regression, classification, every = ({row["rule"] for row in board.ranked} for board in ranked)
     assert "MaxVariance" in regression - classification
     assert "StabilizingPredictions" in classification - regression
     assert every == regression & classification
     assert {row["runs"] for row in ranked[2].ranked} == {24}
-    assert [len(boards(rows(judge(Case("wine", "logistic", 0))), resamples=5))] == [1]
+    assert [len(boards(rows(judge(RunCase("wine", "logistic", 0))), resamples=5))] == [1]
 
 
-def test_each_rule_is_shown_in_the_way_that_does_best(ranked: list[Board]) -> None:
+def test_each_rule_is_shown_in_the_way_that_does_best(ranked: list[Leaderboard]) -> None:
     for board in ranked:
         least = {
             row["rule"]: min(each["mean"] for each in board.ranked if each["rule"] == row["rule"]) for row in board.best
@@ -122,12 +125,12 @@ def test_each_rule_is_shown_in_the_way_that_does_best(ranked: list[Board]) -> No
 
 
 def test_where_nothing_could_be_chosen_the_default_is_shown() -> None:
-    (board,) = boards(rows(judge(Case("wine", "logistic", 0))), resamples=5)
+    (board,) = boards(rows(judge(RunCase("wine", "logistic", 0))), resamples=5)
     assert {row["setting"] for row in board.best} == {"default", "costs", "reference"}
     assert {row["setting"] for row in board.ranked} > {"one threshold", "per cost"}
 
 
-def test_ranks_leave_out_what_is_no_rule_and_references_are_marked(ranked: list[Board]) -> None:
+def test_ranks_leave_out_what_is_no_rule_and_references_are_marked(ranked: list[Leaderboard]) -> None:
     table = leaderboard_table(ranked[1])
     ranks = dict(zip(cells(table, "rule"), cells(table, "rank"), strict=True))
     assert [rank for rank in ranks.values() if rank] == [str(number) for number in range(1, len(ranks) - 3)]
@@ -139,7 +142,7 @@ def test_ranks_leave_out_what_is_no_rule_and_references_are_marked(ranked: list[
     assert "0.25 is a quarter more" in table.note
 
 
-def test_numbers_of_the_leaderboard(ranked: list[Board]) -> None:
+def test_numbers_of_the_leaderboard(ranked: list[Leaderboard]) -> None:
     board = ranked[0]
     never, table = row_of(board, "Never"), leaderboard_table(board)
     (shown,) = [dict(zip(table.head, row, strict=True)) for row in table.rows if row[1] == "Never *"]
@@ -160,7 +163,7 @@ def test_numbers_of_the_leaderboard(ranked: list[Board]) -> None:
     assert len(leaderboard_table(board, every=True).rows) == len(board.ranked) > len(table.rows)
 
 
-def test_regret_by_data_set_and_by_what_was_varied(ranked: list[Board]) -> None:
+def test_regret_by_data_set_and_by_what_was_varied(ranked: list[Leaderboard]) -> None:
     table = by_data_table(ranked[1])
     assert table.head[2:] == ("wine, logistic", "my file.csv, logistic")
     own = [
@@ -171,14 +174,14 @@ def test_regret_by_data_set_and_by_what_was_varied(ranked: list[Board]) -> None:
     varied = by_variation_table(ranked[1])
     assert varied is not None
     assert varied.head[2:] == ("1 at a time", "10 at a time")
-    assert by_variation_table(boards(rows(judge(Case("wine", "logistic", 0))), resamples=5)[0]) is None
-    noisy = [*judge(Case("wine", "logistic", 0)), *judge(Case("wine", "logistic", 0, variant="noise 0.1"))]
+    assert by_variation_table(boards(rows(judge(RunCase("wine", "logistic", 0))), resamples=5)[0]) is None
+    noisy = [*judge(RunCase("wine", "logistic", 0)), *judge(RunCase("wine", "logistic", 0, variant="noise 0.1"))]
     shown = by_variation_table(boards(rows(noisy), resamples=5)[0])
     assert shown is not None
     assert shown.head[2:] == ("1 at a time", "1 at a time, noise 0.1")
 
 
-def test_settings_that_were_chosen(ranked: list[Board]) -> None:
+def test_settings_that_were_chosen(ranked: list[Leaderboard]) -> None:
     table = settings_table(ranked[0])
     assert table is not None
     (stable,) = [row for row in table.rows if row[:2] == ("ErrorStability", "gp")]
@@ -188,11 +191,11 @@ def test_settings_that_were_chosen(ranked: list[Board]) -> None:
     }
     assert {float(end) for end in re.findall(r"[\d.e-]+\d", stable[4])} == {float(f"{each:.4g}") for each in chosen}
     assert "LabelWorth" not in cells(table, "rule")
-    told = [score for score in judge(Case("wine", "logistic", 0)) if score.rule in ("LabelWorth", "Oracle")]
+    told = [score for score in judge(RunCase("wine", "logistic", 0)) if score.rule in ("LabelWorth", "Oracle")]
     assert settings_table(boards(rows(told), resamples=5)[0]) is None
 
 
-def test_settings_at_the_ends_are_said_in_words(ranked: list[Board]) -> None:
+def test_settings_at_the_ends_are_said_in_words(ranked: list[Leaderboard]) -> None:
     board = ranked[0]
     given = {("diabetes", 1): "never", ("diabetes", 10): 0.2, ("friedman", 1): "at once", ("friedman", 10): 0.5}
 
@@ -203,7 +206,7 @@ def test_settings_at_the_ends_are_said_in_words(ranked: list[Board]) -> None:
         ends = {"10": given[row["data"], row["batch"]], "1000": given[row["data"], 1], "10000": "at once"}
         return {**row, "params": {**row["params"], **ends}}
 
-    table = settings_table(Board(board.key, [changed(row) for row in board.rows], board.ranked))
+    table = settings_table(Leaderboard(board.key, [changed(row) for row in board.rows], board.ranked))
     assert table is not None
     (stable,) = [row for row in table.rows if row[:2] == ("ErrorStability", "gp")]
     assert table.head[5:] == ("per cost, 10", "per cost, 1000", "per cost, 10000")
@@ -212,7 +215,7 @@ def test_settings_at_the_ends_are_said_in_words(ranked: list[Board]) -> None:
     assert "same model and batch" in table.note
 
 
-def test_what_was_run(ranked: list[Board]) -> None:
+def test_what_was_run(ranked: list[Leaderboard]) -> None:
     table = runs_table([row for board in ranked[:2] for row in board.rows])
     assert cells(table, "data set") == ["diabetes", "diabetes", "friedman", "friedman", "wine", "my file.csv"]
     assert cells(table, "what is asked")[4] == "Which of three growers made the wine?"
@@ -221,20 +224,20 @@ def test_what_was_run(ranked: list[Board]) -> None:
     assert set(cells(table, "runs")) == {"4"}
 
 
-def test_guarantees(contents: Contents) -> None:
+def test_guarantees(contents: ComparisonContents) -> None:
     table = guarantees_table(contents.guarantees)
     assert table is not None
     assert table.rows == (("PacBayes", "75.00", "50.00", "100", "4", "1", "2"),)
     assert guarantees_table([]) is None
 
 
-def test_the_best_rule_in_a_sentence(ranked: list[Board]) -> None:
+def test_the_best_rule_in_a_sentence(ranked: list[Leaderboard]) -> None:
     said = best_of(ranked[0])
     best = next(row for row in ranked[0].best if row["rule"] not in REFERENCES)
     assert said.startswith(f"Numbers to predict (16 runs): {best['rule']} (")
     assert "a fixed number of labels" in said
     assert "; a stop at the first step " in said
-    only = [score for score in judge(Case("wine", "logistic", 0)) if score.rule in ("Oracle", "Never")]
+    only = [score for score in judge(RunCase("wine", "logistic", 0)) if score.rule in ("Oracle", "Never")]
     assert best_of(boards(rows(only), resamples=5)[0]) == "Classes to predict (1 run): references only."
 
 
@@ -260,7 +263,7 @@ def test_no_words_lie_on_others_or_are_cut_off(drawn: dict[str, Sketch]) -> None
 
 
 def test_curves_of_regret_are_those_of_the_best_rules_and_the_references(
-    drawn: dict[str, Sketch], ranked: list[Board]
+    drawn: dict[str, Sketch], ranked: list[Leaderboard]
 ) -> None:
     (axis,) = drawn["regret-classification"].figure.axes
     names = [line.get_label() for line in axis.lines]
@@ -281,7 +284,7 @@ def test_curves_of_regret_are_those_of_the_best_rules_and_the_references(
 
 
 def test_every_rule_with_settings_has_a_panel_with_its_default_marked(
-    drawn: dict[str, Sketch], judged: list[Score]
+    drawn: dict[str, Sketch], judged: list[RuleScore]
 ) -> None:
     panels = [axis for axis in drawn["labels-gp"].figure.axes if axis.get_visible()]
     names = [axis.get_title(loc="left") for axis in panels]
@@ -298,7 +301,7 @@ def test_every_rule_with_settings_has_a_panel_with_its_default_marked(
     assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (points[0.1]["labels"], points[0.1]["error"])
 
 
-def test_stops_are_where_the_rows_say(drawn: dict[str, Sketch], ranked: list[Board]) -> None:
+def test_stops_are_where_the_rows_say(drawn: dict[str, Sketch], ranked: list[Leaderboard]) -> None:
     (axis,) = drawn["stops-wine"].figure.axes
     names = [label.get_text() for label in axis.get_yticklabels()]
     best = row_of(ranked[1], "StabilizingPredictions")
@@ -315,7 +318,7 @@ def test_stops_are_where_the_rows_say(drawn: dict[str, Sketch], ranked: list[Boa
 
 
 def test_a_stop_at_once_has_no_strip_and_takes_no_room() -> None:
-    only = [score for score in judge(Case("wine", "logistic", 0)) if score.rule in ("Budget", "AtOnce", "Never")]
+    only = [score for score in judge(RunCase("wine", "logistic", 0)) if score.rule in ("Budget", "AtOnce", "Never")]
     (board,) = boards(rows(only), resamples=5)
     least = min(row["labels"] for row in board.rows if row["rule"] != "AtOnce")
     assert least > min(row["labels"] for row in board.rows)
@@ -329,7 +332,7 @@ def test_a_stop_at_once_has_no_strip_and_takes_no_room() -> None:
 
 def test_a_single_run_and_a_single_rule_are_enough() -> None:
     for wanted in (("ErrorStability", "Oracle", "Never"), ("Never",), ("ErrorStability",)):
-        only = [score for score in judge(Case(HOSTILE, "logistic", 0)) if score.rule in wanted]
+        only = [score for score in judge(RunCase(HOSTILE, "logistic", 0)) if score.rule in wanted]
         with plain_style():
             for sketch in sketches(boards(rows(only), resamples=5), curves(only)):
                 sketch.figure.draw_without_rendering()
@@ -337,7 +340,7 @@ def test_a_single_run_and_a_single_rule_are_enough() -> None:
 
 
 def test_the_same_runs_give_the_same_bytes_and_nothing_is_cut_off(tmp_path: Path) -> None:
-    given = judge(Case("wine", "logistic", 0))
+    given = judge(RunCase("wine", "logistic", 0))
     first, second = (
         draw_comparison(boards(rows(given), resamples=5), curves(given), tmp_path / name) for name in ("one", "two")
     )
@@ -356,7 +359,7 @@ def test_without_matplotlib_the_remedy_is_said(tmp_path: Path, monkeypatch: pyte
         draw_comparison([], [], tmp_path)
 
 
-def test_the_page_holds_everything_once_and_needs_nothing_from_elsewhere(contents: Contents) -> None:
+def test_the_page_holds_everything_once_and_needs_nothing_from_elsewhere(contents: ComparisonContents) -> None:
     page = report(contents)
     read = Reader(page)
     for table in contents.tables():
@@ -382,19 +385,19 @@ def test_the_page_holds_everything_once_and_needs_nothing_from_elsewhere(content
     assert len(read.ids) == len(set(read.ids))
 
 
-def test_notes_that_hold_for_several_tables_are_said_once(contents: Contents) -> None:
+def test_notes_that_hold_for_several_tables_are_said_once(contents: ComparisonContents) -> None:
     assert Reader(report(contents)).text.count("the intervals hold 90 % of the means") == 1
 
 
-def test_without_figures_classes_or_gaps_their_parts_are_left_out(ranked: list[Board]) -> None:
-    read = Reader(report(Contents(ranked[:1])))
+def test_without_figures_classes_or_gaps_their_parts_are_left_out(ranked: list[Leaderboard]) -> None:
+    read = Reader(report(ComparisonContents(ranked[:1])))
     assert {"summary", "protocol", "boards", "data", "settings", "reading"} <= set(read.ids)
     assert not {"regret", "labels", "stops", "guarantees", "skipped", "provenance"} & set(read.ids)
 
 
-def test_whatever_a_name_holds_it_stays_text(contents: Contents) -> None:
-    given = boards(rows(judge(Case(HOSTILE, "logistic", 0, variant=HOSTILE))), resamples=5)
-    hostile = Contents(
+def test_whatever_a_name_holds_it_stays_text(contents: ComparisonContents) -> None:
+    given = boards(rows(judge(RunCase(HOSTILE, "logistic", 0, variant=HOSTILE))), resamples=5)
+    hostile = ComparisonContents(
         given,
         [replace(contents.figures[0], title=HOSTILE, caption=HOSTILE, alt=HOSTILE)],
         [{**contents.guarantees[0], "bound": HOSTILE}],
@@ -409,7 +412,7 @@ def test_whatever_a_name_holds_it_stays_text(contents: Contents) -> None:
 
 
 def test_the_page_is_always_the_same_and_says_what_keeps_it_from_being_written(
-    contents: Contents, tmp_path: Path
+    contents: ComparisonContents, tmp_path: Path
 ) -> None:
     path = tmp_path / "report.html"
     write_report(path, contents)

@@ -17,7 +17,7 @@ from matplotlib.image import imread
 from suffice.data.protocols import PROTOCOLS, PUBLISHED
 from suffice.errors import MissingExtraError, SufficeError
 from suffice.experiments.paper.measures import correlation, first_at_most
-from suffice.experiments.paper.outcome import Outcome
+from suffice.experiments.paper.outcome import RunOutcome
 from suffice.report.paper.figures import draw_paper, sketches
 from suffice.report.style import Sketch, plain_style
 from tests.report.reading import require_readable
@@ -29,14 +29,16 @@ ALL = [
 ]
 
 
-def run(name: str, protocol: str = "published", *, seed: int = 1, arm: str | None = None, steps: int = 120) -> Outcome:
+def run(
+    name: str, protocol: str = "published", *, seed: int = 1, arm: str | None = None, steps: int = 120
+) -> RunOutcome:
     """A run whose error and ratio fall, with some noise."""
     experiment, rng = PUBLISHED[name], np.random.default_rng(seed)
     time, first = np.arange(steps), experiment.counted_from
     ratio = np.where(time < first, 1.0, 1.3 * np.exp(-time / 30.0) * rng.uniform(0.8, 1.2, steps))
     error = 0.01 + np.exp(-time / 20.0) * rng.uniform(0.9, 1.1, steps)
     stops = {f"{each:g}": first_at_most(ratio, each, first) for each in experiment.thresholds}
-    return Outcome(
+    return RunOutcome(
         protocol=protocol,
         model=experiment.model,
         data=experiment.data,
@@ -59,13 +61,13 @@ def run(name: str, protocol: str = "published", *, seed: int = 1, arm: str | Non
     )
 
 
-def never(outcome: Outcome) -> Outcome:
+def never(outcome: RunOutcome) -> RunOutcome:
     """The same run, without a stop and without a correlation."""
     nothing: dict[str, Any] = dict.fromkeys(outcome.stops)
     return replace(outcome, correlation=None, stops=nothing, error_at_stop=nothing)
 
 
-def everything() -> Iterator[Outcome]:
+def everything() -> Iterator[RunOutcome]:
     for name in PUBLISHED:
         yield run(name)
         for seed in range(3):
@@ -74,7 +76,7 @@ def everything() -> Iterator[Outcome]:
                 yield never(outcome) if seed == 2 or name == "gpr/protein" else outcome
 
 
-def drawn(*outcomes: Outcome) -> dict[str, Sketch]:
+def drawn(*outcomes: RunOutcome) -> dict[str, Sketch]:
     with plain_style():
         return {each.name: each for each in sketches(outcomes)}
 

@@ -1,4 +1,4 @@
-"""What was found, as Markdown; and what each slip does, as a table."""
+"""What was found, as Markdown; and what each erratum does, as a table."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from suffice.data.protocols import PUBLISHED, TITLES
-from suffice.experiments.paper.claims import Finding
-from suffice.experiments.paper.outcome import Outcome
-from suffice.experiments.paper.slips import SLIPS
+from suffice.experiments.paper.claims import ClaimFinding
+from suffice.experiments.paper.outcome import RunOutcome
+from suffice.experiments.paper.slips import ERRATA
 from suffice.report.paper.findings import findings_markdown
-from suffice.report.paper.slips import SlipEffect, slips_tables
+from suffice.report.paper.slips import ErratumEffect, errata_tables
 from suffice.report.table import Table, plain
 
 HOSTILE = "a_b *c* [d](e) <b>f</b> `g` h|i \\j\n- k\n\n# l"
 
 
-def finding(protocol: str = "published", **changed: Any) -> Finding:
-    return replace(Finding("It correlates", "figure 2", protocol, "holds", "In 3 of 3 cases."), **changed)
+def finding(protocol: str = "published", **changed: Any) -> ClaimFinding:
+    return replace(ClaimFinding("It correlates", "figure 2", protocol, "holds", "In 3 of 3 cases."), **changed)
 
 
 def test_findings_stand_under_their_protocol_in_the_order_of_the_protocols() -> None:
@@ -49,10 +49,10 @@ def test_what_markdown_leaves_alone_stays_as_it_is(text: str) -> None:
     assert plain(text) == text
 
 
-# ------------------------------------------------------------------------------------------------------------- slips
+# ------------------------------------------------------------------------------------------------------------- errata
 
 
-def run(name: str = "brr/protein", *, seed: int = 1, stop: int | None = 9, **changed: Any) -> Outcome:
+def run(name: str = "brr/protein", *, seed: int = 1, stop: int | None = 9, **changed: Any) -> RunOutcome:
     """A run whose error falls from 1.2 to 0.2, and is 0.45 where it stops."""
     experiment = PUBLISHED[name]
     thresholds = [f"{each:g}" for each in experiment.thresholds]
@@ -63,38 +63,38 @@ def run(name: str = "brr/protein", *, seed: int = 1, stop: int | None = 9, **cha
         "error_best": 0.2, "error_at_stop": dict.fromkeys(thresholds, None if stop is None else 0.45), "seconds": 1.0,
         "ratio": np.ones(30), "error": np.linspace(1.2, 0.2, 30), "counted_from": 10,
     }  # fmt: skip
-    return Outcome(**{**made, **changed})
+    return RunOutcome(**{**made, **changed})
 
 
-SLIP = {slip.name: slip for slip in SLIPS}
+ERRATUM = {erratum.name: erratum for erratum in ERRATA}
 
 
-def effects(*given: SlipEffect) -> Table:
-    return slips_tables(given)[1]
+def effects(*given: ErratumEffect) -> Table:
+    return errata_tables(given)[1]
 
 
-def test_a_slip_is_told_with_what_it_does() -> None:
+def test_an_erratum_is_told_with_what_it_does() -> None:
     righted = run(stop=19, correlation=0.95, error_best=0.1)
-    named, found = slips_tables([SlipEffect(SLIP["ten iterations"], run(), righted)])
+    named, found = errata_tables([ErratumEffect(ERRATUM["ten iterations"], run(), righted)])
     assert (named.name, found.name) == ("published-slips", "published-slip-effects")
-    assert named.rows == (("ten iterations", SLIP["ten iterations"].done, SLIP["ten iterations"].right),)
+    assert named.rows == (("ten iterations", ERRATUM["ten iterations"].done, ERRATUM["ten iterations"].right),)
     # (0.45 - 0.2) / (1.2 - 0.2) and (0.45 - 0.1) / (1.2 - 0.1).
     assert found.rows == (("ten iterations", "brr/protein", "0.900", "0.950", "9", "19", "0.250", "0.318"),)
     assert len(set(found.head)) == len(found.head) == 8
     assert "seeds" not in found.note
 
 
-def test_slips_come_in_their_order_and_each_run_has_a_line() -> None:
+def test_errata_come_in_their_order_and_each_run_has_a_line() -> None:
     given = [
-        SlipEffect(SLIP[slip], run(name), run(name))
-        for slip, name in (
+        ErratumEffect(ERRATUM[erratum], run(name), run(name))
+        for erratum, name in (
             ("softmax twice", "bdnn/mnist"),
             ("narrow basis", "brr/protein"),
             ("narrow basis", "blr/skin"),
             ("column lost", "blr/htru2"),
         )
     ]
-    named = slips_tables(given)[0]
+    named = errata_tables(given)[0]
     assert [row[0] for row in named.rows] == ["column lost", "narrow basis", "softmax twice"]
     assert [row[:2] for row in effects(*given).rows] == [
         ("column lost", "blr/htru2"),
@@ -105,22 +105,22 @@ def test_slips_come_in_their_order_and_each_run_has_a_line() -> None:
 
 
 def test_of_several_seeds_the_median_is_told() -> None:
-    slip = SLIP["one step more"]
+    erratum = ERRATUM["one step more"]
     given = [
-        SlipEffect(slip, run(seed=seed, correlation=value), run(seed=seed, stop=stop))
+        ErratumEffect(erratum, run(seed=seed, correlation=value), run(seed=seed, stop=stop))
         for seed, (value, stop) in enumerate([(0.5, 7), (0.8, None), (0.6, 8)])
     ]
     (row,) = effects(*given).rows
     assert row == ("one step more", "brr/protein", "0.600", "0.900", "9", "8", "0.250", "0.250")
     assert effects(*given).note.startswith("Medians over 3 seeds. ")
-    never = [SlipEffect(slip, each.published, run(seed=each.published.seed, stop=None)) for each in given]
+    never = [ErratumEffect(erratum, each.published, run(seed=each.published.seed, stop=None)) for each in given]
     assert effects(*never).rows[0][4:] == ("9", "never", "0.250", "never")
 
 
 def test_an_undefined_correlation_is_told_as_undefined() -> None:
-    (row,) = effects(SlipEffect(SLIP["column lost"], run(), run(correlation=None))).rows
+    (row,) = effects(ErratumEffect(ERRATUM["column lost"], run(), run(correlation=None))).rows
     assert row[2:4] == ("0.900", "undefined")
 
 
-def test_no_slips_have_no_rows() -> None:
-    assert [table.rows for table in slips_tables([])] == [(), ()]
+def test_no_errata_have_no_rows() -> None:
+    assert [table.rows for table in errata_tables([])] == [(), ()]

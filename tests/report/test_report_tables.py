@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from suffice.data.protocols import PROTOCOLS, PUBLISHED
-from suffice.experiments.paper.outcome import Outcome
+from suffice.experiments.paper.outcome import RunOutcome
 from suffice.report.paper.tables import paper_tables
 from suffice.report.table import Table
 
 HOSTILE = """=cmd|' /C calc'!A0, "<b>a|b</b>" & `x`\nend"""
 
 
-def run(name: str = "gpr/protein", **changed: object) -> Outcome:
+def run(name: str = "gpr/protein", **changed: object) -> RunOutcome:
     """A run whose error falls from 1.2 to 0.2, and stops at the paper's thresholds after 5, 9 and 19 acquisitions."""
     experiment = PUBLISHED[name]
     thresholds = [f"{each:g}" for each in experiment.thresholds]
-    plain = Outcome(
+    plain = RunOutcome(
         protocol="published",
         model=experiment.model,
         data=experiment.data,
@@ -43,13 +43,13 @@ def run(name: str = "gpr/protein", **changed: object) -> Outcome:
     return replace(plain, **changed)  # type: ignore[arg-type]
 
 
-def stopping(outcome: Outcome, stop: int | None, excess: float = 0.0) -> Outcome:
+def stopping(outcome: RunOutcome, stop: int | None, excess: float = 0.0) -> RunOutcome:
     """The same run with one stop for all thresholds, and the excess error there."""
     at = None if stop is None else 0.2 + excess
     return replace(outcome, stops=dict.fromkeys(outcome.stops, stop), error_at_stop=dict.fromkeys(outcome.stops, at))
 
 
-def rows(name: str, outcomes: list[Outcome]) -> list[dict[str, str]]:
+def rows(name: str, outcomes: list[RunOutcome]) -> list[dict[str, str]]:
     table = next(each for each in paper_tables(outcomes) if each.name == name)
     return [dict(zip(table.head, row, strict=True)) for row in table.rows]
 

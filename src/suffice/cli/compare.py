@@ -18,16 +18,16 @@ from suffice.cli.progress import RunsView, interrupted
 from suffice.files import require_writable
 
 if TYPE_CHECKING:
-    from suffice.experiments.compare.judging import Judged
-    from suffice.experiments.compare.recording import Recording, Setting
-    from suffice.experiments.runner import Skipped
+    from suffice.experiments.compare.judging import JudgedRun
+    from suffice.experiments.compare.recording import RecordingJob, RecordingSettings
+    from suffice.experiments.runner import SkippedRun
 
 
 @dataclass(frozen=True)
-class Order:
-    """What is to be done: runs in the order of the report, the rules, and where everything goes."""
+class CompareRequest:
+    """Options of the command, checked: the runs in the order of the report, the rules, and where the results go."""
 
-    jobs: "Sequence[Recording]"
+    jobs: "Sequence[RecordingJob]"
     rules: tuple[str, ...]
     rules_named: bool
     out: Path
@@ -97,7 +97,7 @@ def compare_command(
     """
     models, rules_named = chosen_models(model), rules is not None
     chosen = chosen_rules(rules)
-    settings = _settings(
+    settings = _recording_settings(
         (labels, initial, pool, test),
         numbers(stop_set, "--stop-set", int, 1),
         numbers(noise, "--noise", float, 0.0),
@@ -109,61 +109,61 @@ def compare_command(
         require_folder(folder)
     if json_file is not None and str(json_file) != "-":
         require_writable(json_file, "the rows")
-    order = Order(runs, chosen, rules_named, out, jobs or processors(), json_file, all_settings)
+    request = CompareRequest(runs, chosen, rules_named, out, jobs or processors(), json_file, all_settings)
     console = Console(quiet=str(json_file) == "-", highlight=False)
     console.soft_wrap = not console.is_terminal
     try:
-        skipped = _conduct(order, console)
+        skipped = _run_and_write(request, console)
     except KeyboardInterrupt:
-        typer.echo(interrupted(order.jobs, out, out / "traces"), err=True)
+        typer.echo(interrupted(request.jobs, out, out / "traces"), err=True)
         raise typer.Exit(1) from None
     if skipped:
         raise typer.Exit(1)
 
 
-def _settings(
+def _recording_settings(
     sizes: tuple[int, int, int, int], stop_sets: list[int], noises: list[float], shares: Sequence[float | None]
-) -> "list[Setting]":
+) -> "list[RecordingSettings]":
     """Every combination of what may be varied."""
-    from suffice.experiments.compare.recording import Setting
+    from suffice.experiments.compare.recording import RecordingSettings
 
     labels, initial, pool, test = sizes
     return [
-        Setting(
+        RecordingSettings(
             labels=labels, initial=initial, pool=pool, test=test, stop_set=stop_set, noise=noise, imbalance=imbalance
         )
         for stop_set, noise, imbalance in product(stop_sets, noises, shares)
     ]
 
 
-def _conduct(order: Order, console: Console) -> "list[Skipped[Recording]]":
+def _run_and_write(request: CompareRequest, console: Console) -> "list[SkippedRun[RecordingJob]]":
     from suffice.experiments.compare.board import rows
-    from suffice.experiments.runner import Skipped
+    from suffice.experiments.runner import SkippedRun
     from suffice.report.compare.boards import boards
 
-    outcomes = _carry_out(order, console)
-    skipped = [each for each in outcomes if isinstance(each, Skipped)]
-    found = [each for each in outcomes if not isinstance(each, Skipped)]
+    outcomes = _carry_out(request, console)
+    skipped = [each for each in outcomes if isinstance(each, SkippedRun)]
+    found = [each for each in outcomes if not isinstance(each, SkippedRun)]
     tell_skipped((each.job.data, each.reason) for each in skipped)
     made = rows([score for each in found for score in each.scores])
-    write_rows(order, made)
+    write_rows(request, made)
     if found:
         with console.status("Drawing ...") if console.is_terminal else nullcontext():
             ranked = boards(made)
-            problem = write_results(order, ranked, found, skipped)
-        tell(order, ranked, len(found), problem, console)
+            problem = write_results(request, ranked, found, skipped)
+        tell(request, ranked, len(found), problem, console)
     return skipped
 
 
-def _carry_out(order: Order, console: Console) -> "list[Judged | Skipped[Recording]]":
-    from suffice.experiments.compare.judging import judged, summary
-    from suffice.experiments.runner import Watcher, carry_out_all
+def _carry_out(request: CompareRequest, console: Console) -> "list[JudgedRun | SkippedRun[RecordingJob]]":
+    from suffice.experiments.compare.judging import judged, run_summary
+    from suffice.experiments.runner import RunWatcher, carry_out_all
 
-    with RunsView(console, order.jobs, summary) as view:
+    with RunsView(console, request.jobs, run_summary) as view:
         return carry_out_all(
-            order.jobs,
-            order.out / "traces",
-            order.workers,
-            Watcher(view.moved, view.ended),
-            partial(judged, rules=order.rules),
+            request.jobs,
+            request.out / "traces",
+            request.workers,
+            RunWatcher(view.moved, view.ended),
+            partial(judged, rules=request.rules),
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from suffice.errors import InvalidValueError
 
 if TYPE_CHECKING:
-    from suffice.experiments.compare.recording import Recording, Setting
+    from suffice.experiments.compare.recording import RecordingJob, RecordingSettings
 
 #: Compared if nothing else is said: they need no download.
 QUICK: Final = ("diabetes", "friedman", "breast_cancer", "wine")
@@ -145,8 +145,8 @@ def planned(
     *,
     seeds: int,
     batches: Sequence[int],
-    settings: "Sequence[Setting]",
-) -> "list[Recording]":
+    settings: "Sequence[RecordingSettings]",
+) -> "list[RecordingJob]":
     """The runs, data set by data set.
 
     Where there are numbers to predict there is no rarest class, and runs that differ in its share alone are one.
@@ -170,7 +170,7 @@ def planned(
     return list(dict.fromkeys(found))
 
 
-def _require_steps(setting: "Setting", batch: int) -> None:
+def _require_steps(setting: "RecordingSettings", batch: int) -> None:
     if setting.labels - setting.initial < 2 * batch:
         left = max(0, setting.labels - setting.initial)
         raise InvalidValueError(

@@ -14,72 +14,76 @@ from suffice.errors import MissingExtraError
 from suffice.files import write_bytes_whole
 
 if TYPE_CHECKING:
-    from suffice.cli.compare import Order
+    from suffice.cli.compare import CompareRequest
     from suffice.experiments.compare.board import Row
-    from suffice.experiments.compare.judging import Judged
-    from suffice.experiments.compare.recording import Recording
-    from suffice.experiments.runner import Skipped
-    from suffice.report.compare.boards import Board
+    from suffice.experiments.compare.judging import JudgedRun
+    from suffice.experiments.compare.recording import RecordingJob
+    from suffice.experiments.runner import SkippedRun
+    from suffice.report.compare.boards import Leaderboard
     from suffice.report.style import Drawn
 
 
-def write_rows(order: "Order", rows: "Sequence[Row]") -> None:
+def write_rows(request: "CompareRequest", rows: "Sequence[Row]") -> None:
     """Write the rows, to the folder and where they were asked for."""
     from suffice.experiments.compare.writing import write_csv, write_json
 
-    write_json(order.out / "rows.json", rows)
-    write_csv(order.out / "rows.csv", rows)
-    if str(order.json_file) == "-":
-        typer.echo((order.out / "rows.json").read_text(), nl=False)
-    elif order.json_file is not None:
-        write_json(order.json_file, rows)
+    write_json(request.out / "rows.json", rows)
+    write_csv(request.out / "rows.csv", rows)
+    if str(request.json_file) == "-":
+        typer.echo((request.out / "rows.json").read_text(), nl=False)
+    elif request.json_file is not None:
+        write_json(request.json_file, rows)
 
 
 def write_results(
-    order: "Order",
-    boards: "Sequence[Board]",
-    found: "Sequence[Judged]",
-    skipped: "Sequence[Skipped[Recording]]",
+    request: "CompareRequest",
+    boards: "Sequence[Leaderboard]",
+    found: "Sequence[JudgedRun]",
+    skipped: "Sequence[SkippedRun[RecordingJob]]",
 ) -> str:
     """Write tables, figures and the report, in place of those of an earlier command.
 
     Returns:
         Why there are no figures; nothing if there are.
     """
-    from suffice.experiments.compare.guarantees import guarantee_rows, summary
+    from suffice.experiments.compare.guarantees import coverage_summary, guarantee_rows
     from suffice.experiments.compare.writing import write_csv
-    from suffice.report.compare.page import Contents, write_report
+    from suffice.report.compare.page import ComparisonContents, write_report
 
-    _clear(order.out)
+    _clear(request.out)
     held = [(each.case, each.guarantees) for each in found if each.guarantees]
-    write_csv(order.out / "leaderboard.csv", [{"tasks": board.key, **row} for board in boards for row in board.ranked])
+    write_csv(
+        request.out / "leaderboard.csv", [{"tasks": board.key, **row} for board in boards for row in board.ranked]
+    )
     if held:
         write_csv(
-            order.out / "guarantees.csv", [row for case, several in held for row in guarantee_rows(case, several)]
+            request.out / "guarantees.csv", [row for case, several in held for row in guarantee_rows(case, several)]
         )
-    figures, problem = _figures(order, boards, found)
-    contents = Contents(
+    figures, problem = _figures(request, boards, found)
+    contents = ComparisonContents(
         boards=boards,
         figures=figures,
-        guarantees=summary(held),
+        guarantees=coverage_summary(held),
         skipped=[(each.job.name, each.reason) for each in skipped],
         notes=[*_cautions(boards), *([problem] if problem else [])],
-        provenance=[*provenance(), ("Runs", f"{len(found)} of {len(order.jobs)}"), ("Settings", _settings(order))],
+        provenance=[*provenance(), ("Runs", f"{len(found)} of {len(request.jobs)}"), ("Settings", _settings(request))],
     )
     for table in contents.tables():
-        write_bytes_whole(order.out / "tables" / f"{table.name}.md", table.markdown().encode())
-        write_bytes_whole(order.out / "tables" / f"{table.name}.csv", table.csv().encode())
-    write_report(order.out / "report.html", contents)
+        write_bytes_whole(request.out / "tables" / f"{table.name}.md", table.markdown().encode())
+        write_bytes_whole(request.out / "tables" / f"{table.name}.csv", table.csv().encode())
+    write_report(request.out / "report.html", contents)
     return problem
 
 
-def _figures(order: "Order", boards: "Sequence[Board]", found: "Sequence[Judged]") -> "tuple[list[Drawn], str]":
+def _figures(
+    request: "CompareRequest", boards: "Sequence[Leaderboard]", found: "Sequence[JudgedRun]"
+) -> "tuple[list[Drawn], str]":
     from suffice.experiments.compare.board import curves
     from suffice.report.compare.figures import draw_comparison
 
     points = curves([score for each in found for score in each.scores])
     try:
-        return draw_comparison(boards, points, order.out / "figures"), ""
+        return draw_comparison(boards, points, request.out / "figures"), ""
     except MissingExtraError as error:
         return [], f"There are no figures: {error}"
 
@@ -99,9 +103,9 @@ def _clear(out: Path) -> None:
         (out / name).unlink(missing_ok=True)
 
 
-def _settings(order: "Order") -> str:
+def _settings(request: "CompareRequest") -> str:
     """How the runs were made; what was varied, with all its values."""
-    used = list(dict.fromkeys(job.setting for job in order.jobs))
+    used = list(dict.fromkeys(job.setting for job in request.jobs))
     words = {
         "labels": "labels at most",
         "initial": "drawn at random at the start",
@@ -121,34 +125,34 @@ def _values(values: Any) -> str:
     return ", ".join(f"{value:g}" for value in dict.fromkeys(values))
 
 
-def tell(order: "Order", boards: "Sequence[Board]", runs: int, problem: str, console: Console) -> None:
+def tell(request: "CompareRequest", boards: "Sequence[Leaderboard]", runs: int, problem: str, console: Console) -> None:
     """Show the leaderboards, say what regret means, and where to read more."""
     from suffice.report.compare.boards import REFERENCES
     from suffice.report.compare.tables import MARK, REGRET, leaderboard_table, marked
 
     references = [marked(rule) for rule in REFERENCES]
     for board in boards:
-        show_board(console, leaderboard_table(board, every=order.all_settings), references)
+        show_board(console, leaderboard_table(board, every=request.all_settings), references)
     console.print(f"{REGRET} {MARK} marks references, which look at no model.")
-    if not order.all_settings:
+    if not request.all_settings:
         console.print("Each rule is shown in the way to set it that did best; --all-settings shows them all.")
-    for note in (*_unmatched(order, boards), *_cautions(boards)):
+    for note in (*_unmatched(request, boards), *_cautions(boards)):
         console.print(note)
     if problem:
         typer.echo(f"suffice: {problem[0].lower()}{problem[1:]}", err=True)
     counted = "1 run" if runs == 1 else f"{runs} runs"
-    console.print(f"{counted}; read {escape(str(order.out / 'report.html'))}")
+    console.print(f"{counted}; read {escape(str(request.out / 'report.html'))}")
 
 
-def _unmatched(order: "Order", boards: "Sequence[Board]") -> list[str]:
+def _unmatched(request: "CompareRequest", boards: "Sequence[Leaderboard]") -> list[str]:
     """Rules that were asked for by name, and that no run could be judged by."""
     there = {row["rule"] for board in boards for row in board.ranked}
-    missing = [rule for rule in order.rules if rule not in there] if order.rules_named else []
+    missing = [rule for rule in request.rules if rule not in there] if request.rules_named else []
     needs = "need what these runs do not have (classes, or numbers)"
     return [f"Left out: {', '.join(missing)}, which {needs}."] if missing else []
 
 
-def _cautions(boards: "Sequence[Board]") -> list[str]:
+def _cautions(boards: "Sequence[Leaderboard]") -> list[str]:
     """What has to be known lest the boards mislead."""
     from suffice.experiments.compare.rules import MADE_ON
 

@@ -1,4 +1,4 @@
-"""``suffice data``: the paper's data sets, and those beyond it, listed, fetched and checked."""
+"""``suffice data``: list, fetch and check the paper's data sets and the extra ones."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -12,10 +12,10 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 if TYPE_CHECKING:
     from suffice.data.checking import FileStatus
-    from suffice.data.fetching import Outcome
+    from suffice.data.fetching import FetchResult
 
 data_app = typer.Typer(
-    help="List, fetch and check the data sets of the paper, and four beyond it. They lie in the folder that "
+    help="List, fetch and check the data sets of the paper and four extra ones. They are stored in the folder that "
     "SUFFICE_DATA names, or else in the user's cache folder.",
     epilog="Exit codes: 0 done, 1 could not be done, 2 called wrongly.",
     no_args_is_help=True,
@@ -71,7 +71,7 @@ def fetch_command(names: Names = None, source: From = None, as_json: AsJson = Fa
 
     Example: suffice data fetch power_plant skin
     """
-    from suffice.data.fetching import Fetched
+    from suffice.data.fetching import FetchStatus
 
     console = Console(quiet=as_json, highlight=False)
     console.soft_wrap = not console.is_terminal
@@ -81,7 +81,7 @@ def fetch_command(names: Names = None, source: From = None, as_json: AsJson = Fa
         kept = "what has come so far is kept, and the same command goes on from there"
         typer.echo(f"suffice: interrupted; {kept}", err=True)
         raise typer.Exit(1) from None
-    failed = [outcome for outcome in outcomes if outcome.what is Fetched.failed]
+    failed = [outcome for outcome in outcomes if outcome.what is FetchStatus.failed]
     if as_json:
         typer.echo(json.dumps({"done": not failed, "files": [_as_json(outcome) for outcome in outcomes]}))
     else:
@@ -99,12 +99,12 @@ def check_command(names: Names = None, as_json: AsJson = False) -> None:
 
     Example: suffice data check power_plant
     """
-    from suffice.data.checking import State, set_status
+    from suffice.data.checking import FileState, set_status
     from suffice.data.folder import data_folder
 
     folder, chosen = data_folder(), _chosen(names)
     found = {name: set_status(name, folder) for name in chosen}
-    wrong = [name for name in chosen if any(status.state is not State.right for status in found[name])]
+    wrong = [name for name in chosen if any(status.state is not FileState.right for status in found[name])]
     if as_json:
         _print_json(folder, [{"name": name, **_statuses(found[name])} for name in chosen])
     else:
@@ -124,10 +124,14 @@ def _chosen(names: Sequence[str] | None) -> list[str]:
     return [data_set(name).name for name in dict.fromkeys(names or SETS)]
 
 
-def _fetched(names: list[str], source: str | None, console: Console) -> "list[Outcome]":
-    from suffice.data.fetching import Fetched, fetch
+def _fetched(names: list[str], source: str | None, console: Console) -> "list[FetchResult]":
+    from suffice.data.fetching import FetchStatus, fetch
 
-    words = {Fetched.there: "already there", Fetched.stored: "stored", Fetched.replaced: "was corrupt, and is replaced"}
+    words = {
+        FetchStatus.there: "already there",
+        FetchStatus.stored: "stored",
+        FetchStatus.replaced: "was corrupt, and is replaced",
+    }
     outcomes = []
     with _shown(console) as progress:
         for outcome in fetch(names, mirror=source, progress=progress):
@@ -170,12 +174,12 @@ def _files(number: int) -> str:
 
 
 def _presence(found: "tuple[FileStatus, ...]") -> str:
-    from suffice.data.checking import State
+    from suffice.data.checking import FileState
 
     states = [status.state for status in found]
-    if State.corrupt in states:
+    if FileState.corrupt in states:
         return "corrupt"
-    right = states.count(State.right)
+    right = states.count(FileState.right)
     if 0 < right < len(states):
         return f"{right} of {len(states)} files"
     return "yes" if right else "no"
@@ -198,7 +202,7 @@ def _about(name: str) -> dict[str, Any]:
 
 
 def _statuses(found: "tuple[FileStatus, ...]") -> dict[str, Any]:
-    from suffice.data.checking import State
+    from suffice.data.checking import FileState
 
     files = [
         {
@@ -208,14 +212,14 @@ def _statuses(found: "tuple[FileStatus, ...]") -> dict[str, Any]:
             "size": status.file.size,
             "actual_sha256": status.sha256 or None,
             "actual_size": status.size,
-            "problem": None if status.state is State.right else str(status),
+            "problem": None if status.state is FileState.right else str(status),
         }
         for status in found
     ]
-    return {"right": all(status.state is State.right for status in found), "files": files}
+    return {"right": all(status.state is FileState.right for status in found), "files": files}
 
 
-def _as_json(outcome: "Outcome") -> dict[str, Any]:
+def _as_json(outcome: "FetchResult") -> dict[str, Any]:
     return {
         "name": outcome.name,
         "path": str(outcome.path),

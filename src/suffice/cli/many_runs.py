@@ -1,4 +1,4 @@
-"""What the commands that carry out many runs have in common."""
+"""Functions shared by the commands that carry out many runs."""
 
 import os
 import platform
@@ -15,16 +15,16 @@ from suffice.errors import SufficeError
 
 
 def processors() -> int:
-    """Processors that this process may use, where the system tells."""
+    """Return the number of processors that this process may use."""
     usable = getattr(os, "sched_getaffinity", None)
     return len(usable(0)) if usable is not None else os.cpu_count() or 1
 
 
 def require_folder(out: Path) -> None:
-    """Make a folder for results, or say before the runs, rather than after them, what keeps it from being used.
+    """Create the folder for results, and check before the runs that it can be written to.
 
     Raises:
-        SufficeError: It is a file, it cannot be made, or it cannot be written to.
+        SufficeError: It is a file, cannot be created, or cannot be written to.
     """
     if out.exists() and not out.is_dir():
         raise SufficeError(f"{out} is a file, where --out needs a folder; move it away, or name another folder")
@@ -37,10 +37,10 @@ def require_folder(out: Path) -> None:
 
 
 def tell_skipped(skipped: Iterable[tuple[str, str]]) -> None:
-    """Say what could not be run, and why; each reason once.
+    """Print which runs were skipped, and why; each reason once.
 
     Args:
-        skipped: What, and the reason.
+        skipped: Name and reason of each.
     """
     given = list(skipped)
     for reason in dict.fromkeys(why for _, why in given):
@@ -49,7 +49,7 @@ def tell_skipped(skipped: Iterable[tuple[str, str]]) -> None:
 
 
 def provenance() -> list[tuple[str, str]]:
-    """The command that makes a report, and what it is made with."""
+    """Return the command that makes a report, and the versions it uses."""
     parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
     return [
         ("Command", shlex.join(["suffice", *sys.argv[1:]])),

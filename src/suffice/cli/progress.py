@@ -1,4 +1,4 @@
-"""Many runs as they go on: bars on a terminal, a line for each elsewhere; and a word where they are interrupted."""
+"""Progress of many runs: bars on a terminal, a line for each run elsewhere; and the message after Ctrl-C."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,21 +10,21 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from suffice.experiments.runner import Job, Skipped
+    from suffice.experiments.runner import RunJob, SkippedRun
 
-R = TypeVar("R")
+RunResult = TypeVar("RunResult")
 
 
-class RunsView(Generic[R]):
-    """Shows how far the runs are, and what came of each.
+class RunsView(Generic[RunResult]):
+    """Shows the progress of the runs, and a summary of each.
 
     Args:
         console: Where to show it.
         jobs: The runs.
-        summary: What is said of a run that was carried out, on one line.
+        summary: Returns the line to print for the result of a run.
     """
 
-    def __init__(self, console: Console, jobs: "Sequence[Job]", summary: Callable[[R], str]) -> None:
+    def __init__(self, console: Console, jobs: "Sequence[RunJob]", summary: Callable[[RunResult], str]) -> None:
         self._console, self._jobs, self._summary = console, jobs, summary
         self._shown: dict[int, TaskID] = {}
         terminal = console.is_terminal and not console.is_dumb_terminal and not console.quiet
@@ -32,7 +32,7 @@ class RunsView(Generic[R]):
         self._progress = Progress(*columns, console=console) if terminal else None
         self._all = self._progress.add_task("runs", total=len(jobs)) if self._progress else None
 
-    def __enter__(self) -> "RunsView[R]":
+    def __enter__(self) -> "RunsView[RunResult]":
         if self._progress is not None:
             self._progress.__enter__()
         return self
@@ -44,7 +44,7 @@ class RunsView(Generic[R]):
             self._progress.__exit__(kind, error, trace)
 
     def moved(self, number: int, steps: int) -> None:
-        """A run has done so many steps."""
+        """Show that a run has done some steps."""
         if self._progress is None:
             return
         if number not in self._shown:
@@ -52,11 +52,11 @@ class RunsView(Generic[R]):
             self._shown[number] = self._progress.add_task(escape(job.name), total=job.steps)
         self._progress.update(self._shown[number], completed=steps)
 
-    def ended(self, number: int, found: "R | Skipped[Any]") -> None:
-        """A run has ended."""
-        from suffice.experiments.runner import Skipped
+    def ended(self, number: int, found: "RunResult | SkippedRun[Any]") -> None:
+        """Show that a run has ended."""
+        from suffice.experiments.runner import SkippedRun
 
-        if not isinstance(found, Skipped):
+        if not isinstance(found, SkippedRun):
             self._console.print(escape(f"{self._jobs[number].name}: {self._summary(found)}"))
         if self._progress is not None and self._all is not None:
             self._progress.advance(self._all)
@@ -64,11 +64,11 @@ class RunsView(Generic[R]):
                 self._progress.remove_task(self._shown.pop(number))
 
 
-def interrupted(jobs: "Sequence[Job]", out: Path, traces: Path) -> str:
-    """What is said after Ctrl-C: how much is kept, and how to go on.
+def interrupted(jobs: "Sequence[RunJob]", out: Path, traces: Path) -> str:
+    """Return the message after Ctrl-C: how many runs are saved, and how to continue.
 
     Args:
-        jobs: The runs that were asked for.
+        jobs: The requested runs.
         out: The folder that the command was given.
         traces: The folder of the traces in it.
     """

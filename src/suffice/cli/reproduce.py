@@ -13,14 +13,14 @@ from rich.console import Console
 
 from suffice.cli.many_runs import processors, require_folder, tell_skipped
 from suffice.cli.progress import RunsView, interrupted
-from suffice.cli.reproduce_progress import summary
+from suffice.cli.reproduce_progress import outcome_summary
 from suffice.cli.reproduce_results import tell, write_results
 from suffice.files import require_writable, write_bytes_whole
 
 if TYPE_CHECKING:
-    from suffice.experiments.paper.outcome import Outcome
-    from suffice.experiments.paper.plan import Job
-    from suffice.experiments.paper.runner import Skipped
+    from suffice.experiments.paper.outcome import RunOutcome
+    from suffice.experiments.paper.plan import PaperRun
+    from suffice.experiments.paper.runner import SkippedPaperRun
     from suffice.report.paper.tables import Table
 
 
@@ -33,15 +33,15 @@ class Protocol(StrEnum):
 
 
 @dataclass(frozen=True)
-class Order:
-    """What is to be done: runs in the order of the report, and where everything goes."""
+class ReproduceRequest:
+    """Options of the command, checked: the runs in the order of the report, and where the results go."""
 
-    jobs: "Sequence[Job]"
+    jobs: "Sequence[PaperRun]"
     left_out: str
     out: Path
     workers: int
     json_file: Path | None
-    slips: bool
+    errata: bool
 
 
 def reproduce_command(
@@ -77,33 +77,27 @@ def reproduce_command(
 
     Example: suffice reproduce --only gpr,brr --out paper
     """
-    order = _order(protocol, only, seeds, jobs, out, json_file, slips)
+    request = _request(protocol, only, seeds, jobs, out, json_file, slips)
     console = Console(quiet=str(json_file) == "-", highlight=False)
     console.soft_wrap = not console.is_terminal
     try:
-        skipped = _conduct(order, console)
+        skipped = _run_and_write(request, console)
     except KeyboardInterrupt:
-        typer.echo(_interrupted(order), err=True)
+        typer.echo(interrupted(request.jobs, request.out, request.out / "traces"), err=True)
         raise typer.Exit(1) from None
     if skipped:
         raise typer.Exit(1)
 
 
-def _interrupted(order: Order) -> str:
-    from suffice.experiments.paper.runner import Run
-
-    return interrupted([Run.of(job) for job in order.jobs], order.out, order.out / "traces")
-
-
-def _order(
+def _request(
     protocol: Protocol,
     only: str | None,
     seeds: int | None,
     jobs: int | None,
     out: Path,
     json_file: Path | None,
-    slips: bool,
-) -> Order:
+    errata: bool,
+) -> ReproduceRequest:
     from suffice.experiments.paper.plan import choose, plan
     from suffice.report.paper.figures import require_matplotlib
 
@@ -116,12 +110,12 @@ def _order(
         require_writable(json_file, "the rows")
     ready, left_out = _without_network(planned, out / "traces", asked=only is not None)
     workers = jobs or processors()
-    return Order(ready, left_out, out, workers, json_file, slips)
+    return ReproduceRequest(ready, left_out, out, workers, json_file, errata)
 
 
-def _without_network(jobs: "Sequence[Job]", traces: Path, *, asked: bool) -> "tuple[Sequence[Job], str]":
+def _without_network(jobs: "Sequence[PaperRun]", traces: Path, *, asked: bool) -> "tuple[Sequence[PaperRun], str]":
     """Leave out a network that would take hours, unless it was asked for by name or is there already."""
-    from suffice.experiments.paper.runner import kept
+    from suffice.experiments.runner import kept
 
     slow = [job for job in jobs if job.experiment.model == "bdnn" and not asked and kept(job, traces) is None]
     if not slow or _has_gpu():
@@ -138,58 +132,62 @@ def _has_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def _conduct(order: Order, console: Console) -> "list[Skipped]":
+def _run_and_write(request: ReproduceRequest, console: Console) -> "list[SkippedPaperRun]":
     from suffice.experiments.paper.claims import judge
-    from suffice.experiments.paper.outcome import Outcome, rows_csv
+    from suffice.experiments.paper.outcome import RunOutcome, rows_csv
 
-    found = _carry_out(order.jobs, order, console)
-    outcomes = [each for each in found if isinstance(each, Outcome)]
-    skipped: list[Skipped] = [each for each in found if not isinstance(each, Outcome)]
-    slip_tables, unslipped = _slips(order, outcomes, console) if order.slips else ([], [])
-    skipped += unslipped
+    found = _carry_out(request.jobs, request, console)
+    outcomes = [each for each in found if isinstance(each, RunOutcome)]
+    skipped: list[SkippedPaperRun] = [each for each in found if not isinstance(each, RunOutcome)]
+    errata, skipped_errata = _errata(request, outcomes, console) if request.errata else ([], [])
+    skipped += skipped_errata
     tell_skipped((each.job.experiment.name, each.reason) for each in skipped)
     # A line a run: readable, small, and a change shows where it is.
     rows = ("[\n" + ",\n".join(json.dumps(each.row()) for each in outcomes) + "\n]\n").encode()
-    write_bytes_whole(order.out / "results.json", rows)
-    write_bytes_whole(order.out / "results.csv", rows_csv(outcomes).encode())
+    write_bytes_whole(request.out / "results.json", rows)
+    write_bytes_whole(request.out / "results.csv", rows_csv(outcomes).encode())
     findings = judge(outcomes)
     if outcomes:
-        write_results(order, outcomes, findings, skipped, slip_tables)
-    if str(order.json_file) == "-":
+        write_results(request, outcomes, findings, skipped, errata)
+    if str(request.json_file) == "-":
         typer.echo(rows.decode(), nl=False)
-    elif order.json_file is not None:
-        write_bytes_whole(order.json_file, rows)
-    tell(order, outcomes, findings, console)
+    elif request.json_file is not None:
+        write_bytes_whole(request.json_file, rows)
+    tell(request, outcomes, findings, console)
     return skipped
 
 
-def _carry_out(jobs: "Sequence[Job]", order: Order, console: Console) -> "list[Outcome | Skipped]":
-    from suffice.experiments.paper.runner import Run, Watcher, carry_out_all
+def _carry_out(
+    jobs: "Sequence[PaperRun]", request: ReproduceRequest, console: Console
+) -> "list[RunOutcome | SkippedPaperRun]":
+    from suffice.experiments.paper.runner import PaperRunWatcher, measured_runs
 
-    with RunsView(console, [Run.of(job) for job in jobs], summary) as view:
-        return carry_out_all(jobs, order.out / "traces", order.workers, Watcher(view.moved, view.ended))
+    with RunsView(console, jobs, outcome_summary) as view:
+        return measured_runs(jobs, request.out / "traces", request.workers, PaperRunWatcher(view.moved, view.ended))
 
 
-def _slips(order: Order, outcomes: "Sequence[Outcome]", console: Console) -> "tuple[list[Table], list[Skipped]]":
-    """Each slip put right alone: what changes, and what could not be run."""
-    from suffice.experiments.paper.outcome import Outcome
-    from suffice.experiments.paper.slips import slip_jobs
-    from suffice.report.paper.slips import SlipEffect, slips_tables
+def _errata(
+    request: ReproduceRequest, outcomes: "Sequence[RunOutcome]", console: Console
+) -> "tuple[list[Table], list[SkippedPaperRun]]":
+    """Return tables of what each erratum changes when it alone is corrected, and the runs that were skipped."""
+    from suffice.experiments.paper.outcome import RunOutcome
+    from suffice.experiments.paper.slips import erratum_runs
+    from suffice.report.paper.slips import ErratumEffect, errata_tables
 
     bases = {(each.name, each.seed): each for each in outcomes if each.protocol == "published"}
     changed = [
-        (slip, base, job)
-        for base in order.jobs
+        (erratum, base, job)
+        for base in request.jobs
         if (base.experiment.name, base.seed) in bases and base.experiment.protocol == "published"
-        for slip, job in slip_jobs(base)
+        for erratum, job in erratum_runs(base)
     ]
     if not changed:
         return [], []
     console.print(f"Slips put right, one at a time: {len(changed)} runs")
-    found = _carry_out([job for _, _, job in changed], order, console)
+    found = _carry_out([job for _, _, job in changed], request, console)
     effects = [
-        SlipEffect(slip, bases[base.experiment.name, base.seed], each)
-        for (slip, base, _), each in zip(changed, found, strict=True)
-        if isinstance(each, Outcome)
+        ErratumEffect(erratum, bases[base.experiment.name, base.seed], each)
+        for (erratum, base, _), each in zip(changed, found, strict=True)
+        if isinstance(each, RunOutcome)
     ]
-    return slips_tables(effects), [each for each in found if not isinstance(each, Outcome)]
+    return errata_tables(effects), [each for each in found if not isinstance(each, RunOutcome)]

@@ -13,7 +13,7 @@ from suffice.cli.chart import chart
 from suffice.cli.rule_values import RATIO_RULE, RuleValues
 from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
 from suffice.data import Table
-from suffice.experiments.compare.costs import Run, cost_curve, optimal_steps
+from suffice.experiments.compare.costs import CostedRun, cost_curve, optimal_steps
 from suffice.report.run_figure import RunCurves
 from suffice.trace import Trace
 
@@ -83,7 +83,7 @@ class Finding:
         rule = self.rule
         if not isinstance(rule, LabelWorth | ExpectedCost) or not self.error or not np.isfinite(self.error).all():
             return None
-        run, ratio = Run.of(self.trace), rule.error_cost / rule.label_cost
+        run, ratio = CostedRun.of(self.trace), rule.error_cost / rule.label_cost
         costs, step = cost_curve(run, ratio), optimal_steps(run, [ratio])[0]
         dearer = float(costs[self.last] - costs[step])
         return Best(self.n_labelled[step], rule.label_cost * dearer, dearer / float(costs[step]))

@@ -1,4 +1,4 @@
-"""The data sets beyond the paper, as people's own data look: short and long texts, and tables with words in them."""
+"""The extra data sets, which resemble people's own data: short and long texts, and tables with words."""
 
 import io
 import tarfile

@@ -1,4 +1,4 @@
-"""The paper's eight data sets and four beyond it: files with checksums, columns, and where they come from."""
+"""The paper's eight data sets and four extra ones: files with checksums, columns, and where they come from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from suffice.errors import InvalidValueError
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a file can be had, and how it is made from what lies there.
+class FileSource:
+    """An address that provides a file, and the recipe that makes the file from the download.
 
     Attributes:
         address: What to download.
@@ -40,7 +40,7 @@ class DataFile:
     path: str
     sha256: str
     size: int
-    sources: tuple[Source, ...]
+    sources: tuple[FileSource, ...]
     also: tuple[str, ...] = ()
 
     @property
@@ -51,7 +51,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set of the paper, or beyond it.
+    """A data set of the paper, or an extra one.
 
     Attributes:
         name: What it is called here.
@@ -62,7 +62,7 @@ class DataSet:
         columns: Names of the columns in the order of the files; none for images.
         files: One after the other they are the data set.
         home: A page about it.
-        models: The models that the paper tries on it, by the names of ``suffice reproduce --only``; none beyond it.
+        models: Models that the paper runs on it, by the names of ``suffice reproduce --only``; empty for extra sets.
         separator: What stands between two columns; white space if None.
         header: Whether each file begins with a line of names.
         holds: What the files are: numbers, a table with words in it, images, or texts.
@@ -111,8 +111,8 @@ _ADULT_COLUMNS: Final = (
 )
 
 
-def _uci(dataset: str, member: str, recipe: Recipe = as_it_is) -> Source:
-    return Source(f"{_ARCHIVES}/{dataset}.zip", member, recipe)
+def _uci(dataset: str, member: str, recipe: Recipe = as_it_is) -> FileSource:
+    return FileSource(f"{_ARCHIVES}/{dataset}.zip", member, recipe)
 
 
 def _gas(year: int, sha256: str, size: int) -> DataFile:
@@ -120,7 +120,7 @@ def _gas(year: int, sha256: str, size: int) -> DataFile:
 
 
 def _digits(name: str, sha256: str, size: int) -> DataFile:
-    return DataFile(f"mnist/{name}", sha256, size, (Source(f"{_DIGITS}/{name}"),))
+    return DataFile(f"mnist/{name}", sha256, size, (FileSource(f"{_DIGITS}/{name}"),))
 
 
 def _grid(name: str, title: str, task: Literal["regression", "classification"], *models: str) -> DataSet:
@@ -159,7 +159,7 @@ _PAPER: Final = (
                 "uci/power_plant.txt",
                 "daebd20c408dfc5c4979604f240e891be162c3a5d00d662380aa669044a1fb31",
                 308_680,
-                (_uci(_POWER_PLANT, "Folds5x2_pp.xlsx", sheets), Source(f"{_TEXTS}/power-plant/data/data.txt")),
+                (_uci(_POWER_PLANT, "Folds5x2_pp.xlsx", sheets), FileSource(f"{_TEXTS}/power-plant/data/data.txt")),
             ),
         ),
         home=f"{_PAGES}/{_POWER_PLANT}",
@@ -180,7 +180,7 @@ _PAPER: Final = (
                 3_528_658,
                 (
                     _uci(_PROTEIN, "CASP.csv", blanks_for_commas),
-                    Source(f"{_TEXTS}/protein-tertiary-structure/data/data.txt"),
+                    FileSource(f"{_TEXTS}/protein-tertiary-structure/data/data.txt"),
                 ),
             ),
         ),
@@ -313,7 +313,10 @@ _BEYOND: Final = (
                 "text/20news-bydate.tar.gz",
                 "1fa72c68db0821a55ca676f7cdda01c347e0b67210cb9fe8ea143bb50c206116",
                 14_497_424,
-                (Source(_NEWS), Source("https://people.csail.mit.edu/jrennie/20Newsgroups/20news-bydate.tar.gz")),
+                (
+                    FileSource(_NEWS),
+                    FileSource("https://people.csail.mit.edu/jrennie/20Newsgroups/20news-bydate.tar.gz"),
+                ),
                 also=("8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",),
             ),
         ),
@@ -365,7 +368,7 @@ _BEYOND: Final = (
 
 #: The paper's data sets by name, in the order of the paper.
 PAPER_SETS: Final[Mapping[str, DataSet]] = MappingProxyType({each.name: each for each in _PAPER})
-#: All that are known: the paper's, then those beyond it.
+#: All that are known: the paper's, then the extra ones.
 SETS: Final[Mapping[str, DataSet]] = MappingProxyType({each.name: each for each in (*_PAPER, *_BEYOND)})
 
 

@@ -1,4 +1,4 @@
-"""Whether the files of a data set are there, and are what they should be."""
+"""Checks that the files of a data set are there and have the recorded checksums."""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from suffice.data.folder import data_folder
 from suffice.errors import CorruptDataError, MissingDataError
 
 
-class State(StrEnum):
-    """What a file of a data set is."""
+class FileState(StrEnum):
+    """State of a file of a data set."""
 
     right = "right"
     missing = "missing"
@@ -21,7 +21,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class FileStatus:
-    """What was found where a file of a data set belongs.
+    """State of a file of a data set, with the reason.
 
     Attributes:
         file: The file as it should be.
@@ -34,15 +34,15 @@ class FileStatus:
 
     file: DataFile
     path: Path
-    state: State
+    state: FileState
     sha256: str = ""
     size: int | None = None
     reason: str = ""
 
     def __str__(self) -> str:
-        if self.state is State.right:
+        if self.state is FileState.right:
             return f"{self.path} is there and right"
-        if self.state is State.missing:
+        if self.state is FileState.missing:
             return f"{self.path} is missing"
         if self.reason:
             return f"{self.path} cannot be read: {self.reason}"
@@ -70,7 +70,7 @@ def file_status(file: DataFile, folder: Path) -> FileStatus:
 
 
 def require_set(name: str, folder: Path | None = None) -> None:
-    """Make sure that all files of a data set are there and right.
+    """Check that all files of a data set are there and right.
 
     Args:
         name: Name of the data set.
@@ -99,11 +99,11 @@ def checked_contents(name: str, folder: Path | None = None) -> tuple[bytes, ...]
     wanted, place = data_set(name), data_folder() if folder is None else folder
     found = [_inspect(file, place) for file in wanted.files]
     statuses = [status for status, _ in found]
-    if missing := [status for status in statuses if status.state is State.missing]:
+    if missing := [status for status in statuses if status.state is FileState.missing]:
         others = f" (and {len(missing) - 1} more of its files)" if len(missing) > 1 else ""
         where = f"put it there from a machine that has it ({wanted.home})"
         raise MissingDataError(f"data set {name}: {missing[0]}{others}. {_remedy(wanted, place)}, or {where}")
-    if corrupt := [status for status in statuses if status.state is State.corrupt]:
+    if corrupt := [status for status in statuses if status.state is FileState.corrupt]:
         raise CorruptDataError(f"data set {name}: {corrupt[0]}. {_remedy(wanted, place)}, which replaces it")
     return tuple(content for _, content in found)
 
@@ -120,9 +120,9 @@ def _inspect(file: DataFile, folder: Path) -> tuple[FileStatus, bytes]:
         with path.open("rb") as stream:
             return _compare(file, path, stream)
     except (FileNotFoundError, NotADirectoryError):
-        return FileStatus(file, path, State.missing), b""
+        return FileStatus(file, path, FileState.missing), b""
     except OSError as error:
-        return FileStatus(file, path, State.corrupt, reason=error.strerror or str(error)), b""
+        return FileStatus(file, path, FileState.corrupt, reason=error.strerror or str(error)), b""
 
 
 def _compare(file: DataFile, path: Path, stream: BinaryIO) -> tuple[FileStatus, bytes]:
@@ -134,5 +134,5 @@ def _compare(file: DataFile, path: Path, stream: BinaryIO) -> tuple[FileStatus, 
         digest.update(rest)
         size += len(rest)
     right = digest.hexdigest() in (file.sha256, *file.also)
-    status = FileStatus(file, path, State.right if right else State.corrupt, digest.hexdigest(), size)
+    status = FileStatus(file, path, FileState.right if right else FileState.corrupt, digest.hexdigest(), size)
     return status, content if right else b""

@@ -18,14 +18,14 @@ _OTHERWISE: Final = {
 }
 
 
-class Columns(NamedTuple):
+class NumericColumns(NamedTuple):
     """The columns of a table: their names (``k``) and the numbers in them (``n x k``)."""
 
     names: tuple[str, ...]
     values: Floats
 
 
-def read_columns(name: str, folder: Path | None = None) -> Columns:
+def read_columns(name: str, folder: Path | None = None) -> NumericColumns:
     """Read a table of the paper, whole and as it is, once its checksum is found right.
 
     Args:
@@ -41,7 +41,7 @@ def read_columns(name: str, folder: Path | None = None) -> Columns:
     if wanted.holds != "numbers":
         raise InvalidValueError(f"the data set {name} is {_OTHERWISE[wanted.holds]}")
     tables = [_numbers(content, wanted) for content in checked_contents(name, folder)]
-    return Columns(wanted.columns, np.concatenate(tables) if len(tables) > 1 else tables[0])
+    return NumericColumns(wanted.columns, np.concatenate(tables) if len(tables) > 1 else tables[0])
 
 
 def _numbers(content: bytes, wanted: DataSet) -> Floats:

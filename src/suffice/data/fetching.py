@@ -1,4 +1,4 @@
-"""Data sets from their public homes, or from a copy of them, into the data folder."""
+"""Fetches data sets from their public homes, or from a copy, into the data folder."""
 
 import hashlib
 import os
@@ -6,20 +6,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from suffice.data.archives import MOST_BYTES, member, require_no_page, understood
-from suffice.data.catalogue import DataFile, DataSet, Source, data_set
-from suffice.data.checking import FileStatus, State, file_status
-from suffice.data.downloading import DownloadError, Downloads, Progress
+from suffice.data.catalogue import DataFile, DataSet, FileSource, data_set
+from suffice.data.checking import FileState, FileStatus, file_status
+from suffice.data.downloading import DownloadError, DownloadProgress, Downloads
 from suffice.data.folder import data_folder
 from suffice.data.recipes import as_it_is, with_line_endings
 from suffice.errors import CorruptDataError, InvalidValueError, SufficeError
 from suffice.files import write_bytes_whole
 
 
-class Fetched(StrEnum):
-    """What became of a file."""
+class FetchStatus(StrEnum):
+    """Result of fetching a file."""
 
     there = "there"
     stored = "stored"
@@ -28,21 +29,21 @@ class Fetched(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a file of a data set.
+class FetchResult:
+    """Result of fetching a file of a data set.
 
     Attributes:
         name: Name of the data set.
         file: The file.
         path: Where it belongs.
-        what: Whether it was there, or is now stored, or replaced a corrupt one, or could not be had.
-        problem: Why it could not be had, and how to get it by hand; nothing if it could.
+        what: Whether it was there, was stored, replaced a corrupt file, or could not be fetched.
+        problem: Why it could not be fetched, and how to get it by hand; empty if it was.
     """
 
     name: str
     file: DataFile
     path: Path
-    what: Fetched
+    what: FetchStatus
     problem: str = ""
 
 
@@ -51,21 +52,20 @@ def fetch(
     folder: Path | None = None,
     *,
     mirror: str | None = None,
-    progress: Progress | None = None,
-    pauses: tuple[float, ...] = (1.0, 3.0),
-) -> Iterator[Outcome]:
-    """Fetch what is missing or corrupt of some data sets; yield what became of each file as soon as it is known.
+    progress: DownloadProgress | None = None,
+    retries: int = 2,
+) -> Iterator[FetchResult]:
+    """Fetch the missing and corrupt files of some data sets; yield the result of each file as soon as it is known.
 
-    A file is stored only if its checksum is the recorded one. A download that is interrupted goes on from where it was
-    the next time.
+    A file is stored only if its checksum is the recorded one. The next call continues an interrupted download.
 
     Args:
-        names: Of the data sets.
-        folder: The data folder; :func:`suffice.data.folder.data_folder` if left out. It is made if it is not there.
+        names: Names of the data sets.
+        folder: The data folder; :func:`suffice.data.folder.data_folder` if left out. It is created if it is missing.
         mirror: An address or a folder that holds the files, in folders as here or as their public homes hand them out;
             the public homes if left out.
-        progress: Called with an address, the bytes of it that have come, and how many there are (None if not known).
-        pauses: Seconds to wait before each further attempt at a connection.
+        progress: Called with an address, the number of bytes received, and the total (None if not known).
+        retries: How often to try again after a connection failed.
 
     Raises:
         InvalidValueError: There is no data set of some name, or the mirror is neither an address nor a folder.
@@ -73,19 +73,21 @@ def fetch(
     """
     wanted = [data_set(name) for name in dict.fromkeys(names)]
     base = None if mirror is None else _base(mirror)
-    place = data_folder() if folder is None else folder
-    return _fetch(wanted, place, base, Downloads(place / "downloads", progress=progress, pauses=pauses))
+    return _fetch(wanted, data_folder() if folder is None else folder, base, progress, retries)
 
 
-def _fetch(wanted: list[DataSet], place: Path, base: str | None, downloads: Downloads) -> Iterator[Outcome]:
-    seen = set()
-    with downloads:
-        for each in wanted:
-            for file in each.files:
-                # Two data sets are the same file.
-                if file.path not in seen:
-                    seen.add(file.path)
-                    yield _outcome(each, file_status(file, place), base, downloads)
+def _fetch(
+    wanted: list[DataSet], place: Path, base: str | None, progress: DownloadProgress | None, retries: int
+) -> Iterator[FetchResult]:
+    # Several files come from one download, and two data sets are the same file.
+    files: dict[str, tuple[DataSet, DataFile]] = {}
+    for each in wanted:
+        for file in each.files:
+            files.setdefault(file.path, (each, file))
+    with TemporaryDirectory(prefix="suffice-") as folder:
+        downloads = Downloads(Path(folder), place / "downloads", progress=progress, retries=retries)
+        for each, file in files.values():
+            yield _outcome(each, file_status(file, place), base, downloads)
 
 
 def _base(mirror: str) -> str:
@@ -108,10 +110,10 @@ def _is_address(text: str) -> bool:
     return text.startswith(("http://", "https://"))
 
 
-def _outcome(wanted: DataSet, before: FileStatus, base: str | None, downloads: Downloads) -> Outcome:
+def _outcome(wanted: DataSet, before: FileStatus, base: str | None, downloads: Downloads) -> FetchResult:
     file, path = before.file, before.path
-    if before.state is State.right:
-        return Outcome(wanted.name, file, path, Fetched.there)
+    if before.state is FileState.right:
+        return FetchResult(wanted.name, file, path, FetchStatus.there)
     _require_place(path)
     problems: list[SufficeError] = []
     for source in file.sources if base is None else _copies(file, base):
@@ -121,20 +123,20 @@ def _outcome(wanted: DataSet, before: FileStatus, base: str | None, downloads: D
             problems.append(error)
         else:
             write_bytes_whole(path, content)
-            what = Fetched.stored if before.state is State.missing else Fetched.replaced
-            return Outcome(wanted.name, file, path, what)
+            what = FetchStatus.stored if before.state is FileState.missing else FetchStatus.replaced
+            return FetchResult(wanted.name, file, path, what)
     if base is not None:
         # A mirror needs one of the names only: the one that is there but wrong matters most, then the first.
         problems = [error for error in problems if isinstance(error, CorruptDataError)] or problems[:1]
-    if file_status(file, path.parents[len(Path(file.path).parts) - 1]).state is State.right:
-        # Somebody else has fetched it in the meantime.
-        return Outcome(wanted.name, file, path, Fetched.there)
+    if file_status(file, path.parents[len(Path(file.path).parts) - 1]).state is FileState.right:
+        # Another process has fetched it in the meantime.
+        return FetchResult(wanted.name, file, path, FetchStatus.there)
     told = "; ".join(dict.fromkeys(map(str, problems)))
-    return Outcome(wanted.name, file, path, Fetched.failed, f"{told}. {by_hand(wanted, file, path)}")
+    return FetchResult(wanted.name, file, path, FetchStatus.failed, f"{told}. {by_hand(wanted, file, path)}")
 
 
 def by_hand(wanted: DataSet, file: DataFile, path: Path) -> str:
-    """Say where a file can be had and where to put it, for a machine without a network.
+    """Return instructions to get a file by hand, for a machine without a network.
 
     Args:
         wanted: The data set.
@@ -150,15 +152,15 @@ def by_hand(wanted: DataSet, file: DataFile, path: Path) -> str:
     return f"By hand: download {source.address} ({wanted.home}) to a folder and run {run}, which makes {path} of it"
 
 
-def _copies(file: DataFile, base: str) -> Iterator[Source]:
-    """Yield where a mirror may hold a file: as it is stored here, then as each public home hands it out."""
-    yield Source(f"{base}/{file.path}")
+def _copies(file: DataFile, base: str) -> Iterator[FileSource]:
+    """Yield the places of a file in a mirror: as it is stored here, then as each public home provides it."""
+    yield FileSource(f"{base}/{file.path}")
     for source in file.sources:
         yield replace(source, address=f"{base}/{source.address.rpartition('/')[2]}")
 
 
 def _require_place(path: Path) -> None:
-    """Say before a download what would keep the file from being stored."""
+    """Check before a download that the file can be stored."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -171,29 +173,22 @@ def _require_place(path: Path) -> None:
         raise SufficeError(f"the folder {path.parent} cannot be written to: {reason}")
 
 
-def _content(file: DataFile, source: Source, downloads: Downloads) -> bytes:
+def _content(file: DataFile, source: FileSource, downloads: Downloads) -> bytes:
     """Return the bytes of a file from a source, if they are right."""
     if not _is_address(source.address):
         return _made(file, source, Path(source.address))
     # A text may come with longer line endings than it is stored with.
     most = MOST_BYTES if source.member else 2 * file.size
-    download = downloads.get(source.address, most)
+    path = downloads.path(source.address, most)
     try:
-        return _made(file, source, download.path)
+        return _made(file, source, path)
     except CorruptDataError:
-        downloads.discard(source.address)
-        if not download.resumed:
-            raise
-    # The parts may have been of two different files; whole, it may be right.
-    try:
-        return _made(file, source, downloads.get(source.address, most).path)
-    except CorruptDataError:
-        downloads.discard(source.address)
+        path.unlink()
         raise
 
 
-def _made(file: DataFile, source: Source, path: Path) -> bytes:
-    """Return what the recipe makes of a file or archive, if it is right."""
+def _made(file: DataFile, source: FileSource, path: Path) -> bytes:
+    """Return what the recipe makes from a file or archive, if its checksum is right."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise CorruptDataError(f"{path} is larger than any of these data sets")

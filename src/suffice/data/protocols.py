@@ -11,8 +11,8 @@ from typing import Final, Literal, NamedTuple
 from suffice.data.catalogue import PAPER_SETS, SETS
 
 
-class View(NamedTuple):
-    """What is predicted from what.
+class ColumnRoles(NamedTuple):
+    """The columns that are inputs, and the column that is predicted.
 
     Attributes:
         inputs: Names of the input columns; all are standardised.
@@ -70,7 +70,7 @@ class Experiment:
     protocol: Literal["published", "corrected"]
     model: str
     data: str
-    view: View
+    view: ColumnRoles
     test: int
     pool: int | None
     initial: int
@@ -130,30 +130,30 @@ _GRID_INPUTS: Final = tuple(name for name in SETS["grid_stability"].columns[:12]
 
 #: What the authors' loader took: the first column of a CSV is read as an index and lost, and of HTRU2 the first row as
 #: a header.
-PUBLISHED_VIEWS: Final[Mapping[str, View]] = MappingProxyType(
+PUBLISHED_VIEWS: Final[Mapping[str, ColumnRoles]] = MappingProxyType(
     {
-        "power_plant": View(("AT", "V", "AP", "RH"), "PE"),
-        "protein": View(("RMSD", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8"), "F9"),
-        "gas_emission": View(_AFTER_FIRST["gas_emission"], "CDP"),
-        "grid_stability": View(_AFTER_FIRST["grid_stability"][:-2], "stab", standardised=False),
-        "grid_stability_c": View(_AFTER_FIRST["grid_stability_c"][:-2], "stabf", positive=0.0),
-        "skin": View(("B", "G", "R"), "class", positive=1.0),
-        "htru2": View(_AFTER_FIRST["htru2"][:-1], "class", positive=1.0, rows_lost=1),
-        "mnist": View((), "digit"),
+        "power_plant": ColumnRoles(("AT", "V", "AP", "RH"), "PE"),
+        "protein": ColumnRoles(("RMSD", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8"), "F9"),
+        "gas_emission": ColumnRoles(_AFTER_FIRST["gas_emission"], "CDP"),
+        "grid_stability": ColumnRoles(_AFTER_FIRST["grid_stability"][:-2], "stab", standardised=False),
+        "grid_stability_c": ColumnRoles(_AFTER_FIRST["grid_stability_c"][:-2], "stabf", positive=0.0),
+        "skin": ColumnRoles(("B", "G", "R"), "class", positive=1.0),
+        "htru2": ColumnRoles(_AFTER_FIRST["htru2"][:-1], "class", positive=1.0, rows_lost=1),
+        "mnist": ColumnRoles((), "digit"),
     }
 )
 
 #: What the paper says, on the columns that the data sets' own pages name.
-CORRECTED_VIEWS: Final[Mapping[str, View]] = MappingProxyType(
+CORRECTED_VIEWS: Final[Mapping[str, ColumnRoles]] = MappingProxyType(
     {
-        "power_plant": View(("AT", "V", "AP", "RH"), "PE"),
-        "protein": View(("F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9"), "RMSD"),
-        "gas_emission": View(("AT", "AP", "AH", "AFDP", "GTEP", "TIT", "TAT", "CDP"), "TEY"),
-        "grid_stability": View(_GRID_INPUTS, "stab"),
-        "grid_stability_c": View(_GRID_INPUTS, "stabf", positive=1.0),
-        "skin": View(("B", "G", "R"), "class", positive=1.0),
-        "htru2": View(SETS["htru2"].columns[:-1], "class", positive=1.0),
-        "mnist": View((), "digit"),
+        "power_plant": ColumnRoles(("AT", "V", "AP", "RH"), "PE"),
+        "protein": ColumnRoles(("F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9"), "RMSD"),
+        "gas_emission": ColumnRoles(("AT", "AP", "AH", "AFDP", "GTEP", "TIT", "TAT", "CDP"), "TEY"),
+        "grid_stability": ColumnRoles(_GRID_INPUTS, "stab"),
+        "grid_stability_c": ColumnRoles(_GRID_INPUTS, "stabf", positive=1.0),
+        "skin": ColumnRoles(("B", "G", "R"), "class", positive=1.0),
+        "htru2": ColumnRoles(SETS["htru2"].columns[:-1], "class", positive=1.0),
+        "mnist": ColumnRoles((), "digit"),
     }
 )
 
@@ -196,8 +196,8 @@ def _published(model: str, data: str, **settings: object) -> Experiment:
         },
     }
     # The authors' minimum goes over one step more than m: eleven, or two for the network.
-    slip = {"calibration": 2 if model == "bdnn" else 11, "counted_from": 10, "hyperparameters": "pool"}
-    merged = {**slip, **models[model], **settings}
+    published_settings = {"calibration": 2 if model == "bdnn" else 11, "counted_from": 10, "hyperparameters": "pool"}
+    merged = {**published_settings, **models[model], **settings}
     return Experiment("published", model, data, PUBLISHED_VIEWS[data], **merged)  # type: ignore[arg-type]
 
 

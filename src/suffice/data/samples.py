@@ -7,7 +7,7 @@ import numpy as np
 
 from suffice.data.catalogue import data_set
 from suffice.data.columns import read_columns
-from suffice.data.protocols import CORRECTED_VIEWS, PUBLISHED_VIEWS, View
+from suffice.data.protocols import CORRECTED_VIEWS, PUBLISHED_VIEWS, ColumnRoles
 from suffice.errors import InvalidValueError
 from suffice.special import Floats
 
@@ -41,7 +41,7 @@ def read_set(name: str, protocol: str = "corrected", *, folder: Path | None = No
     return read_samples(name, views[protocol][name], folder)
 
 
-def read_samples(data: str, view: View, folder: Path | None = None) -> Samples:
+def read_samples(data: str, view: ColumnRoles, folder: Path | None = None) -> Samples:
     """Read a table and choose its columns.
 
     Args:

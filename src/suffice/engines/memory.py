@@ -1,23 +1,13 @@
-"""Whether there is memory for a run, told before it starts."""
+"""Whether there is enough memory for a run, checked before it starts."""
 
-import os
+import psutil
 
 from suffice.errors import NotEnoughMemoryError
 
 
-def free_memory() -> int | None:
-    """Bytes that can be had without swapping; None where the system does not tell."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
+def free_memory() -> int:
+    """Return the bytes that can be allocated without swapping."""
+    return psutil.virtual_memory().available
 
 
 def require_memory(needed: int, what: str, *, halved: bool = False) -> None:
@@ -38,7 +28,7 @@ def require_memory(needed: int, what: str, *, halved: bool = False) -> None:
         suffice.errors.NotEnoughMemoryError: following the pool needs 1,000,000.0 GB of memory, and ... GB are free...
     """
     free = free_memory()
-    if free is None or needed <= free:
+    if needed <= free:
         return
     remedy = "dtype='float32', which takes about half, fewer steps" if halved else "fewer steps"
     raise NotEnoughMemoryError(

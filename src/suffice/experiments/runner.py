@@ -1,4 +1,4 @@
-"""Runs carried out one after the other or several at once, each kept as soon as it is done."""
+"""Carries out runs, one after the other or in parallel, and saves each as soon as it is done."""
 
 import json
 import multiprocessing
@@ -25,81 +25,81 @@ from suffice.files import write_whole
 from suffice.models.threads import one_thread
 from suffice.trace import Trace
 
-#: Told now and then the steps done and to do.
-Moved: TypeAlias = Callable[[int, int], None]
+#: Called from time to time with the number of steps done and the number to do.
+StepProgress: TypeAlias = Callable[[int, int], None]
 
-# Steps between two words on how far a run is: often enough to see, seldom enough to cost nothing.
+# Steps between two progress messages of a run.
 _EVERY = 50
-# Bytes. What is kept in a larger file is work to read, and is left to the workers too.
+# Bytes. A larger file takes time to read, so the workers do that too.
 _LARGE = 1_000_000
 
 
-class Job(Protocol):
-    """A run that is asked for; a frozen dataclass of a module's own, so that it can be sent to a worker."""
+class RunJob(Protocol):
+    """A requested run. Implementations are frozen dataclasses at module level, so that a worker can receive them."""
 
     @property
     def name(self) -> str:
-        """What it is called, for people."""
+        """Name for people."""
 
     @property
     def stem(self) -> str:
-        """What its files are called, without their endings; two jobs share it only where they are the same run."""
+        """Name of its files, without their suffixes; two jobs share it only if they are the same run."""
 
     @property
     def identity(self) -> str:
-        """Differs whenever the run would come out otherwise: what was kept under another is run again."""
+        """Differs whenever the results of the run would: a run saved under another identity is run again."""
 
     @property
     def steps(self) -> int | None:
-        """Steps that it takes; None where that is not known beforehand."""
+        """Number of steps; None if that is not known beforehand."""
 
     @property
     def data(self) -> str:
-        """Name of the data that it reads; of the jobs that share it only one is asked whether it is ready."""
+        """Name of the data that it reads; :meth:`ready` is called for one of the jobs with the same data."""
 
     @property
     def alone(self) -> bool:
-        """Whether it takes the whole machine; others run side by side, each on one thread."""
+        """Whether it needs the whole machine; others run in parallel, each on one thread."""
 
     def ready(self) -> None:
-        """Make sure, before anything is run, that its data are there.
+        """Check, before any run, that its data are there.
 
         Raises:
-            SufficeError: They are missing or damaged.
+            SufficeError: The data are missing or damaged.
         """
 
-    def run(self, traces: Path, progress: Moved | None) -> Trace:
+    def run(self, traces: Path, progress: StepProgress | None) -> Trace:
         """Run it.
 
         Args:
-            traces: Folder of the traces, where it may keep files of its own, named after its stem, to go on from.
-            progress: Called now and then with the steps done and to do.
+            traces: Folder of the traces; it may save checkpoints there, named after its stem.
+            progress: Called from time to time with the number of steps done and the number to do.
 
         Raises:
-            SufficeError: It cannot be done.
+            SufficeError: The run failed.
         """
 
 
-J = TypeVar("J", bound=Job)
+J = TypeVar("J", bound=RunJob)
 R = TypeVar("R")
 F_contra = TypeVar("F_contra", contravariant=True)
 
 
 @dataclass(frozen=True)
-class Skipped(Generic[J]):
-    """A run that could not be carried out, and why."""
+class SkippedRun(Generic[J]):
+    """A run that could not be carried out, and the reason."""
 
     job: J
     reason: str
 
 
 @dataclass(frozen=True)
-class Watcher(Generic[F_contra]):
-    """What is told while runs go on.
+class RunWatcher(Generic[F_contra]):
+    """Functions to call while runs are carried out.
 
     Attributes:
-        moved: Called with a run's number and the steps that it has done.
-        ended: Called with a run's number and what came of it.
+        moved: Called with a run's number and the number of steps done.
+        ended: Called with a run's number and its result.
     """
 
     moved: Callable[[int, int], None]
@@ -107,10 +107,10 @@ class Watcher(Generic[F_contra]):
 
 
 def kept_about(path: Path) -> Mapping[str, Any] | None:
-    """What run a file holds (:attr:`suffice.Trace.about`), without its arrays: quick however large it is.
+    """Return the description of a saved run (:attr:`suffice.Trace.about`) without reading its arrays.
 
     Returns:
-        None where there is no such file, or it is damaged or none of these.
+        The description; None if the file is missing, damaged or not a saved run.
 
     Examples:
         >>> kept_about(Path("no-such-run.npz")) is None
@@ -124,14 +124,14 @@ def kept_about(path: Path) -> Mapping[str, Any] | None:
         return None
 
 
-def is_kept(job: Job, traces: Path) -> bool:
-    """Whether the run was kept and is still what is asked for, as far as its file says without being read whole."""
+def is_kept(job: RunJob, traces: Path) -> bool:
+    """Return whether a run with the same identity is saved; only the description is read."""
     about = kept_about(_file(job, traces))
     return about is not None and about.get("identity") == job.identity
 
 
-def kept(job: Job, traces: Path) -> Trace | None:
-    """The run as it was kept, if it was, and if it is still what is asked for."""
+def kept(job: RunJob, traces: Path) -> Trace | None:
+    """Return the saved trace of a run with the same identity; None if there is none."""
     if not is_kept(job, traces):
         return None
     try:
@@ -140,23 +140,23 @@ def kept(job: Job, traces: Path) -> Trace | None:
         return None
 
 
-def _file(job: Job, traces: Path) -> Path:
+def _file(job: RunJob, traces: Path) -> Path:
     return traces / f"{job.stem}.npz"
 
 
-def carry_out(job: Job, traces: Path, moved: Moved | None = None) -> Trace:
-    """Run a job and keep its trace, or take the trace that is there already.
+def carry_out(job: RunJob, traces: Path, moved: StepProgress | None = None) -> Trace:
+    """Run a job and save its trace, or read the trace if it is saved already.
 
     Args:
         job: What to run.
         traces: Folder of the traces.
-        moved: Called now and then with the steps done and to do.
+        moved: Called from time to time with the number of steps done and the number to do.
 
     Returns:
         The trace; its ``about`` has the job's ``identity`` and the ``seconds`` that the run took.
 
     Raises:
-        SufficeError: It cannot be done: data that are missing or damaged, an extra that is missing, a full disk.
+        SufficeError: The run failed: data are missing or damaged, an extra is missing, the disk is full.
     """
     trace = kept(job, traces)
     if trace is not None:
@@ -164,7 +164,7 @@ def carry_out(job: Job, traces: Path, moved: Moved | None = None) -> Trace:
     start = time.perf_counter()
     with nullcontext() if job.alone else one_thread():
         trace = job.run(traces, moved)
-    # Rounded, so that it reads well; what was kept is told again to the digit.
+    # Rounded here, so that a saved run reports the same figure.
     about = {**trace.about, "identity": job.identity, "seconds": round(time.perf_counter() - start, 3)}
     trace = replace(trace, about=about)
     write_whole(_file(job, traces), trace.save)
@@ -175,33 +175,33 @@ def carry_out_all(
     jobs: Sequence[J],
     traces: Path,
     workers: int,
-    watcher: Watcher[R | Skipped[J]],
+    watcher: RunWatcher[R | SkippedRun[J]],
     read: Callable[[J, Trace], R],
-) -> list[R | Skipped[J]]:
-    """Carry out runs, several at once; what is kept already is not run again.
+) -> list[R | SkippedRun[J]]:
+    """Carry out runs in parallel; saved runs are not run again.
 
     Args:
         jobs: What to run.
-        traces: Folder of the traces; it is made where it is missing.
-        workers: How many runs at once.
-        watcher: Who is told.
-        read: What is wanted of a job's trace. It is called where the job was run, so that a large trace stays there;
-            so it is a function of a module, which a worker can find by name.
+        traces: Folder of the traces; it is created if it is missing.
+        workers: Number of runs at the same time.
+        watcher: Called as the runs proceed.
+        read: Computes the result from a job and its trace. It is called in the process that ran the job, so that a
+            large trace need not be sent; it must be a function at module level, which a worker can import.
 
     Returns:
-        What came of each job, in the order of the jobs, whichever ended first.
+        The result of each job, in the order of the jobs.
 
     Raises:
-        SufficeError: The folder cannot be made, or a worker was killed.
+        SufficeError: The folder cannot be created, or a worker was killed.
     """
     try:
         traces.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SufficeError(f"the runs cannot be kept in {traces}: {error.strerror or error}") from None
-    found: dict[int, R | Skipped[J]] = {}
+    found: dict[int, R | SkippedRun[J]] = {}
     to_run = {number: job for number, job in enumerate(jobs) if not is_kept(job, traces)}
     for number, reason in _without_data(to_run).items():
-        found[number] = Skipped(jobs[number], reason)
+        found[number] = SkippedRun(jobs[number], reason)
         watcher.ended(number, found[number])
     small = {
         number: job
@@ -209,16 +209,16 @@ def carry_out_all(
         if number not in found and not job.alone and (number in to_run or _is_large(_file(job, traces)))
     }
     if workers > 1 and len(small) > 1:
-        found |= _side_by_side(small, traces, workers, watcher, read)
+        found |= _run_in_parallel(small, traces, workers, watcher, read)
     for number, job in enumerate(jobs):
         if number not in found:
-            found[number] = _attempt(job, traces, _told(number, watcher), read)
+            found[number] = _attempt(job, traces, _step_progress(number, watcher), read)
             watcher.ended(number, found[number])
     return [found[number] for number in range(len(jobs))]
 
 
 def _without_data(jobs: Mapping[int, J]) -> dict[int, str]:
-    """Runs whose data are missing or damaged, with the reason; each data set is looked at once."""
+    """Return the runs whose data are missing or damaged, with the reason; each data set is checked once."""
     reasons: dict[str, str] = {}
     for data, job in {job.data: job for job in jobs.values()}.items():
         try:
@@ -235,38 +235,38 @@ def _is_large(path: Path) -> bool:
         return False
 
 
-def _attempt(job: J, traces: Path, moved: Moved, read: Callable[[J, Trace], R]) -> R | Skipped[J]:
-    """Carry out a run and read it, or say why it cannot be."""
+def _attempt(job: J, traces: Path, moved: StepProgress, read: Callable[[J, Trace], R]) -> R | SkippedRun[J]:
+    """Return the result of a run, or the reason why it was skipped."""
     try:
         return read(job, carry_out(job, traces, moved))
     except SufficeError as error:
-        return Skipped(job, str(error))
+        return SkippedRun(job, str(error))
 
 
-def _told(number: int, watcher: Watcher[Any]) -> Moved:
+def _step_progress(number: int, watcher: RunWatcher[Any]) -> StepProgress:
     return lambda done, _: watcher.moved(number, done)
 
 
-def _side_by_side(
+def _run_in_parallel(
     jobs: Mapping[int, J],
     traces: Path,
     workers: int,
-    watcher: Watcher[R | Skipped[J]],
+    watcher: RunWatcher[R | SkippedRun[J]],
     read: Callable[[J, Trace], R],
-) -> dict[int, R | Skipped[J]]:
+) -> dict[int, R | SkippedRun[J]]:
     # Started afresh: a fork would copy the locks of whatever threads the numerical libraries keep.
     context = multiprocessing.get_context("spawn")
     moves: Any = context.Queue()
-    found: dict[int, R | Skipped[J]] = {}
+    found: dict[int, R | SkippedRun[J]] = {}
     with _pool(min(workers, len(jobs)), context, moves) as pool:
         futures: dict[Future[bytes], int] = {
-            pool.submit(_attempt_apart, number, job, traces, read): number for number, job in jobs.items()
+            pool.submit(_attempt_in_worker, number, job, traces, read): number for number, job in jobs.items()
         }
         left = set(futures)
         while left:
             done, left = wait(left, timeout=0.2, return_when=FIRST_COMPLETED)
             for number, steps in _drained(moves):
-                # A word may come later than the result.
+                # A progress message may arrive after the result.
                 if number not in found:
                     watcher.moved(number, steps)
             for future in done:
@@ -281,7 +281,7 @@ def _result(future: "Future[bytes]") -> Any:
         return pickle.loads(zlib.decompress(future.result()))
     except BrokenProcessPool:
         raise SufficeError(
-            "a worker was killed, perhaps for want of memory; the runs that are done are kept. The same command goes "
+            "a worker was killed, perhaps for lack of memory; the runs that are done are kept. The same command goes "
             "on from there; try it with --jobs 1"
         ) from None
 
@@ -293,7 +293,7 @@ def _pool(workers: int, context: Any, moves: Any) -> Iterator[ProcessPoolExecuto
     try:
         yield pool
     except BaseException:
-        # Whatever went wrong, or Ctrl-C: what runs now is not waited for.
+        # After an error or Ctrl-C: do not wait for the current runs.
         for process in set(multiprocessing.active_children()) - others:
             process.terminate()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -305,7 +305,7 @@ _moves: Any = None
 
 
 def _begin(moves: Any) -> None:
-    """In a worker, before its first run: Ctrl-C is the business of the process that asked."""
+    """Set up a worker before its first run. The parent process handles Ctrl-C."""
     global _moves  # noqa: PLW0603 - a worker is started with it and keeps it for all its runs
     _moves = moves
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -313,18 +313,18 @@ def _begin(moves: Any) -> None:
 
 
 def _end_with_the_parent() -> None:
-    """A worker whose parent was killed would go on to the end of its run, and then wait for ever."""
+    """End a worker whose parent was killed; it would finish its run and then wait for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait_for([parent.sentinel])
         os._exit(1)
 
 
-def _attempt_apart(number: int, job: J, traces: Path, read: Callable[[J, Trace], R]) -> bytes:
-    """What came of a run, small enough to go through a pipe in one piece.
+def _attempt_in_worker(number: int, job: J, traces: Path, read: Callable[[J, Trace], R]) -> bytes:
+    """Return the result of a run, compressed to fit into one write to a pipe.
 
-    A worker that is ended while it writes a longer message leaves half of it in the pipe, and whoever reads it waits
-    for the rest.
+    A worker that is ended while it writes a longer message leaves half of it in the pipe, and the reader waits for the
+    rest.
     """
     told = 0
 
@@ -334,7 +334,7 @@ def _attempt_apart(number: int, job: J, traces: Path, read: Callable[[J, Trace],
             told = done
             _moves.put((number, done))
 
-    # Reading takes its one thread too, where others run beside it.
+    # Reading uses one thread too: other workers run at the same time.
     with one_thread():
         return zlib.compress(pickle.dumps(_attempt(job, traces, moved, read)), 9)
 

@@ -11,7 +11,7 @@ from suffice.arguments import whole
 from suffice.special import Floats
 
 # Sums of weights that should be equal may differ by this much.
-_ROUNDING = 1e-12
+_SHARE_ROUNDING = 1e-12
 
 
 def equal_weights(groups: Sequence[Hashable]) -> Floats:
@@ -38,8 +38,8 @@ def weighted_quantile(values: Any, weights: Any, share: float) -> float:
     sorted_values = np.asarray(values, dtype=np.float64)[order]
     below = np.cumsum(np.asarray(weights, dtype=np.float64)[order])
     below /= below[-1]
-    at = int(np.argmax(below >= share - _ROUNDING))
-    exactly = abs(below[at] - share) <= _ROUNDING and at + 1 < len(below)
+    at = int(np.argmax(below >= share - _SHARE_ROUNDING))
+    exactly = abs(below[at] - share) <= _SHARE_ROUNDING and at + 1 < len(below)
     return float(sorted_values[at] if not exactly else 0.5 * (sorted_values[at] + sorted_values[at + 1]))
 
 

@@ -15,10 +15,10 @@ from suffice.experiments.compare.averages import (
     resampled_means,
     weighted_quantile,
 )
-from suffice.experiments.compare.choosing import Choice, choose
+from suffice.experiments.compare.choosing import ChosenSettings, choose
 from suffice.experiments.compare.entry import Entry
 from suffice.experiments.compare.rules import AT_ONCE, NEVER, ORACLE, catalogue
-from suffice.experiments.compare.scoring import Case, Score
+from suffice.experiments.compare.scoring import RuleScore, RunCase
 from suffice.special import Floats
 
 Row = dict[str, Any]
@@ -38,7 +38,7 @@ def ratio_name(ratio: float) -> str:
     return f"{ratio:.10g}"
 
 
-def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None, ends: bool = True) -> list[Row]:
+def rows(scores: Sequence[RuleScore], *, entries: Sequence[Entry] | None = None, ends: bool = True) -> list[Row]:
     """One row for each run, rule and way to set it.
 
     A row holds ``rule``, ``params``, the run (``data``, ``model``, ``seed``, ``batch``, ``variant``), ``setting``,
@@ -67,10 +67,10 @@ def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None, end
 
     Examples:
         >>> from dataclasses import replace
-        >>> from suffice.experiments.compare.scoring import Case, scores
+        >>> from suffice.experiments.compare.scoring import RunCase, scores
         >>> from suffice.trace import Trace
         >>> trace = replace(Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10), error=np.array([0.4, 0.3]))
-        >>> found = scores(Case("toy", "gp", 0), trace, ratios=[10.0, 100.0])
+        >>> found = scores(RunCase("toy", "gp", 0), trace, ratios=[10.0, 100.0])
         >>> never = next(row for row in rows(found) if row["rule"] == "Never")
         >>> never["setting"], never["labels"], never["regret"]
         ('reference', 12, {'10': 0.0, '100': 0.0})
@@ -79,7 +79,7 @@ def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None, end
         return []
     found: list[Row] = []
     known = {entry.name: entry for entry in entries or catalogue(scores[0].ratios)}
-    groups: dict[tuple[str, str, int], list[Score]] = defaultdict(list)
+    groups: dict[tuple[str, str, int], list[RuleScore]] = defaultdict(list)
     limits = _ends(scores) if ends else {}
     for score in scores:
         if score.rule not in known:
@@ -95,13 +95,13 @@ def rows(scores: Sequence[Score], *, entries: Sequence[Entry] | None = None, end
     return found
 
 
-def _ends(scores: Sequence[Score]) -> dict[Case, tuple[Score, Score]]:
+def _ends(scores: Sequence[RuleScore]) -> dict[RunCase, tuple[RuleScore, RuleScore]]:
     """The scores of stopping at once and of never stopping, of the runs that have both."""
     at_once, never = ({s.case: s for s in scores if s.rule == name} for name in (AT_ONCE, NEVER))
     return {case: (first, never[case]) for case, first in at_once.items() if case in never}
 
 
-def _between(score: Score, first: Score, last: Score) -> Score:
+def _between(score: RuleScore, first: RuleScore, last: RuleScore) -> RuleScore:
     """A score with two more settings, to stop at once and never."""
     names = ("regrets", "labels", "error", "premature", "fired")
     joined: dict[str, Any] = {n: np.concatenate([getattr(part, n) for part in (first, score, last)]) for n in names}
@@ -109,7 +109,7 @@ def _between(score: Score, first: Score, last: Score) -> Score:
     return replace(score, settings=settings, stops=(*first.stops, *score.stops, *last.stops), **joined)
 
 
-def _choices(entry: Entry, group: Sequence[Score]) -> dict[str, Choice]:
+def _choices(entry: Entry, group: Sequence[RuleScore]) -> dict[str, ChosenSettings]:
     """The settings chosen for each data set, by runs of the same model and batch on the others."""
     if not entry.swept:
         return {}
@@ -121,7 +121,7 @@ def _choices(entry: Entry, group: Sequence[Score]) -> dict[str, Choice]:
     return {data: choose(regrets, data, default=default) for data in regrets}
 
 
-def _rows_of(entry: Entry, score: Score, choice: Choice | None) -> Iterator[Row]:
+def _rows_of(entry: Entry, score: RuleScore, choice: ChosenSettings | None) -> Iterator[Row]:
     shown = int(np.argmin(np.abs(np.log(np.array(score.ratios) / _SHOWN))))
     each = np.arange(len(score.ratios))
     if entry.kind == "cost" or entry.name == ORACLE:
@@ -140,7 +140,7 @@ def _rows_of(entry: Entry, score: Score, choice: Choice | None) -> Iterator[Row]
         yield _row(score, "per cost", params, choice.per_cost[shown], score.regrets[chosen, each])
 
 
-def _row(score: Score, setting: str, params: Mapping[str, Any], at: int, regrets: Floats) -> Row:
+def _row(score: RuleScore, setting: str, params: Mapping[str, Any], at: int, regrets: Floats) -> Row:
     return {
         "rule": score.rule,
         "params": dict(params),
@@ -183,10 +183,10 @@ def leaderboard(rows: Sequence[Row], *, resamples: int = 1000, seed: int = 0) ->
 
     Examples:
         >>> from dataclasses import replace
-        >>> from suffice.experiments.compare.scoring import Case, scores
+        >>> from suffice.experiments.compare.scoring import RunCase, scores
         >>> from suffice.trace import Trace
         >>> trace = replace(Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10), error=np.array([0.4, 0.3]))
-        >>> found = scores(Case("toy", "gp", 0), trace, ratios=[10.0, 100.0])
+        >>> found = scores(RunCase("toy", "gp", 0), trace, ratios=[10.0, 100.0])
         >>> ranked = leaderboard(rows(found), resamples=100)
         >>> oracle = next(row for row in ranked if row["rule"] == "Oracle")
         >>> oracle["mean"], oracle["interval"], oracle["runs"]
@@ -259,7 +259,7 @@ def _habits(group: Sequence[Row]) -> Row:
     }
 
 
-def curves(scores: Sequence[Score]) -> list[Row]:
+def curves(scores: Sequence[RuleScore]) -> list[Row]:
     """Labels against error: for each rule with several settings, model and setting the mean over runs of both.
 
     ``labels`` is in units of the labels at the run's first good step, ``error`` in units of its best error; every data
@@ -274,15 +274,15 @@ def curves(scores: Sequence[Score]) -> list[Row]:
 
     Examples:
         >>> from dataclasses import replace
-        >>> from suffice.experiments.compare.scoring import Case, scores
+        >>> from suffice.experiments.compare.scoring import RunCase, scores
         >>> from suffice.trace import Trace
         >>> trace = replace(Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10), error=np.array([0.4, 0.3]))
-        >>> found = scores(Case("toy", "gp", 0), trace, ratios=[10.0, 100.0])
+        >>> found = scores(RunCase("toy", "gp", 0), trace, ratios=[10.0, 100.0])
         >>> point = next(point for point in curves(found) if point["rule"] == "Budget")
         >>> point["value"], round(point["labels"], 3), round(point["error"], 3)
         (10, 0.917, 1.333)
     """
-    groups: dict[tuple[str, str], list[Score]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[RuleScore]] = defaultdict(list)
     for score in scores:
         if len(score.settings) > 1 and score.best_error > 0.0:
             groups[score.rule, score.case.model].append(score)

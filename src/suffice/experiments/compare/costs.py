@@ -20,7 +20,7 @@ _GOOD: Final = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class CostedRun:
     """The labels and the error of a run after each step.
 
     Attributes:
@@ -31,7 +31,7 @@ class Run:
         InvalidValueError: They are not of one length, there is none, or a number is not as it should be.
 
     Examples:
-        >>> run = Run([10, 11, 12, 13], [0.5, 0.3, 0.2, 0.2])
+        >>> run = CostedRun([10, 11, 12, 13], [0.5, 0.3, 0.2, 0.2])
         >>> run.best_error, len(run)
         (0.2, 4)
     """
@@ -52,7 +52,7 @@ class Run:
         object.__setattr__(self, "error", error)
 
     @classmethod
-    def of(cls, trace: Trace, error: Any = None) -> "Run":
+    def of(cls, trace: Trace, error: Any = None) -> "CostedRun":
         """The run that a trace recorded, judged by its own error or by another number after each step."""
         return cls(trace.n_labelled, trace.error if error is None else error)
 
@@ -65,7 +65,7 @@ class Run:
         return float(self.error.min())
 
 
-def cost_curve(run: Run, ratio: Any) -> Floats:
+def cost_curve(run: CostedRun, ratio: Any) -> Floats:
     r"""What it costs to stop at each step, in labels.
 
     .. math:: C(t) = A \, (e_t - \min_s e_s) + n_t
@@ -80,14 +80,14 @@ def cost_curve(run: Run, ratio: Any) -> Floats:
         ``T`` costs; ``R x T`` for ``R`` ratios.
 
     Examples:
-        >>> cost_curve(Run([10, 11, 12], [0.5, 0.3, 0.25]), 100.0)
+        >>> cost_curve(CostedRun([10, 11, 12], [0.5, 0.3, 0.25]), 100.0)
         array([35., 16., 12.])
     """
     weighted = np.multiply.outer(np.asarray(ratio, dtype=np.float64), run.error - run.best_error)
     return np.asarray(weighted + run.n_labelled)
 
 
-def regret(run: Run, stop: int | None, ratio: float, *, extra: float = 0) -> float:
+def regret(run: CostedRun, stop: int | None, ratio: float, *, extra: float = 0) -> float:
     r"""How much more a stop costs than the best one would have, relative to that.
 
     .. math:: \frac{C(t) + x - \min_s C(s)}{\min_s C(s)}
@@ -99,17 +99,17 @@ def regret(run: Run, stop: int | None, ratio: float, *, extra: float = 0) -> flo
         extra: ``x``, labels that were needed beside those of the run.
 
     Examples:
-        >>> regret(Run([10, 11, 12], [0.5, 0.3, 0.25]), 1, 100.0)
+        >>> regret(CostedRun([10, 11, 12], [0.5, 0.3, 0.25]), 1, 100.0)
         0.3333333333333333
     """
     return float(regrets(run, [stop], [ratio], extra=extra)[0, 0])
 
 
-def regrets(run: Run, stops: Sequence[int | None], ratios: Sequence[float], *, extra: float = 0) -> Floats:
+def regrets(run: CostedRun, stops: Sequence[int | None], ratios: Sequence[float], *, extra: float = 0) -> Floats:
     """:func:`regret` of several stops at several ratios, ``stops x ratios``.
 
     Examples:
-        >>> regrets(Run([10, 11, 12], [0.5, 0.3, 0.25]), [1, None], [10.0, 100.0]).round(3)
+        >>> regrets(CostedRun([10, 11, 12], [0.5, 0.3, 0.25]), [1, None], [10.0, 100.0]).round(3)
         array([[0.   , 0.333],
                [0.043, 0.   ]])
     """
@@ -118,11 +118,11 @@ def regrets(run: Run, stops: Sequence[int | None], ratios: Sequence[float], *, e
     return np.asarray(((costs[:, paid_steps(run, stops)] + extra).T - least) / least)
 
 
-def random_regrets(run: Run, ratios: Sequence[float]) -> Floats:
+def random_regrets(run: CostedRun, ratios: Sequence[float]) -> Floats:
     """Expected regret at each ratio of stopping at a step drawn at random: the mean over all steps.
 
     Examples:
-        >>> random_regrets(Run([10, 11, 12], [0.5, 0.3, 0.25]), [100.0])
+        >>> random_regrets(CostedRun([10, 11, 12], [0.5, 0.3, 0.25]), [100.0])
         array([0.75])
     """
     costs = cost_curve(run, ratios)
@@ -130,14 +130,14 @@ def random_regrets(run: Run, ratios: Sequence[float]) -> Floats:
     return np.asarray((costs.mean(axis=1) - least) / least)
 
 
-def paid_steps(run: Run, stops: Sequence[int | None]) -> NDArray[np.intp]:
+def paid_steps(run: CostedRun, stops: Sequence[int | None]) -> NDArray[np.intp]:
     """The steps up to which labels are paid for: a rule that never stops pays for all.
 
     Raises:
         InvalidValueError: A stop is not a step of the run.
 
     Examples:
-        >>> paid_steps(Run([10, 11, 12], [0.5, 0.3, 0.25]), [0, None])
+        >>> paid_steps(CostedRun([10, 11, 12], [0.5, 0.3, 0.25]), [0, None])
         array([0, 2])
     """
     steps = np.array([len(run) - 1 if stop is None else stop for stop in stops], dtype=np.intp)
@@ -146,19 +146,19 @@ def paid_steps(run: Run, stops: Sequence[int | None]) -> NDArray[np.intp]:
     return steps
 
 
-def optimal_steps(run: Run, ratios: Sequence[float]) -> NDArray[np.intp]:
+def optimal_steps(run: CostedRun, ratios: Sequence[float]) -> NDArray[np.intp]:
     """The step of least cost at each ratio, the first of several.
 
     Examples:
-        >>> optimal_steps(Run([10, 11, 12], [0.5, 0.3, 0.25]), [1.0, 10.0, 100.0])
+        >>> optimal_steps(CostedRun([10, 11, 12], [0.5, 0.3, 0.25]), [1.0, 10.0, 100.0])
         array([0, 1, 2])
     """
     return np.asarray(cost_curve(run, ratios).argmin(axis=1))
 
 
 @dataclass(frozen=True)
-class Width:
-    """How far apart the costs of a comparison are, seen by where it would have been best to stop.
+class CostRange:
+    """How wide the range of costs in a comparison is, measured by the best steps to stop at.
 
     Attributes:
         ratios: What an error of 1 costs.
@@ -179,7 +179,7 @@ class Width:
         return self.first >= 0.5 and self.settled >= 0.5
 
 
-def width(runs: Sequence[Run], ratios: Sequence[float] = RATIOS) -> Width:
+def width(runs: Sequence[CostedRun], ratios: Sequence[float] = RATIOS) -> CostRange:
     """Whether ratios are wide enough for runs: the best step should go from the first to that of least error.
 
     Args:
@@ -187,14 +187,14 @@ def width(runs: Sequence[Run], ratios: Sequence[float] = RATIOS) -> Width:
         ratios: What an error of 1 costs, ascending.
 
     Examples:
-        >>> found = width([Run([10, 11, 12], [0.5, 0.3, 0.25])], [1.0, 10.0, 100.0])
+        >>> found = width([CostedRun([10, 11, 12], [0.5, 0.3, 0.25])], [1.0, 10.0, 100.0])
         >>> found.best_at, found.wide
         ((0.0, 0.5, 1.0), True)
     """
     best = np.array([optimal_steps(run, ratios) for run in runs])
     places = best / np.array([[max(len(run) - 1, 1)] for run in runs])
     settled = [step == int(run.error.argmin()) for step, run in zip(best[:, -1], runs, strict=True)]
-    return Width(
+    return CostRange(
         ratios=tuple(float(ratio) for ratio in ratios),
         best_at=tuple(np.median(places, axis=0).tolist()),
         first=float(np.mean(places[:, 0] <= 0.1)),
@@ -220,11 +220,11 @@ def smoothed(error: Any) -> Floats:
     return np.asarray((sums[at + half + 1] - sums[at - half]) / (2 * half + 1) + values[0])
 
 
-def first_good(run: Run) -> int:
+def first_good(run: CostedRun) -> int:
     """The first step whose smoothed error is within 5 % of the best smoothed error: when stopping begins to be right.
 
     Examples:
-        >>> first_good(Run([10, 11, 12, 13], [0.5, 0.3, 0.208, 0.2]))
+        >>> first_good(CostedRun([10, 11, 12, 13], [0.5, 0.3, 0.208, 0.2]))
         2
     """
     curve = smoothed(run.error)

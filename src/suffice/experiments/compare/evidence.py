@@ -15,14 +15,14 @@ from suffice.experiments.compare.board import Row, rows
 from suffice.experiments.compare.entry import Entry
 from suffice.experiments.compare.recording import MODELS
 from suffice.experiments.compare.rules import catalogue
-from suffice.experiments.compare.scoring import Score
+from suffice.experiments.compare.scoring import RuleScore
 
 _FILE: Final = "evidence.json"
 # Ways to set a rule that say one thing for each cost, or the only one there is.
 _HONEST: Final = ("per cost", "costs")
 
 
-def evidence(scores: Sequence[Score], *, judged_on: Collection[str], command: str) -> dict[str, Any]:
+def evidence(scores: Sequence[RuleScore], *, judged_on: Collection[str], command: str) -> dict[str, Any]:
     """Sum up a comparison.
 
     Args:
@@ -62,7 +62,7 @@ def evidence(scores: Sequence[Score], *, judged_on: Collection[str], command: st
     }
 
 
-def _of(scores: Sequence[Score], name: str, batch: int) -> list[Score]:
+def _of(scores: Sequence[RuleScore], name: str, batch: int) -> list[RuleScore]:
     """Scores of runs with a model, or of a task with any of its models, which then count as one."""
     own = [score for score in scores if name in _names(score.case.model) and score.case.batch == batch]
     return [replace(score, case=replace(score.case, model=name, variant=score.case.model)) for score in own]
@@ -92,9 +92,9 @@ def _grouped(made: Sequence[Row], known: Mapping[str, Entry]) -> dict[str, list[
     return groups
 
 
-def _settings(scores: Sequence[Score], known: Mapping[str, Entry]) -> dict[str, list[Any]]:
+def _settings(scores: Sequence[RuleScore], known: Mapping[str, Entry]) -> dict[str, list[Any]]:
     """For each rule the setting that did best over all data sets, one for each ratio."""
-    groups: dict[str, list[Score]] = defaultdict(list)
+    groups: dict[str, list[RuleScore]] = defaultdict(list)
     for score in scores:
         if known[score.rule].swept:
             groups[score.rule].append(score)

@@ -15,7 +15,7 @@ from suffice.bounds import risk_gap, total_variation
 from suffice.criteria import PacBayes, cohen_kappa
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.experiments.compare.averages import equal_weights, weighted_quantile
-from suffice.experiments.compare.scoring import Case
+from suffice.experiments.compare.scoring import RunCase
 from suffice.special import Floats
 from suffice.trace import Trace
 
@@ -24,8 +24,8 @@ _HALF_PRECISION: Final = 2.0**-12
 
 
 @dataclass(frozen=True)
-class Guarantee:
-    """A bound along a run.
+class BoundCoverage:
+    """How often a bound held along a run, and how tight it was.
 
     Attributes:
         bound: Which one.
@@ -43,8 +43,8 @@ class Guarantee:
     ratio: float | None
 
 
-class _Seen(NamedTuple):
-    """Predictions on the stop set, held against its labels.
+class _StopSetErrors(NamedTuple):
+    """Predictions on the stop set, compared with its labels.
 
     Attributes:
         error: Mean of ``1 - p(true class)`` after each step.
@@ -59,7 +59,9 @@ class _Seen(NamedTuple):
     slack: float
 
 
-def guarantees(trace: Trace, y_pool: Any, stop_set: Any, *, classes: Sequence[Any] | None = None) -> list[Guarantee]:
+def guarantees(
+    trace: Trace, y_pool: Any, stop_set: Any, *, classes: Sequence[Any] | None = None
+) -> list[BoundCoverage]:
     r"""Hold the bounds of the rules that guarantee something against the truth, along a run with classes.
 
     - ``ErrorStability``, ``paper`` and ``tight``: the bound on a step's change of the expected error, against
@@ -123,7 +125,7 @@ def class_columns(trace: Trace, y_pool: Any) -> list[Any]:
     return met
 
 
-def summary(found: Sequence[tuple[Case, Sequence[Guarantee]]]) -> list[dict[str, Any]]:
+def coverage_summary(found: Sequence[tuple[RunCase, Sequence[BoundCoverage]]]) -> list[dict[str, Any]]:
     """Guarantees over many runs, every data set weighing the same.
 
     Returns:
@@ -131,12 +133,12 @@ def summary(found: Sequence[tuple[Case, Sequence[Guarantee]]]) -> list[dict[str,
         ``data_sets`` and ``runs``.
 
     Examples:
-        >>> runs = [(Case("a", "logistic", seed), [Guarantee("PacBayes", 10, held, 1.0, 4.0)]) for seed, held in
+        >>> runs = [(RunCase("a", "logistic", seed), [BoundCoverage("PacBayes", 10, held, 1.0, 4.0)]) for seed, held in
         ...         ((0, 1.0), (1, 0.5))]
-        >>> summary(runs)[0]["held"], summary(runs)[0]["least_held"]
+        >>> coverage_summary(runs)[0]["held"], coverage_summary(runs)[0]["least_held"]
         (0.75, 0.5)
     """
-    groups: dict[str, list[tuple[str, Guarantee]]] = defaultdict(list)
+    groups: dict[str, list[tuple[str, BoundCoverage]]] = defaultdict(list)
     for case, several in found:
         for each in several:
             groups[each.bound].append((case.data, each))
@@ -159,17 +161,17 @@ def summary(found: Sequence[tuple[Case, Sequence[Guarantee]]]) -> list[dict[str,
     return made
 
 
-def guarantee_rows(case: Case, found: Sequence[Guarantee]) -> list[dict[str, Any]]:
+def guarantee_rows(case: RunCase, found: Sequence[BoundCoverage]) -> list[dict[str, Any]]:
     """Guarantees of a run as rows to write.
 
     Examples:
-        >>> guarantee_rows(Case("a", "logistic", 0), [Guarantee("PacBayes", 10, 1.0, 0.5, None)])[0]["held"]
+        >>> guarantee_rows(RunCase("a", "logistic", 0), [BoundCoverage("PacBayes", 10, 1.0, 0.5, None)])[0]["held"]
         1.0
     """
     return [{**asdict(case), **asdict(each)} for each in found]
 
 
-def _seen(trace: Trace, labels: Any, stop_set: Any, classes: Sequence[Any] | None) -> tuple[_Seen, int]:
+def _seen(trace: Trace, labels: Any, stop_set: Any, classes: Sequence[Any] | None) -> tuple[_StopSetErrors, int]:
     if "stop_probabilities" not in trace.recorded:
         raise MissingInputError(
             "guarantees are measured on the stop set, but the run did not record stop_probabilities; "
@@ -187,15 +189,15 @@ def _seen(trace: Trace, labels: Any, stop_set: Any, classes: Sequence[Any] | Non
     error = 1.0 - right.mean(axis=1, dtype=np.float64)
     # Three deviations of the difference of two means of rounded numbers.
     slack = 3.0 * _HALF_PRECISION * np.sqrt(2.0 / (3.0 * len(items))) if p.dtype == np.float16 else 0.0
-    return _Seen(error, p.argmax(axis=2), truth, float(slack)), p.shape[2]
+    return _StopSetErrors(error, p.argmax(axis=2), truth, float(slack)), p.shape[2]
 
 
-def _held(bound: str, values: Floats, truth: Floats, slack: float) -> Guarantee:
+def _held(bound: str, values: Floats, truth: Floats, slack: float) -> BoundCoverage:
     if not len(values):
-        return Guarantee(bound, 0, 0.0, 0.0, None)
+        return BoundCoverage(bound, 0, 0.0, 0.0, None)
     moved = truth > slack
     ratios = values[moved] / truth[moved]
-    return Guarantee(
+    return BoundCoverage(
         bound=bound,
         steps=len(values),
         # Beyond the rounding of the record, that of the sums.
@@ -210,7 +212,7 @@ def _kappa_bound(kappas: Floats) -> Floats:
     return np.asarray(np.divide(4.0 * (1.0 - kappas), kappas, out=np.full(len(kappas), np.inf), where=kappas > 0.0))
 
 
-def _f_of_second(seen: _Seen) -> Floats:
+def _f_of_second(seen: _StopSetErrors) -> Floats:
     """F of the second class after each step; 1 where it is neither there nor predicted."""
     positive, predicted = seen.truth == 1, seen.codes == 1
     both = (predicted & positive).sum(axis=1)

@@ -1,19 +1,19 @@
-"""A run judged where it was carried out, so that its record need not be sent around."""
+"""Judges a run in the process that carried it out, so that its record need not be sent."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from suffice.errors import SufficeError
-from suffice.experiments.compare.guarantees import Guarantee, guarantees
-from suffice.experiments.compare.recording import MODELS, Recording, Setting, prepared
+from suffice.experiments.compare.guarantees import BoundCoverage, guarantees
+from suffice.experiments.compare.recording import MODELS, RecordingJob, RecordingSettings, prepared
 from suffice.experiments.compare.rules import for_trace
-from suffice.experiments.compare.scoring import Case, Score, scores
+from suffice.experiments.compare.scoring import RuleScore, RunCase, scores
 from suffice.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """What is wanted of a run.
+class JudgedRun:
+    """The results of a run for the comparison.
 
     Attributes:
         case: Which run.
@@ -23,24 +23,24 @@ class Judged:
         seconds: What the run took when it was recorded.
     """
 
-    case: Case
-    scores: tuple[Score, ...]
-    guarantees: tuple[Guarantee, ...]
+    case: RunCase
+    scores: tuple[RuleScore, ...]
+    guarantees: tuple[BoundCoverage, ...]
     first_error: float
     seconds: float
 
 
-def judged(job: Recording, trace: Trace, rules: Collection[str]) -> Judged:
-    """Replay rules on a run, and hold what they guarantee against the truth.
+def judged(job: RecordingJob, trace: Trace, rules: Collection[str]) -> JudgedRun:
+    """Replay rules on a run, and compare what they guarantee with the truth.
 
     Args:
         job: The run.
         trace: Its record.
         rules: Names of the rules; those that need what the run cannot have (classes) are left out.
     """
-    case = Case(job.data, job.model, job.seed, job.batch, variant(job.setting))
+    case = RunCase(job.data, job.model, job.seed, job.batch, variant(job.setting))
     entries = [entry for entry in for_trace(trace) if entry.name in rules]
-    return Judged(
+    return JudgedRun(
         case,
         tuple(scores(case, trace, entries=entries)),
         _guarantees(job, trace),
@@ -49,28 +49,28 @@ def judged(job: Recording, trace: Trace, rules: Collection[str]) -> Judged:
     )
 
 
-def variant(setting: Setting) -> str:
+def variant(setting: RecordingSettings) -> str:
     """What of a setting is no matter of size but of kind, in words; nothing if it is all as usual.
 
     Examples:
-        >>> variant(Setting()), variant(Setting(noise=0.1, stop_set=200))
+        >>> variant(RecordingSettings()), variant(RecordingSettings(noise=0.1, stop_set=200))
         ('', 'noise 0.1, stop set 200')
     """
     said = [f"noise {setting.noise:g}"] if setting.noise else []
     said += [f"imbalance {setting.imbalance:g}"] if setting.imbalance is not None else []
-    said += [f"stop set {setting.stop_set}"] if setting.stop_set != Setting().stop_set else []
+    said += [f"stop set {setting.stop_set}"] if setting.stop_set != RecordingSettings().stop_set else []
     return ", ".join(said)
 
 
-def summary(found: Judged) -> str:
-    """A run in one line."""
+def run_summary(found: JudgedRun) -> str:
+    """Return the summary of a run, on one line."""
     one = found.scores[0]
     labels = int(max(score.labels.max() for score in found.scores if score.rule == "Never"))
     errors = f"error {found.first_error:.3g} to {one.best_error:.3g} at best"
     return f"{labels} labels, {errors}, good from {one.good_labels:.0f} labels on; {found.seconds:.1f} s"
 
 
-def _guarantees(job: Recording, trace: Trace) -> tuple[Guarantee, ...]:
+def _guarantees(job: RecordingJob, trace: Trace) -> tuple[BoundCoverage, ...]:
     if MODELS[job.model] != "classification":
         return ()
     try:

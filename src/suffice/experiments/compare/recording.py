@@ -15,8 +15,8 @@ from suffice.arguments import whole
 from suffice.data.catalogue import SETS
 from suffice.data.checking import require_set
 from suffice.errors import InvalidValueError
-from suffice.experiments.compare.tasks import Labelled, Task, cut, load, source
-from suffice.experiments.runner import Moved
+from suffice.experiments.compare.tasks import LabelledData, Task, cut, load, source
+from suffice.experiments.runner import StepProgress
 from suffice.learner import StopSet, simulate
 from suffice.models.factory import MODEL_FAMILIES, make_model
 from suffice.special import Floats
@@ -32,8 +32,8 @@ _LEAST_COMPONENTS: Final = 5
 
 
 @dataclass(frozen=True)
-class Setting:
-    """How runs are made.
+class RecordingSettings:
+    """Sizes and label noise of the recorded runs.
 
     Attributes:
         labels: Labels bought in all, or the whole pool where that is smaller.
@@ -68,8 +68,8 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Recording:
-    """A run to be recorded; see :class:`suffice.experiments.runner.Job`.
+class RecordingJob:
+    """A run to record; a :class:`suffice.experiments.runner.RunJob`.
 
     Attributes:
         data: Name of the data set, or path of a table.
@@ -84,7 +84,7 @@ class Recording:
     model: str
     seed: int
     batch: int = 1
-    setting: Setting = Setting()
+    setting: RecordingSettings = RecordingSettings()
     target: str | None = None
 
     def __post_init__(self) -> None:
@@ -128,7 +128,7 @@ class Recording:
         elif found.origin == "file":
             _labelled(self.data, self.target)
 
-    def run(self, traces: Path, progress: Moved | None) -> Trace:
+    def run(self, traces: Path, progress: StepProgress | None) -> Trace:
         """Label the pool as active learning would, and record all that rules may ask for."""
         del traces
         made = prepared(self)
@@ -157,8 +157,8 @@ class Recording:
         )
 
 
-class Prepared(NamedTuple):
-    """What a run starts from.
+class PreparedRun(NamedTuple):
+    """The task, model and stop set that a run starts with.
 
     Attributes:
         task: Pool and test set.
@@ -173,7 +173,7 @@ class Prepared(NamedTuple):
     validation: tuple[Floats, Any] | None
 
 
-def prepared(job: Recording) -> Prepared:
+def prepared(job: RecordingJob) -> PreparedRun:
     """Everything that a run starts from, drawn by its seed."""
     how = job.setting
     task = cut(
@@ -192,7 +192,7 @@ def prepared(job: Recording) -> Prepared:
     rest = Task(task.name, task.kind, X_pool, task.y_pool, X_test[cutoff:], task.y_test[cutoff:])
     classes = np.unique(task.y_pool).tolist() if task.kind == "classification" else None
     model, stop_set = make_model(job.model, classes=classes), StopSet.draw(len(X_pool), how.stop_set, seed=job.seed)
-    return Prepared(rest, model, stop_set, validation)
+    return PreparedRun(rest, model, stop_set, validation)
 
 
 def recordings(  # noqa: PLR0913 - what is crossed with what, all but two by keyword
@@ -201,9 +201,9 @@ def recordings(  # noqa: PLR0913 - what is crossed with what, all but two by key
     *,
     seeds: int,
     batches: Sequence[int],
-    setting: Setting,
+    setting: RecordingSettings,
     target: str | None,
-) -> list[Recording]:
+) -> list[RecordingJob]:
     """The runs of some data sets with the models that fit them, seed by seed.
 
     Args:
@@ -218,7 +218,8 @@ def recordings(  # noqa: PLR0913 - what is crossed with what, all but two by key
         InvalidValueError: A data set or model is not known, or none fits the other.
 
     Examples:
-        >>> runs = recordings(["wine"], ["gp", "logistic"], seeds=2, batches=(1,), setting=Setting(), target=None)
+        >>> settings = RecordingSettings()
+        >>> runs = recordings(["wine"], ["gp", "logistic"], seeds=2, batches=(1,), setting=settings, target=None)
         >>> [run.name for run in runs]
         ['logistic on wine, seed 0, 1 at a time', 'logistic on wine, seed 1, 1 at a time']
     """
@@ -232,7 +233,7 @@ def recordings(  # noqa: PLR0913 - what is crossed with what, all but two by key
             others = ", ".join(model for model, what in MODELS.items() if what == kind)
             raise InvalidValueError(f"{name} is a task of {kind}, and no model given is for that; there is {others}")
         found += [
-            Recording(name, model, seed, batch, setting, target if source(name).origin == "file" else None)
+            RecordingJob(name, model, seed, batch, setting, target if source(name).origin == "file" else None)
             for model, batch, seed in product(fitting, batches, range(seeds))
         ]
     return found
@@ -243,13 +244,13 @@ def _require_model(model: str) -> None:
         raise InvalidValueError(f"there is no model {model!r} to compare on; there is {', '.join(MODELS)}")
 
 
-def _labelled(name: str, target: str | None) -> Labelled:
+def _labelled(name: str, target: str | None) -> LabelledData:
     # A table may have changed since it was read.
     return _read(name, target, tuple(_checksums(name)) if source(name).origin == "file" else ())
 
 
 @lru_cache(maxsize=2)
-def _read(name: str, target: str | None, checksums: tuple[str, ...]) -> Labelled:
+def _read(name: str, target: str | None, checksums: tuple[str, ...]) -> LabelledData:
     # Runs come data set by data set, so that each is read once.
     del checksums
     return load(name, target=target)

@@ -15,8 +15,8 @@ from suffice.trace import DIVERGENCES, Trace
 Stops = dict[Any, int | None]
 
 
-class Replayed(NamedTuple):
-    """What a replay of an entry found.
+class ReplayResult(NamedTuple):
+    """The result of replaying an entry.
 
     Attributes:
         stops: For each setting the step, from 0, of the first stop; None if it never stops.
@@ -27,8 +27,8 @@ class Replayed(NamedTuple):
     seconds_per_step: float
 
 
-class Piece(NamedTuple):
-    """Steps that follow one another in a replay.
+class ReplaySegment(NamedTuple):
+    """Consecutive steps of a replay.
 
     Attributes:
         steps: They.
@@ -42,13 +42,13 @@ class Piece(NamedTuple):
     anew: bool
 
 
-def stops(trace: Trace, entry: Entry) -> Stops:
+def first_stops(trace: Trace, entry: Entry) -> Stops:
     """Where a rule first stops, at each of its settings: see :meth:`Replayer.replay`.
 
     Examples:
         >>> from suffice.experiments.compare.rules import catalogue
         >>> trace = Trace.of_divergences([0.5] * 12 + [0.01, 0.0001], [0.5] * 12 + [0.01, 0.0001], first=10)
-        >>> found = stops(trace, next(entry for entry in catalogue() if entry.name == "ErrorStability"))
+        >>> found = first_stops(trace, next(entry for entry in catalogue() if entry.name == "ErrorStability"))
         >>> found[0.215], found[0.0215], found[0.001]
         (12, 13, None)
     """
@@ -56,7 +56,7 @@ def stops(trace: Trace, entry: Entry) -> Stops:
 
 
 class Replayer:
-    """A run whose steps are made once, with all that was recorded of them, and told to any number of rules.
+    """A recorded run whose steps are created once and passed to any number of rules.
 
     Args:
         trace: The run.
@@ -73,7 +73,7 @@ class Replayer:
         self._trace = trace
         self._made: dict[tuple[int | None, bool], list[Step]] = {}
 
-    def replay(self, entry: Entry) -> Replayed:
+    def replay(self, entry: Entry) -> ReplayResult:
         """Where a rule first stops, at each of its settings, told only what was known then; and how long it took.
 
         Where hyper-parameters were learned again the rule starts over on the past as they see it, as in
@@ -88,7 +88,7 @@ class Replayer:
         """
         return self._one_by_one(entry) if entry.sense is None else self._at_once(entry)
 
-    def _one_by_one(self, entry: Entry) -> Replayed:
+    def _one_by_one(self, entry: Entry) -> ReplayResult:
         """A replay for each setting, up to its first stop."""
         found: Stops = {}
         seconds, seen = 0.0, 0
@@ -98,9 +98,9 @@ class Replayer:
             start = time.perf_counter()
             found[setting], told = _first_stop(rule, pieces)
             seconds, seen = seconds + time.perf_counter() - start, seen + told
-        return Replayed(found, seconds / max(seen, 1))
+        return ReplayResult(found, seconds / max(seen, 1))
 
-    def _at_once(self, entry: Entry) -> Replayed:
+    def _at_once(self, entry: Entry) -> ReplayResult:
         """One replay, whose numbers are held against the limits of all settings."""
         judge, count = _fresh(entry.replayed_once()), len(entry.settings)
         found: list[int | None] = [None] * count
@@ -123,9 +123,9 @@ class Replayer:
             for number in np.flatnonzero(said.any(axis=0)):
                 if found[number] is None:
                     found[number] = first + int(said[:, number].argmax())
-        return Replayed(dict(zip(entry.settings, found, strict=True)), seconds / max(seen, 1))
+        return ReplayResult(dict(zip(entry.settings, found, strict=True)), seconds / max(seen, 1))
 
-    def _pieces(self, rule: Criterion) -> Iterator[Piece]:
+    def _pieces(self, rule: Criterion) -> Iterator[ReplaySegment]:
         """The steps as a rule sees them; it starts over only where what it asks for is seen anew."""
         needs = rule.needs()
         missing = sorted(needs - self._trace.recorded)
@@ -138,10 +138,10 @@ class Replayer:
         done, steps = 0, self._steps(None, with_divergences)
         for number, known in enumerate(self._trace.relearned):
             if needs & {*DIVERGENCES, *known.measures}:
-                yield Piece(steps[done : known.step], done, anew=False)
-                yield Piece(self._steps(number, with_divergences), 0, anew=True)
+                yield ReplaySegment(steps[done : known.step], done, anew=False)
+                yield ReplaySegment(self._steps(number, with_divergences), 0, anew=True)
                 done = known.step + 1
-        yield Piece(steps[done:], done, anew=False)
+        yield ReplaySegment(steps[done:], done, anew=False)
 
     def _steps(self, number: int | None, with_divergences: bool) -> list[Step]:
         key = number, with_divergences
@@ -160,7 +160,7 @@ def _fresh(rule: Criterion) -> Criterion:
     return copied
 
 
-def _first_stop(rule: Criterion, pieces: list[Piece]) -> tuple[int | None, int]:
+def _first_stop(rule: Criterion, pieces: list[ReplaySegment]) -> tuple[int | None, int]:
     """The step of a rule's first stop, and how many steps it was told until then."""
     told = 0
     for piece in pieces:

@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice.experiments.compare.costs import (
     RATIOS,
-    Run,
+    CostedRun,
     first_good,
     optimal_steps,
     paid_steps,
@@ -23,8 +23,8 @@ from suffice.trace import Trace
 
 
 @dataclass(frozen=True, order=True)
-class Case:
-    """Which run it is.
+class RunCase:
+    """Identifies a run.
 
     Attributes:
         data: Name of the data set. Runs on the same data set have the same name, whatever else differs.
@@ -42,7 +42,7 @@ class Case:
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
+class RuleScore:
     """One rule on one run, at each of its settings.
 
     Attributes:
@@ -61,7 +61,7 @@ class Score:
         seconds_per_step: What the rule took for one step; None for a reference that is no rule.
     """
 
-    case: Case
+    case: RunCase
     rule: str
     ratios: tuple[float, ...]
     settings: tuple[Any, ...]
@@ -87,13 +87,13 @@ class Score:
 
 
 def scores(
-    case: Case,
+    case: RunCase,
     trace: Trace,
     *,
     ratios: Sequence[float] = RATIOS,
     entries: Sequence[Entry] | None = None,
     error: Any = None,
-) -> list[Score]:
+) -> list[RuleScore]:
     """Replay everything that can be compared on a run, and judge it.
 
     Args:
@@ -113,11 +113,11 @@ def scores(
     Examples:
         >>> from dataclasses import replace
         >>> trace = replace(Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10), error=np.array([0.4, 0.3]))
-        >>> found = {score.rule: score for score in scores(Case("toy", "gp", 0), trace, ratios=[1.0, 100.0])}
+        >>> found = {score.rule: score for score in scores(RunCase("toy", "gp", 0), trace, ratios=[1.0, 100.0])}
         >>> found["Oracle"].stops, found["Never"].regrets.round(2)
         ((0, 1), array([[0.08, 0.  ]]))
     """
-    run, replayer, wanted = Run.of(trace, error), Replayer(trace), tuple(float(ratio) for ratio in ratios)
+    run, replayer, wanted = CostedRun.of(trace, error), Replayer(trace), tuple(float(ratio) for ratio in ratios)
     compared = for_trace(trace, wanted) if entries is None else entries
     made = []
     for entry in compared:
@@ -144,8 +144,8 @@ def scores(
 
 
 def _score(  # noqa: PLR0913 - what a score is made of, all but three by keyword
-    case: Case,
-    run: Run,
+    case: RunCase,
+    run: CostedRun,
     ratios: tuple[float, ...],
     *,
     name: str,
@@ -153,10 +153,10 @@ def _score(  # noqa: PLR0913 - what a score is made of, all but three by keyword
     stops: tuple[int | None, ...],
     extra: int = 0,
     seconds: float | None = None,
-) -> Score:
+) -> RuleScore:
     steps, good = paid_steps(run, stops), first_good(run)
     fired = np.array([stop is not None for stop in stops])
-    return Score(
+    return RuleScore(
         case=case,
         rule=name,
         ratios=ratios,
@@ -173,10 +173,10 @@ def _score(  # noqa: PLR0913 - what a score is made of, all but three by keyword
     )
 
 
-def _random(case: Case, run: Run, ratios: tuple[float, ...]) -> Score:
+def _random(case: RunCase, run: CostedRun, ratios: tuple[float, ...]) -> RuleScore:
     """What is expected of a stop at a step drawn at random."""
     good = first_good(run)
-    return Score(
+    return RuleScore(
         case=case,
         rule=RANDOM_STOP,
         ratios=ratios,

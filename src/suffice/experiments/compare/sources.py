@@ -23,8 +23,8 @@ _FILES: Final = (".csv", ".tsv", ".parquet", ".pq", ".gz")
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
-    """Where a labelled data set comes from.
+class LabelledSource:
+    """The source of a labelled data set.
 
     Attributes:
         name: What it is called here; the path of a file.
@@ -44,7 +44,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledData:
     """A labelled data set as numbers.
 
     Attributes:
@@ -64,12 +64,12 @@ class Labelled:
     classes: tuple[str, ...] = ()
 
 
-def _embedded(name: str, kind: Kind, title: str) -> Source:
-    return Source(name, title, kind, "embedded")
+def _embedded(name: str, kind: Kind, title: str) -> LabelledSource:
+    return LabelledSource(name, title, kind, "embedded")
 
 
-def _fetched(name: str, kind: Kind, title: str, *, data: str = "", classes: tuple[str, ...] = ()) -> Source:
-    return Source(name, title, kind, "data folder", data or name, classes)
+def _fetched(name: str, kind: Kind, title: str, *, data: str = "", classes: tuple[str, ...] = ()) -> LabelledSource:
+    return LabelledSource(name, title, kind, "data folder", data or name, classes)
 
 
 _ALL: Final = (
@@ -99,7 +99,7 @@ _ALL: Final = (
 )
 
 #: All that have a name, by name.
-SOURCES: Final[Mapping[str, Source]] = MappingProxyType({each.name: each for each in _ALL})
+SOURCES: Final[Mapping[str, LabelledSource]] = MappingProxyType({each.name: each for each in _ALL})
 
 
 def source_names() -> list[str]:
@@ -112,7 +112,7 @@ def source_names() -> list[str]:
     return list(SOURCES)
 
 
-def source(name: str) -> Source:
+def source(name: str) -> LabelledSource:
     """Return where a data set comes from, before anything of it is read.
 
     Args:
@@ -129,14 +129,14 @@ def source(name: str) -> Source:
     if name in SOURCES:
         return SOURCES[name]
     if name.lower().endswith(_FILES) or isfile(name):
-        return Source(name, Path(name).name, None, "file")
+        return LabelledSource(name, Path(name).name, None, "file")
     near = get_close_matches(name.lower().replace("-", "_").replace(" ", "_"), SOURCES, n=1)
     guess = f" Did you mean {near[0]}?" if near else ""
     known = f"The data sets are {', '.join(SOURCES)}; or give the path of a CSV file"
     raise InvalidValueError(f"there is no data set {name!r}.{guess} {known}")
 
 
-def load(name: str, *, target: str | None = None) -> Labelled:
+def load(name: str, *, target: str | None = None) -> LabelledData:
     """Read a labelled data set, whole.
 
     Those of the paper have the columns of the corrected protocol. Words in a table become 0/1 columns. Texts become
@@ -165,7 +165,7 @@ def load(name: str, *, target: str | None = None) -> Labelled:
     return _from_scikit_learn(found) if found.origin == "embedded" else _from_folder(found)
 
 
-def _from_file(found: Source, target: str | None) -> Labelled:
+def _from_file(found: LabelledSource, target: str | None) -> LabelledData:
     path = Path(found.name)
     if target is None:
         names = read_columns(path).names
@@ -174,25 +174,25 @@ def _from_file(found: Source, target: str | None) -> Labelled:
     table = read_table(path, target)
     title = f"column {target}"
     if table.kind == "regression":
-        return Labelled(found.name, title, table.kind, table.X, table.y)
-    return _with_classes(Source(found.name, title, table.kind, "file"), table.X, table.y)
+        return LabelledData(found.name, title, table.kind, table.X, table.y)
+    return _with_classes(LabelledSource(found.name, title, table.kind, "file"), table.X, table.y)
 
 
-def _from_scikit_learn(found: Source) -> Labelled:
+def _from_scikit_learn(found: LabelledSource) -> LabelledData:
     from sklearn import datasets
 
     if found.name == "friedman":
         X, y = datasets.make_friedman1(n_samples=2000, noise=1.0, random_state=0)
-        return Labelled(found.name, found.title, "regression", X, y)
+        return LabelledData(found.name, found.title, "regression", X, y)
     data = getattr(datasets, f"load_{found.name}")()
     X = np.asarray(data.data, dtype=np.float64)
     if found.kind == "regression":
-        return Labelled(found.name, found.title, "regression", X, np.asarray(data.target, dtype=np.float64))
+        return LabelledData(found.name, found.title, "regression", X, np.asarray(data.target, dtype=np.float64))
     classes = tuple(map(str, data.target_names))
-    return Labelled(found.name, found.title, "classification", X, np.asarray(data.target, dtype=np.intp), classes)
+    return LabelledData(found.name, found.title, "classification", X, np.asarray(data.target, dtype=np.intp), classes)
 
 
-def _from_folder(found: Source) -> Labelled:
+def _from_folder(found: LabelledSource) -> LabelledData:
     holds = SETS[found.data].holds
     if holds == "texts":
         texts, labels = read_texts(found.data)
@@ -201,9 +201,9 @@ def _from_folder(found: Source) -> Labelled:
         table = read_words(found.data)
         return _with_classes(found, table.X, table.y)
     inputs, target = read_set(found.data, "corrected")
-    return Labelled(found.name, found.title, found.kind or "regression", inputs, target, found.classes)
+    return LabelledData(found.name, found.title, found.kind or "regression", inputs, target, found.classes)
 
 
-def _with_classes(found: Source, inputs: Floats, labels: Any) -> Labelled:
+def _with_classes(found: LabelledSource, inputs: Floats, labels: Any) -> LabelledData:
     classes, codes = np.unique(labels, return_inverse=True)
-    return Labelled(found.name, found.title, "classification", inputs, codes, tuple(classes.tolist()))
+    return LabelledData(found.name, found.title, "classification", inputs, codes, tuple(classes.tolist()))

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from suffice.arguments import real, whole
 from suffice.data.table import Kind
 from suffice.errors import InvalidValueError
-from suffice.experiments.compare.sources import SOURCES, Labelled, Source, load, source, source_names
+from suffice.experiments.compare.sources import SOURCES, LabelledData, LabelledSource, load, source, source_names
 from suffice.experiments.tasks import Task
 from suffice.special import Floats
 
-__all__ = ["SOURCES", "Labelled", "Source", "Task", "cut", "load", "source", "source_names", "task"]
+__all__ = ["SOURCES", "LabelledData", "LabelledSource", "Task", "cut", "load", "load_task", "source", "source_names"]
 
 #: Share of a small set that becomes the pool, where there are not rows enough for pool and test.
 _POOL_SHARE: Final = 0.7
@@ -20,7 +20,7 @@ _POOL_SHARE: Final = 0.7
 Rows = NDArray[np.intp]
 
 
-def task(  # noqa: PLR0913 - a job has many settings, all but two by keyword
+def load_task(  # noqa: PLR0913 - a job has many settings, all but two by keyword
     name: str,
     seed: int,
     *,
@@ -47,7 +47,7 @@ def task(  # noqa: PLR0913 - a job has many settings, all but two by keyword
         CorruptDataError: A file in the data folder is not what it should be.
 
     Examples:
-        >>> job = task("iris", 0)
+        >>> job = load_task("iris", 0)
         >>> job.X_pool.shape, job.X_test.shape
         ((105, 4), (45, 4))
     """
@@ -55,7 +55,7 @@ def task(  # noqa: PLR0913 - a job has many settings, all but two by keyword
 
 
 def cut(  # noqa: PLR0913 - as above
-    labelled: Labelled,
+    labelled: LabelledData,
     seed: int,
     *,
     pool: int = 2000,
@@ -117,7 +117,7 @@ def _checked_noise(noise: float, kind: Kind) -> float:
     return real(noise, "noise", "of 0 or more, in standard deviations of the target", lambda x: x >= 0.0)
 
 
-def _checked_share(imbalance: float, labelled: Labelled) -> float:
+def _checked_share(imbalance: float, labelled: LabelledData) -> float:
     if labelled.kind == "regression":
         raise InvalidValueError(f"imbalance is for classes, and {labelled.name} has a number to predict; leave it out")
     rarest = _rarest(labelled.target)
@@ -131,7 +131,7 @@ def _rarest(codes: Any) -> int:
     return int(np.argmin(np.bincount(codes)))
 
 
-def _split(labelled: Labelled, sizes: tuple[int, int], rng: np.random.Generator) -> tuple[Rows, Rows]:
+def _split(labelled: LabelledData, sizes: tuple[int, int], rng: np.random.Generator) -> tuple[Rows, Rows]:
     """Return the rows of the pool and those of the test set."""
     n, (pool, test) = len(labelled.target), sizes
     if n < 3:
@@ -152,7 +152,7 @@ def _thinned(codes: Any, rows: Rows, share: float, rng: np.random.Generator) -> 
     return np.delete(rows, dropped)
 
 
-def _standardised(known: Floats, truth: Floats, labelled: Labelled) -> tuple[Floats, Floats]:
+def _standardised(known: Floats, truth: Floats, labelled: LabelledData) -> tuple[Floats, Floats]:
     centre, spread = known.mean(), known.std()
     if not spread > 1e-12 * abs(centre):
         few = f"in the {len(known)} rows of the pool the target of {labelled.name} has one value only"
@@ -171,7 +171,7 @@ def _mislabelled(codes: Any, share: float, rng: np.random.Generator) -> Any:
     return classes[places]
 
 
-def _common_classes(labelled: Labelled, held_back: Rows, known: Any, truth: Any) -> tuple[Any, Any, Any]:
+def _common_classes(labelled: LabelledData, held_back: Rows, known: Any, truth: Any) -> tuple[Any, Any, Any]:
     """Return the test rows of classes that the pool has, and the codes of pool and test among these."""
     classes = np.unique(known)
     left = np.isin(truth, classes)

@@ -1,1 +1,1 @@
-"""The experiments of the paper: as published, slips included, and as they should have been."""
+"""The experiments of the paper: as published, errata included, and as they should have been."""

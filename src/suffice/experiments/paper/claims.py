@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from suffice.data.protocols import PROTOCOLS
-from suffice.experiments.paper.groups import Runs, grouped, middle, of_model, spread
+from suffice.experiments.paper.groups import RunGroup, grouped, middle, of_model, spread
 from suffice.experiments.paper.measures import correlation
-from suffice.experiments.paper.outcome import Outcome
+from suffice.experiments.paper.outcome import RunOutcome
 
 HOLDS: Final = "holds"
 IN_PART: Final = "holds in part"
@@ -33,8 +33,8 @@ _TOLERANCE: Final = {"gpr": 6e-5, "brr": 6e-5, "blr": 0.05, "bdnn": 0.05}
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A claim of the paper, and what was found.
+class ClaimFinding:
+    """A claim of the paper, and whether the runs confirm it.
 
     Attributes:
         claim: What the paper says.
@@ -51,7 +51,7 @@ class Finding:
     words: str
 
 
-def judge(outcomes: Sequence[Outcome]) -> list[Finding]:
+def judge(outcomes: Sequence[RunOutcome]) -> list[ClaimFinding]:
     """Judge every claim that the runs at hand can speak to.
 
     Args:
@@ -60,7 +60,7 @@ def judge(outcomes: Sequence[Outcome]) -> list[Finding]:
     Returns:
         Findings on the published protocol first.
     """
-    found: list[Finding | None] = []
+    found: list[ClaimFinding | None] = []
     for protocol in PROTOCOLS:
         groups = grouped(outcomes, protocol)
         found += [_repeats(groups)] if protocol == "published" else []
@@ -70,7 +70,7 @@ def judge(outcomes: Sequence[Outcome]) -> list[Finding]:
     return [each for each in found if each is not None]
 
 
-def _repeats(groups: Sequence[Runs]) -> Finding | None:
+def _repeats(groups: Sequence[RunGroup]) -> ClaimFinding | None:
     """With the authors' own seed."""
     first = [each for runs in groups for each in runs.outcomes if each.seed == 1 and runs.published is not None]
     if not first:
@@ -91,16 +91,16 @@ def _repeats(groups: Sequence[Runs]) -> Finding | None:
         words.append(f"Further away than expected: {', '.join(missed)}.")
     verdict = HOLDS if not missed else FAILS if len(missed) == len(first) else IN_PART
     claim = "The published correlations are what the authors' method gives"
-    return Finding(claim, "figure 2", "published", verdict, " ".join(words))
+    return ClaimFinding(claim, "figure 2", "published", verdict, " ".join(words))
 
 
-def _gap(each: Outcome) -> float:
+def _gap(each: RunOutcome) -> float:
     if each.correlation is None or each.published_correlation is None:
         return inf
     return abs(each.correlation - each.published_correlation)
 
 
-def _correlates(groups: Sequence[Runs], protocol: str) -> Finding | None:
+def _correlates(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | None:
     found = [runs for runs in groups if runs.name != _EXCEPTED]
     if not found:
         return None
@@ -117,7 +117,7 @@ def _correlates(groups: Sequence[Runs], protocol: str) -> Finding | None:
     if excepted:
         told = "; ".join(f"{_case(runs)} {_correlation(runs)}" for runs in excepted)
         words.append(f"What the paper excepts: {told}.")
-    return Finding(
+    return ClaimFinding(
         "The error ratio and the error correlate by more than 0.9, but for logistic regression on HTRU2",
         "section 5.3, figures 2 and 3",
         protocol,
@@ -126,21 +126,21 @@ def _correlates(groups: Sequence[Runs], protocol: str) -> Finding | None:
     )
 
 
-def _correlations(runs: Runs) -> list[float]:
+def _correlations(runs: RunGroup) -> list[float]:
     """One a run; where it is undefined nothing correlates."""
     return [0.0 if each.correlation is None else each.correlation for each in runs.outcomes]
 
 
-def _correlation(runs: Runs) -> str:
+def _correlation(runs: RunGroup) -> str:
     undefined = len(runs.outcomes) - len(runs.correlations)
     return _told(runs.correlations) + (f", undefined in {undefined}" if undefined and runs.correlations else "")
 
 
-def _middle_correlation(runs: Runs) -> float:
+def _middle_correlation(runs: RunGroup) -> float:
     return middle(_correlations(runs))
 
 
-def _same_place(groups: Sequence[Runs], protocol: str) -> Finding | None:
+def _same_place(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | None:
     arms = [[runs for runs in groups if runs.arm == arm] for arm in dict.fromkeys(runs.arm for runs in groups)]
     # Of one data set alone there is nothing to compare.
     arms = [own for own in arms if len(own) > 1]
@@ -160,7 +160,7 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Finding | None:
     if not total:
         return None
     model, remarks = groups[0].model, _remarks(list(places.values()))
-    return Finding(
+    return ClaimFinding(
         f"One threshold stops at about the same place on every data set: {model.upper()}",
         "section 5.3, figure " + {"gpr": "4", "brr": "5", "blr": "6"}[model],
         protocol,
@@ -171,7 +171,9 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Finding | None:
     )
 
 
-def is_one_place(places: dict[Runs, float], *, within: float = SAME_PLACE, never_counts: bool = False) -> bool | None:
+def is_one_place(
+    places: dict[RunGroup, float], *, within: float = SAME_PLACE, never_counts: bool = False
+) -> bool | None:
     """Whether a threshold stops at one place; None if fewer than two data sets bear witness.
 
     Args:
@@ -186,7 +188,7 @@ def is_one_place(places: dict[Runs, float], *, within: float = SAME_PLACE, never
     return inf not in found and max(found) - min(found) <= within
 
 
-def _ends(places: dict[Runs, float], threshold: str) -> str:
+def _ends(places: dict[RunGroup, float], threshold: str) -> str:
     reached = [place for place in places.values() if place < inf]
     parts = [f"{min(reached):.3f} to {max(reached):.3f}" if reached else "no data set stops"]
     never = [runs.data for runs in places if middle(runs.stops(threshold)) == inf]
@@ -196,7 +198,7 @@ def _ends(places: dict[Runs, float], threshold: str) -> str:
     return ", ".join(parts)
 
 
-def _remarks(found: Sequence[dict[Runs, float]]) -> str:
+def _remarks(found: Sequence[dict[RunGroup, float]]) -> str:
     words = ""
     if any(_WORSE < place < inf for places in found for place in places.values()):
         words += " Above 1 is a stop at an error worse than the first."
@@ -212,12 +214,12 @@ def _remarks(found: Sequence[dict[Runs, float]]) -> str:
     return words
 
 
-def _falls_on(runs: Runs) -> bool:
+def _falls_on(runs: RunGroup) -> bool:
     """Whether the error is least in the last twentieth of the run, in the median."""
     return middle(float(np.argmin(each.error)) / len(each.error) for each in runs.outcomes) >= 0.95
 
 
-def _less_is_more(groups: Sequence[Runs], protocol: str) -> Finding | None:
+def _less_is_more(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | None:
     risen = {runs: middle(each.error[-1] / each.error_best - 1.0 for each in runs.outcomes) for runs in groups}
     rising = [runs for runs in groups if risen[runs] > RISEN]
     if not rising:
@@ -229,7 +231,7 @@ def _less_is_more(groups: Sequence[Runs], protocol: str) -> Finding | None:
     )
     middles = [middle(each) for each in before.values()]
     enough = min(middles)
-    return Finding(
+    return ClaimFinding(
         "Where the error rises again in the end (less is more), the error ratio correlates with it until it does",
         "section 5.3",
         protocol,
@@ -239,12 +241,12 @@ def _less_is_more(groups: Sequence[Runs], protocol: str) -> Finding | None:
     )
 
 
-def _before_best(each: Outcome) -> float:
+def _before_best(each: RunOutcome) -> float:
     end = int(np.argmin(each.error)) + 1
     return correlation(each.ratio[:end], each.error[:end], each.counted_from) or 0.0
 
 
-def _levels_off(groups: Sequence[Runs], protocol: str) -> Finding | None:
+def _levels_off(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | None:
     if not groups:
         return None
     runs = groups[0].outcomes
@@ -262,14 +264,14 @@ def _levels_off(groups: Sequence[Runs], protocol: str) -> Finding | None:
     )
     verdict = HOLDS if len(stops) == len(runs) and not later else IN_PART if stops else FAILS
     claim = "The network's error ratio levels off near 0.2: the threshold 0.2 stops, 0.15 and 0.1 never do"
-    return Finding(claim, "section 5.3, figure 7", protocol, verdict, words)
+    return ClaimFinding(claim, "section 5.3, figure 7", protocol, verdict, words)
 
 
 def _share_verdict(good: int, total: int) -> str:
     return HOLDS if good == total else FAILS if 2 * good < total else IN_PART
 
 
-def _case(runs: Runs) -> str:
+def _case(runs: RunGroup) -> str:
     return f"{runs.name}, {runs.arm}" if runs.arm else runs.name
 
 

@@ -1,4 +1,4 @@
-"""Runs laid together as they are reported: experiment by experiment in the paper's order, seed by seed."""
+"""Runs in groups, as they are reported: by experiment, in the paper's order, then by seed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from suffice.data.protocols import MODELS, PUBLISHED
-from suffice.experiments.paper.outcome import Outcome
+from suffice.experiments.paper.outcome import RunOutcome
 from suffice.special import Floats
 
 #: What the paper calls the data sets.
@@ -32,8 +32,8 @@ _THRESHOLDS: Final = {each.model: tuple(f"{value:g}" for value in each.threshold
 _ARMS: Final = ("bought", None, "outside")
 
 
-class Spread(NamedTuple):
-    """The middle of some numbers, and how far they go."""
+class MedianAndRange(NamedTuple):
+    """Median and range of some numbers."""
 
     median: float
     lowest: float
@@ -52,19 +52,19 @@ def middle(values: Iterable[float]) -> float:
     return given[len(given) // 2] if inf in given else float(median(given))
 
 
-def spread(values: Iterable[float]) -> Spread | None:
+def spread(values: Iterable[float]) -> MedianAndRange | None:
     """Median and range; None of nothing. Infinity, for never, is beyond every number.
 
     Examples:
         >>> spread([3.0, 1.0, float("inf")])
-        Spread(median=3.0, lowest=1.0, highest=inf, number=3)
+        MedianAndRange(median=3.0, lowest=1.0, highest=inf, number=3)
     """
     given = sorted(values)
-    return Spread(middle(given), given[0], given[-1], len(given)) if given else None
+    return MedianAndRange(middle(given), given[0], given[-1], len(given)) if given else None
 
 
 @dataclass(frozen=True)
-class Runs:
+class RunGroup:
     """The runs of one experiment and one arm.
 
     Attributes:
@@ -77,7 +77,7 @@ class Runs:
     model: str
     data: str
     arm: str | None
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RunOutcome, ...]
 
     @property
     def name(self) -> str:
@@ -111,7 +111,7 @@ class Runs:
         return [value for value in found if value is not None and not isnan(value)]
 
     @property
-    def typical(self) -> Outcome:
+    def typical(self) -> RunOutcome:
         """The run whose correlation is the middle one, the lower of two; the first if none is defined."""
         ranked = sorted(self.correlations)
         lower = ranked[(len(ranked) - 1) // 2] if ranked else None
@@ -139,46 +139,46 @@ class Runs:
         return [inf if value is None or isnan(value) else value for value in found]
 
 
-def grouped(outcomes: Iterable[Outcome], protocol: str) -> list[Runs]:
+def grouped(outcomes: Iterable[RunOutcome], protocol: str) -> list[RunGroup]:
     """The runs of a protocol in the paper's order, of one experiment those with ``bought`` labels first."""
-    found: dict[tuple[str, str, str | None], list[Outcome]] = {}
+    found: dict[tuple[str, str, str | None], list[RunOutcome]] = {}
     for each in outcomes:
         if each.protocol == protocol:
             found.setdefault((each.model, each.data, each.arm), []).append(each)
     ordered = sorted(found, key=lambda key: (_rank(f"{key[0]}/{key[1]}"), key[1], _ARMS.index(key[2])))
-    return [Runs(*key, tuple(sorted(found[key], key=lambda each: each.seed))) for key in ordered]
+    return [RunGroup(*key, tuple(sorted(found[key], key=lambda each: each.seed))) for key in ordered]
 
 
-def main_arms(groups: Iterable[Runs]) -> list[Runs]:
+def main_arms(groups: Iterable[RunGroup]) -> list[RunGroup]:
     """Of each experiment the first arm that there is: ``bought`` before ``outside``."""
-    first: dict[str, Runs] = {}
+    first: dict[str, RunGroup] = {}
     for each in groups:
         first.setdefault(each.name, each)
     return list(first.values())
 
 
-def of_model(groups: Iterable[Runs], model: str) -> list[Runs]:
+def of_model(groups: Iterable[RunGroup], model: str) -> list[RunGroup]:
     """Those of one model."""
     return [each for each in groups if each.model == model]
 
 
-def on_several_sets(groups: Iterable[Runs]) -> list[Runs]:
+def on_several_sets(groups: Iterable[RunGroup]) -> list[RunGroup]:
     """Those of models that were tried on more than one data set, so that places can be compared."""
     given = list(groups)
     return [runs for runs in given if any(each.model == runs.model and each.data != runs.data for each in given)]
 
 
-def other_arm(groups: Sequence[Runs], runs: Runs) -> Runs | None:
+def other_arm(groups: Sequence[RunGroup], runs: RunGroup) -> RunGroup | None:
     """The same experiment in the other arm, where there is one."""
     return next((each for each in groups if each.name == runs.name and each.arm != runs.arm), None)
 
 
-def has_two_arms(groups: Iterable[Runs]) -> bool:
+def has_two_arms(groups: Iterable[RunGroup]) -> bool:
     """Whether hyper-parameters came from bought labels here and from outside there."""
     return {"bought", "outside"} <= {each.arm for each in groups}
 
 
-def told_arm(groups: Iterable[Runs]) -> str:
+def told_arm(groups: Iterable[RunGroup]) -> str:
     """Where all hyper-parameters of some runs came from, as a sentence after others; nothing if that is no question."""
     arms = {each.arm for each in groups} - {None}
     words = {"bought": "bought labels", "outside": "labels outside the run"}

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from suffice.data.protocols import Experiment
-from suffice.experiments.paper.splits import Split
+from suffice.experiments.paper.splits import DataSplit
 from suffice.learner import simulate
 from suffice.trace import Trace
 
 
-def label(model: Any, experiment: Experiment, split: Split, progress: Callable[[int, int], None] | None) -> Trace:
+def label(model: Any, experiment: Experiment, split: DataSplit, progress: Callable[[int, int], None] | None) -> Trace:
     """Label the pool as the model asks for it, one item at a time.
 
     Args:

@@ -1,4 +1,4 @@
-"""The paper's logistic regression: as the authors computed it, each of their slips a setting; and as it should be."""
+"""The paper's logistic regression: as published, with a setting for each of its errata, and as it should be."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -11,7 +11,7 @@ from suffice.data.protocols import Experiment
 from suffice.divergence import kl
 from suffice.errors import SufficeError
 from suffice.experiments.paper.labelling import label
-from suffice.experiments.paper.splits import Split
+from suffice.experiments.paper.splits import DataSplit
 from suffice.linalg import solve_lower
 from suffice.models import BayesianLogistic, RadialBasis
 from suffice.models.predictive import hermite
@@ -25,7 +25,7 @@ _LEAST_INFORMATION: Final = 1e-12
 Progress = Callable[[int, int], None]
 
 
-def logistic_run(experiment: Experiment, split: Split, *, progress: Progress | None = None) -> Trace:
+def logistic_run(experiment: Experiment, split: DataSplit, *, progress: Progress | None = None) -> Trace:
     """Run a logistic regression: labels by entropy, one at a time.
 
     Args:
@@ -43,14 +43,14 @@ def logistic_run(experiment: Experiment, split: Split, *, progress: Progress | N
     return label(model, experiment, split, progress)
 
 
-class MostProbable(NamedTuple):
+class MostProbableWeights(NamedTuple):
     """Most probable weights, the intercept's first; and what the labels tell about them, without any prior."""
 
     weights: Floats
     information: Floats
 
 
-def most_probable(features: Floats, labels: Floats, precision: Floats, start: Floats) -> MostProbable:
+def most_probable(features: Floats, labels: Floats, precision: Floats, start: Floats) -> MostProbableWeights:
     """Newton's method to the last digits, halving a step that goes too far; the authors' solver stops at 1e-4.
 
     Args:
@@ -83,11 +83,11 @@ def most_probable(features: Floats, labels: Floats, precision: Floats, start: Fl
         if np.abs(step).max() <= 1e-9 * (1.0 + np.abs(weights).max()):
             break
     p = expit(features @ weights)
-    return MostProbable(weights, (features * (p * (1.0 - p))[:, None]).T @ features)
+    return MostProbableWeights(weights, (features * (p * (1.0 - p))[:, None]).T @ features)
 
 
 @one_thread()
-def _published_run(experiment: Experiment, split: Split, progress: Progress | None) -> Trace:
+def _published_run(experiment: Experiment, split: DataSplit, progress: Progress | None) -> Trace:
     """One pass over the pool for each label, ties to the lowest row, as in the authors' loop."""
     basis = RadialBasis(experiment.centres, bandwidth=experiment.bandwidth).fit(split.pool.inputs)
     pool, test = (_with_ones(basis.transform(part.inputs)) for part in (split.pool, split.test))
@@ -130,10 +130,10 @@ def _with_ones(features: Floats) -> Floats:
     return np.column_stack([np.ones(len(features)), features])
 
 
-def _posterior(experiment: Experiment, found: MostProbable, C: float) -> Gaussian:
+def _posterior(experiment: Experiment, found: MostProbableWeights, C: float) -> Gaussian:
     """The posterior that divergences are computed from.
 
-    Adding ``C`` where the prior precision is ``1 / C``, and leaving the intercept out, are the authors' slips; taking
+    Adding ``C`` where the prior precision is ``1 / C``, and leaving the intercept out, are the authors' errata; taking
     the information itself for the covariance is what the paper prints.
     """
     kept = slice(1 if experiment.intercept == "out" else 0, None)
@@ -145,7 +145,7 @@ def _posterior(experiment: Experiment, found: MostProbable, C: float) -> Gaussia
     return Gaussian(found.weights[kept], precision=information)
 
 
-def _error(experiment: Experiment, test: Floats, target: Any, found: MostProbable, posterior: Gaussian) -> float:
+def _error(experiment: Experiment, test: Floats, target: Any, found: MostProbableWeights, posterior: Gaussian) -> float:
     """Cross entropy on the test set, of one class or both, at one set of weights or as a mean over the posterior."""
     logits = test @ found.weights
     signs = 2.0 * np.asarray(target) - 1.0

@@ -135,6 +135,6 @@ class _PublishedError:
 
 
 def published_error(probabilities: Floats, codes: Any) -> float:
-    """Cross entropy of a softmax of probabilities: the slip of the authors' code, at least 1.46 for ten classes."""
+    """Cross entropy of a softmax of probabilities: an erratum of the authors' code, at least 1.46 for ten classes."""
     wrong = np.log(np.exp(probabilities).sum(axis=1)) - probabilities[np.arange(len(codes)), codes]
     return float(wrong.mean())

@@ -19,8 +19,8 @@ _CURVES = frozenset({"ratio", "error", "counted_from"})
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """One run, measured.
+class RunOutcome:
+    """The measures of one run.
 
     Attributes:
         protocol: ``published`` or ``corrected``.
@@ -89,7 +89,7 @@ class Outcome:
         }
 
 
-def measure(experiment: Experiment, trace: Trace, *, seed: int, arm: str | None, seconds: float) -> Outcome:
+def measure(experiment: Experiment, trace: Trace, *, seed: int, arm: str | None, seconds: float) -> RunOutcome:
     """Measure a run.
 
     Args:
@@ -103,7 +103,7 @@ def measure(experiment: Experiment, trace: Trace, *, seed: int, arm: str | None,
     error = np.asarray(trace.measures["published_error"] if experiment.loss == "softmax twice" else trace.error)
     first = experiment.counted_from
     stops = {f"{each:g}": first_at_most(ratio, each, first) for each in experiment.thresholds}
-    return Outcome(
+    return RunOutcome(
         protocol=experiment.protocol,
         model=experiment.model,
         data=experiment.data,
@@ -126,7 +126,7 @@ def measure(experiment: Experiment, trace: Trace, *, seed: int, arm: str | None,
     )
 
 
-def rows_csv(outcomes: Iterable[Outcome]) -> str:
+def rows_csv(outcomes: Iterable[RunOutcome]) -> str:
     """The rows as CSV, with columns ``stop_0.05`` and ``error_at_stop_0.05`` for each threshold; empty for None."""
     flat = []
     for each in outcomes:

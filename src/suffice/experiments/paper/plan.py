@@ -1,15 +1,19 @@
-"""Which runs are asked for, and how each is known again."""
+"""The runs of the paper: which are requested, how each is identified, and how it is run."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from pathlib import Path
 
 from suffice.data.catalogue import PAPER_SETS, SETS
+from suffice.data.checking import require_set
 from suffice.data.protocols import MODELS, PROTOCOLS, PUBLISHED, Experiment
 from suffice.errors import InvalidValueError
-from suffice.experiments.paper.runs import arms
+from suffice.experiments.paper.runs import arms, run_experiment
+from suffice.experiments.runner import StepProgress
+from suffice.trace import Trace
 
 # To be raised whenever the code makes a model's runs come out otherwise: what was kept before is then run again.
 _VERSIONS = {"gpr": 2, "brr": 2, "blr": 2, "bdnn": 1}
@@ -19,15 +23,15 @@ _MEASURED_LATER_OF_NETWORKS = _MEASURED_LATER | {"loss", "protocol", "hyperparam
 
 
 @dataclass(frozen=True)
-class Job:
-    """A run that is asked for.
+class PaperRun:
+    """A requested run of the paper; a :class:`suffice.experiments.runner.RunJob`.
 
     Attributes:
         experiment: What to run.
         seed: Its seed.
-        arm: What its hyper-parameters are learned from, where that is a question.
-        variant: What is changed for it, if it is not as the protocol says.
-        shared: Whether it is the very run of the protocol, and only measured otherwise.
+        arm: What its hyper-parameters are learned from, where the experiment compares several answers.
+        variant: What differs from the protocol; None for a run as the protocol says.
+        shared: Whether it is the same run as that of the protocol, and only the measures differ.
     """
 
     experiment: Experiment
@@ -61,6 +65,39 @@ class Job:
         text = json.dumps([_VERSIONS[model], settings, self.seed, files], default=dict, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
+    @property
+    def steps(self) -> int:
+        """Number of acquisitions."""
+        return self.experiment.step_count
+
+    @property
+    def data(self) -> str:
+        """Name of its data set."""
+        return self.experiment.data
+
+    @property
+    def alone(self) -> bool:
+        """A network takes the whole machine, or the one GPU."""
+        return self.experiment.model == "bdnn"
+
+    def ready(self) -> None:
+        """Check that the files of its data set are there and right.
+
+        Raises:
+            MissingDataError: A file is missing.
+            CorruptDataError: A file has the wrong checksum.
+        """
+        require_set(self.data)
+
+    def run(self, traces: Path, progress: StepProgress | None) -> Trace:
+        """Run it. A network saves a checkpoint after every round, until it is done, to continue from."""
+        if not self.alone:
+            return run_experiment(self.experiment, self.seed, progress=progress)
+        checkpoint = traces / f"{self.stem}.checkpoint"
+        trace = run_experiment(self.experiment, self.seed, checkpoint=checkpoint, progress=progress)
+        checkpoint.unlink(missing_ok=True)
+        return trace
+
 
 def choose(protocol: str, only: str | None) -> list[Experiment]:
     """The experiments of a protocol, or some of them.
@@ -88,7 +125,7 @@ def choose(protocol: str, only: str | None) -> list[Experiment]:
     return [each for each in every.values() if {each.name, each.model, each.data} & set(wanted)]
 
 
-def plan(experiments: Iterable[Experiment], seeds: int | None = None) -> list[Job]:
+def plan(experiments: Iterable[Experiment], seeds: int | None = None) -> list[PaperRun]:
     """The runs of some experiments, seed by seed.
 
     Args:
@@ -100,7 +137,7 @@ def plan(experiments: Iterable[Experiment], seeds: int | None = None) -> list[Jo
         [1, 2]
     """
     return [
-        Job(setting, seed, arm)
+        PaperRun(setting, seed, arm)
         for each in experiments
         for seed in _seeds(each.protocol, seeds)
         for arm, setting in arms(each)

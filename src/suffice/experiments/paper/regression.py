@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from suffice.data.protocols import Experiment
 from suffice.data.samples import Samples
 from suffice.experiments.paper.labelling import label
-from suffice.experiments.paper.splits import Split
+from suffice.experiments.paper.splits import DataSplit
 from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
 from suffice.models.evidence import RidgeScales, learn_ridge, log_marginal
 from suffice.models.threads import one_thread
@@ -25,7 +25,7 @@ _MOST_ITERATIONS: Final = 1000
 
 
 def regression_run(
-    experiment: Experiment, split: Split, *, progress: Callable[[int, int], None] | None = None
+    experiment: Experiment, split: DataSplit, *, progress: Callable[[int, int], None] | None = None
 ) -> Trace:
     """Run a regression: labels by variance, one at a time.
 
@@ -38,7 +38,7 @@ def regression_run(
     return label(build(experiment, split), experiment, split, progress)
 
 
-def _process(experiment: Experiment, split: Split) -> Any:
+def _process(experiment: Experiment, split: DataSplit) -> Any:
     if experiment.hyperparameters == "bought":
         return GaussianProcess(normalize_y=False)
     if experiment.hyperparameters == "outside":
@@ -66,7 +66,7 @@ def published_process(experiment: Experiment, pool: Samples) -> tuple[float, flo
     return float(length), float(noise)
 
 
-def _ridge(experiment: Experiment, split: Split) -> Any:
+def _ridge(experiment: Experiment, split: DataSplit) -> Any:
     basis = RadialBasis(experiment.centres, bandwidth=experiment.bandwidth)
     if experiment.hyperparameters == "bought":
         return make_pipeline(basis, BayesianRidge(normalize_y=False))

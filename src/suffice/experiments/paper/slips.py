@@ -1,4 +1,4 @@
-"""Slips of the paper and of its authors' scripts, each put right alone while all else stays as published."""
+"""Errata of the paper and of its authors' scripts, each corrected alone while all else stays as published."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,20 +6,20 @@ from typing import Final
 
 from suffice.data.catalogue import SETS
 from suffice.data.protocols import Experiment
-from suffice.experiments.paper.plan import Job
+from suffice.experiments.paper.plan import PaperRun
 
 Change = Callable[[Experiment], Experiment]
 
 
 @dataclass(frozen=True)
-class Slip:
-    """Something that was done otherwise than it should have been, or than the paper says.
+class Erratum:
+    """An error of the paper or of its authors' scripts, or a difference between the two.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         done: What was done.
         right: What is right.
-        change: Puts it right; an experiment that it does not concern comes back as it is.
+        change: Corrects it in an experiment; an experiment without this error is returned unchanged.
     """
 
     name: str
@@ -37,7 +37,7 @@ def _settings(**changes: object) -> Change:
 
 
 def _of(change: Change, *, models: Sequence[str] = (), data: Sequence[str] = ()) -> Change:
-    """A change that concerns some models or data sets only."""
+    """Return the change for some models or data sets only."""
 
     def concerned(each: Experiment) -> Experiment:
         wanted = (not models or each.model in models) and (not data or each.data in data)
@@ -64,63 +64,63 @@ _CSV: Final = ("gas_emission", "grid_stability", "grid_stability_c", "htru2")
 _PROTEIN: Final = SETS["protein"].columns
 
 #: In the order in which data go through the experiment.
-SLIPS: Final = (
-    Slip("column lost", "the first column of a CSV file is read as an index and lost", "it is an input",
+ERRATA: Final = (
+    Erratum("column lost", "the first column of a CSV file is read as an index and lost", "it is an input",
          _of(_first_column_back, data=_CSV)),
-    Slip("row lost", "the first row of HTRU2 is read as a header and lost (and so the split differs too)",
+    Erratum("row lost", "the first row of HTRU2 is read as a header and lost (and so the split differs too)",
          "it is a row", _of(_view(rows_lost=0), data=("htru2",))),
-    Slip("other target", "of gas emission CDP is predicted",
+    Erratum("other target", "of gas emission CDP is predicted",
          "TEY, the energy yield, is the target (here it stays among the inputs)",
          _of(_view(target="TEY"), data=("gas_emission",))),
-    Slip("target among inputs", "CDP is predicted from inputs that hold CDP", "it is no input",
+    Erratum("target among inputs", "CDP is predicted from inputs that hold CDP", "it is no input",
          _of(_without_target, data=("gas_emission",))),
-    Slip("outcomes among inputs", "the emissions CO and NOX are inputs", "they are outcomes, as the target is",
+    Erratum("outcomes among inputs", "the emissions CO and NOX are inputs", "they are outcomes, as the target is",
          _of(_without_emissions, data=("gas_emission",))),
-    Slip("target and input swapped", "of protein F9 is predicted, from RMSD among others",
+    Erratum("target and input swapped", "of protein F9 is predicted, from RMSD among others",
          "RMSD is the target, F9 an input", _of(_view(inputs=_PROTEIN[1:], target="RMSD"), data=("protein",))),
-    Slip("target as it is", "the target of grid stability is not standardised", "all targets are",
+    Erratum("target as it is", "the target of grid stability is not standardised", "all targets are",
          _of(_view(standardised=True), models=("gpr", "brr"), data=("grid_stability",))),
-    Slip("labels nobody bought", "hyper-parameters are learned from 1000 and more labels of the pool beforehand",
+    Erratum("labels nobody bought", "hyper-parameters are learned from 1000 and more labels of the pool beforehand",
          "from the labels bought so far (where the noise is bounded, that bound goes with it)",
          _of(_settings(hyperparameters="bought"), models=("gpr", "brr"))),
-    Slip("ten iterations", "the evidence's fixed point is iterated ten times", "until it is reached",
+    Erratum("ten iterations", "the evidence's fixed point is iterated ten times", "until it is reached",
          _of(_settings(iterations=None), models=("brr",))),
-    Slip("noise bounded", "the noise of gas emission and grid stability is at least 0.1",
+    Erratum("noise bounded", "the noise of gas emission and grid stability is at least 0.1",
          "at least 0.001, as for the others", _of(_settings(noise_floor=1e-3), models=("gpr",),
          data=("gas_emission", "grid_stability"))),
-    Slip("C by hand", "C is 100 for grid stability and 0.001 for skin", "it is 1, as for HTRU2",
+    Erratum("C by hand", "C is 100 for grid stability and 0.001 for skin", "it is 1, as for HTRU2",
          _of(_settings(inverse_precision=1.0), models=("blr",), data=("grid_stability_c", "skin"))),
-    Slip("narrow basis", "the basis is half a step wide", "one step, as the paper says",
+    Erratum("narrow basis", "the basis is half a step wide", "one step, as the paper says",
          _of(_settings(bandwidth=1.0), models=("brr", "blr"))),
-    Slip("C for its inverse", "the posterior adds C to the information, the fit 1/C", "both add 1/C",
+    Erratum("C for its inverse", "the posterior adds C to the information, the fit 1/C", "both add 1/C",
          _of(_settings(information="precision"), models=("blr",), data=("grid_stability_c", "skin"))),
-    Slip("intercept left out", "the posterior is that of the weights for a fixed intercept",
+    Erratum("intercept left out", "the posterior is that of the weights for a fixed intercept",
          "the intercept is a parameter too", _of(_settings(intercept="in"), models=("blr",))),
-    Slip("half the loss", "the loss counts the positive class only", "both classes",
+    Erratum("half the loss", "the loss counts the positive class only", "both classes",
          _of(_settings(loss="both"), models=("blr",))),
-    Slip("loss at one point", "the loss is that of the positive class at the most probable weights",
+    Erratum("loss at one point", "the loss is that of the positive class at the most probable weights",
          "the mean over the posterior, of both classes", _of(_settings(loss="expected"), models=("blr",))),
-    Slip("covariance as printed", "(not done, but printed: the covariance is the information itself)",
+    Erratum("covariance as printed", "(not done, but printed: the covariance is the information itself)",
          "its inverse; here the other way round, as printed", _of(_settings(covariance="printed"), models=("blr",))),
-    Slip("one step more", "gamma is the minimum over m + 1 = 11 steps", "over m = 10",
+    Erratum("one step more", "gamma is the minimum over m + 1 = 11 steps", "over m = 10",
          _of(_settings(calibration=10, counted_from=9), models=("gpr", "brr", "blr"))),
-    Slip("two steps", "gamma of the network is the minimum over m + 1 = 2 steps", "over m = 1",
+    Erratum("two steps", "gamma of the network is the minimum over m + 1 = 2 steps", "over m = 1",
          _of(_settings(calibration=1), models=("bdnn",))),
-    Slip("softmax twice", "the network's loss takes its probabilities for logits", "the loss of the probabilities",
+    Erratum("softmax twice", "the network's loss takes its probabilities for logits", "the loss of the probabilities",
          _of(_settings(loss="expected"), models=("bdnn",))),
 )  # fmt: skip
 
 
-def slip_jobs(base: Job) -> list[tuple[Slip, Job]]:
-    """The run once more for each slip that concerns it, with that slip put right.
+def erratum_runs(base: PaperRun) -> list[tuple[Erratum, PaperRun]]:
+    """Return, for each erratum of a run, the same run with that erratum corrected.
 
-    Where only what is measured differs, and not the run, it is the same run.
+    Where only the measures differ, and not the run, it is marked as ``shared``.
     """
     found = []
-    for slip in SLIPS:
-        changed = slip.change(base.experiment)
+    for erratum in ERRATA:
+        changed = erratum.change(base.experiment)
         if changed == base.experiment:
             continue
-        job = replace(base, experiment=changed, variant=slip.name)
-        found.append((slip, replace(job, shared=job.identity == base.identity)))
+        job = replace(base, experiment=changed, variant=erratum.name)
+        found.append((erratum, replace(job, shared=job.identity == base.identity)))
     return found

@@ -12,8 +12,8 @@ from suffice.data.protocols import PUBLISHED, Experiment
 from suffice.data.samples import Samples, read_samples
 
 
-class Split(NamedTuple):
-    """A data set in its parts.
+class DataSplit(NamedTuple):
+    """A data set divided into its parts.
 
     Attributes:
         test: What is tested on.
@@ -56,14 +56,14 @@ def published_rows(
     raise KeyError(experiment.name)
 
 
-def published_split(experiment: Experiment, seed: int, folder: Path | None = None) -> Split:
+def published_split(experiment: Experiment, seed: int, folder: Path | None = None) -> DataSplit:
     """The split of the authors' script: test rows first, then the pool."""
     samples = read_samples(experiment.data, experiment.view, folder)
     order, initial = published_rows(experiment, seed)
     return _parts(samples, order, experiment, initial)
 
 
-def corrected_split(experiment: Experiment, seed: int, folder: Path | None = None) -> Split:
+def corrected_split(experiment: Experiment, seed: int, folder: Path | None = None) -> DataSplit:
     """A random split: test rows, rows outside the run, the pool; the first labels at random."""
     samples = read_samples(experiment.data, experiment.view, folder)
     rng = np.random.default_rng(seed)
@@ -71,9 +71,9 @@ def corrected_split(experiment: Experiment, seed: int, folder: Path | None = Non
     return _parts(samples, order, experiment, rng.permutation(experiment.pool_size)[: experiment.initial])
 
 
-def _parts(samples: Samples, order: Any, experiment: Experiment, initial: Any) -> Split:
+def _parts(samples: Samples, order: Any, experiment: Experiment, initial: Any) -> DataSplit:
     ends = np.cumsum([experiment.test, experiment.outside, experiment.pool_size])
     test, outside, pool = (
         Samples(samples.inputs[rows], samples.target[rows]) for rows in np.split(order, ends)[: len(ends)]
     )
-    return Split(test, pool, outside, initial)
+    return DataSplit(test, pool, outside, initial)

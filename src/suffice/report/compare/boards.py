@@ -1,4 +1,4 @@
-"""Which rows a table or a figure of the comparison shows: by kind of task, and of each rule the way to set it."""
+"""Leaderboards of the comparison, by kind of task, and the rows that a table or figure shows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ REFERENCES: Final = frozenset(entry.name for entry in catalogue() if entry.kind 
 
 
 @dataclass(frozen=True, eq=False)
-class Board:
+class Leaderboard:
     """Rules ranked over runs of one kind.
 
     Attributes:
@@ -58,7 +58,7 @@ class Board:
         return [row for row in self.rows if (row["rule"], row["setting"]) == (rule, setting)]
 
 
-def boards(rows: Sequence[Row], *, resamples: int = 1000) -> list[Board]:
+def boards(rows: Sequence[Row], *, resamples: int = 1000) -> list[Leaderboard]:
     """The rules ranked over runs with numbers, over those with classes, and over all where there are both.
 
     Over all runs only those rules are ranked that have them all: a rule that needs classes has no run without.
@@ -72,7 +72,7 @@ def boards(rows: Sequence[Row], *, resamples: int = 1000) -> list[Board]:
     if len(found) > 1:
         everywhere = set.intersection(*({row["rule"] for row in several} for several in found.values()))
         found["all"] = [row for row in rows if row["rule"] in everywhere]
-    return [Board(key, several, leaderboard(several, resamples=resamples)) for key, several in found.items()]
+    return [Leaderboard(key, several, leaderboard(several, resamples=resamples)) for key, several in found.items()]
 
 
 def case_of(row: Row) -> tuple[Any, ...]:

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from suffice.experiments.compare.board import Row
-from suffice.report.compare.boards import Board
+from suffice.report.compare.boards import Leaderboard
 from suffice.report.compare.pareto import pareto_figure
 from suffice.report.compare.regrets import regret_figure
 from suffice.report.compare.stops import stops_figure
 from suffice.report.style import Drawn, Sketch, draw_all
 
 
-def draw_comparison(boards: Sequence[Board], points: Sequence[Row], folder: Path) -> list[Drawn]:
+def draw_comparison(boards: Sequence[Leaderboard], points: Sequence[Row], folder: Path) -> list[Drawn]:
     """Draw the comparison, each figure as PNG and as PDF. The same runs give the same bytes.
 
     Args:
@@ -26,7 +26,7 @@ def draw_comparison(boards: Sequence[Board], points: Sequence[Row], folder: Path
     return draw_all(sketches(boards, points), folder, "drawing figures")
 
 
-def sketches(boards: Sequence[Board], points: Sequence[Row]) -> Iterator[Sketch]:
+def sketches(boards: Sequence[Leaderboard], points: Sequence[Row]) -> Iterator[Sketch]:
     """The figures one after the other, not yet in files."""
     kinds = [board for board in boards if board.key != "all"]
     for board in boards:

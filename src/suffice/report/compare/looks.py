@@ -8,8 +8,8 @@ from suffice.report.style import INK, MUTED
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a rule is drawn.
+class RuleStyle:
+    """Colour and marker of a rule in the figures.
 
     Attributes:
         colour: Of its line and marks.
@@ -24,33 +24,33 @@ class Look:
 
 #: For rules from the best on; they go from dark to light and back, so that neighbours differ without colours too.
 _RANKED: Final = (
-    Look("#0b3c6f", "o"),
-    Look("#d55e00", "s"),
-    Look("#00664b", "^"),
-    Look("#e69f00", "D"),
-    Look("#8c2d6e", "v"),
-    Look("#56a4d9", "P"),
-    Look("#5c3d1e", "X"),
-    Look("#d47fb4", "p"),
+    RuleStyle("#0b3c6f", "o"),
+    RuleStyle("#d55e00", "s"),
+    RuleStyle("#00664b", "^"),
+    RuleStyle("#e69f00", "D"),
+    RuleStyle("#8c2d6e", "v"),
+    RuleStyle("#56a4d9", "P"),
+    RuleStyle("#5c3d1e", "X"),
+    RuleStyle("#d47fb4", "p"),
 )
 #: The references, all in grey.
 _REFERENCES: Final = {
-    "Budget": Look(INK, "", (0, (5, 2))),
-    "PoolFraction": Look(INK, "", (0, (5, 2, 1, 2))),
-    "Never": Look(MUTED, "", (0, (1, 1.5))),
-    "RandomStop": Look(MUTED, "", (0, (3, 1.5, 1, 1.5))),
+    "Budget": RuleStyle(INK, "", (0, (5, 2))),
+    "PoolFraction": RuleStyle(INK, "", (0, (5, 2, 1, 2))),
+    "Never": RuleStyle(MUTED, "", (0, (1, 1.5))),
+    "RandomStop": RuleStyle(MUTED, "", (0, (3, 1.5, 1, 1.5))),
 }
 #: How many rules are told apart.
 MOST: Final = len(_RANKED)
 
 
-def look(rule: str, place: int) -> Look:
-    """How the rule at a place among the best looks; a reference always looks the same.
+def rule_style(rule: str, place: int) -> RuleStyle:
+    """Return the style of the rule at a place among the best; that of a reference is fixed.
 
     Examples:
-        >>> look("Budget", 3).colour, look("LabelWorth", 0).marker
+        >>> rule_style("Budget", 3).colour, rule_style("LabelWorth", 0).marker
         ('#1f2933', 'o')
     """
     if rule in REFERENCES:
-        return _REFERENCES.get(rule, Look(MUTED, ""))
+        return _REFERENCES.get(rule, RuleStyle(MUTED, ""))
     return _RANKED[place % MOST]

@@ -8,7 +8,7 @@ from typing import Final
 
 from suffice.experiments.compare.board import Row
 from suffice.experiments.compare.costs import RATIOS
-from suffice.report.compare.boards import REFERENCES, Board, runs_of
+from suffice.report.compare.boards import REFERENCES, Leaderboard, runs_of
 from suffice.report.compare.tables import (
     REGRET,
     amount,
@@ -96,20 +96,20 @@ _FIGURES: Final = {
 
 
 @dataclass(frozen=True, eq=False)
-class Contents:
+class ComparisonContents:
     """What the page holds.
 
     Attributes:
         boards: The rules ranked, kind by kind; at least one.
         figures: Figures in their files.
-        guarantees: What :func:`suffice.experiments.compare.guarantees.summary` made; nothing without classes.
+        guarantees: What :func:`suffice.experiments.compare.guarantees.coverage_summary` made; nothing without classes.
         skipped: Runs that are missing, each with the reason.
         notes: What else one has to know, in sentences.
         provenance: How it was made, name by name: the command, versions. No date, so that the same runs give the same
             page.
     """
 
-    boards: Sequence[Board]
+    boards: Sequence[Leaderboard]
     figures: Sequence[Drawn] = ()
     guarantees: Sequence[Row] = ()
     skipped: Sequence[tuple[str, str]] = ()
@@ -132,7 +132,7 @@ class Contents:
         return [table for table in found if table is not None]
 
 
-def write_report(path: Path, contents: Contents) -> None:
+def write_report(path: Path, contents: ComparisonContents) -> None:
     """Write the page, whole or not at all.
 
     Raises:
@@ -141,7 +141,7 @@ def write_report(path: Path, contents: Contents) -> None:
     write_page(path, report(contents))
 
 
-def report(contents: Contents) -> str:
+def report(contents: ComparisonContents) -> str:
     """The page as text."""
     tables = contents.tables()
     figures = {kind: [each for each in contents.figures if each.name.startswith(kind)] for kind in _FIGURES}
@@ -163,14 +163,14 @@ def report(contents: Contents) -> str:
     return page_of(_TITLE, sections)
 
 
-def _summary(contents: Contents) -> str:
+def _summary(contents: ComparisonContents) -> str:
     told = [f'<p class="lead">{escape(sentence)}</p>' for board in contents.boards for sentence in (best_of(board),)]
     told += [f"<p>{escape(REGRET)}</p>"]
     told += [f"<p><strong>{escape(note)}</strong></p>" for note in contents.notes]
     return "\n".join(told)
 
 
-def best_of(board: Board) -> str:
+def best_of(board: Leaderboard) -> str:
     """Which rule does best on a board, in a sentence, and what that is worth."""
     ranked = {row["rule"]: row for row in board.best}
     rules = [row for row in board.best if row["rule"] not in REFERENCES]

@@ -7,18 +7,18 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.experiments.compare.board import Row
-from suffice.report.compare.boards import REFERENCES, Board
+from suffice.report.compare.boards import REFERENCES, Leaderboard
 from suffice.report.style import INK, Sketch, literal, new_figure
 from suffice.special import Floats
 
-_COLOUR: Final = "#c0272d"
+_RULE_COLOUR: Final = "#c0272d"
 _OTHERS: Final = "#d3d9df"
 _MOST_COLUMNS: Final = 5
 
 Curves = Mapping[str, tuple[Floats, Floats]]
 
 
-def pareto_figure(model: str, points: Sequence[Row], board: Board) -> Sketch | None:
+def pareto_figure(model: str, points: Sequence[Row], board: Leaderboard) -> Sketch | None:
     """A panel for each rule of a model with settings to choose from; None if there is none.
 
     Args:
@@ -36,13 +36,13 @@ def pareto_figure(model: str, points: Sequence[Row], board: Board) -> Sketch | N
     axes = np.atleast_1d(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).ravel())
     defaults = _defaults(points, board, model)
     for axis, rule in zip(axes, rules, strict=False):
-        _draw_panel(axis, rule, curves, defaults)
+        _draw_pareto_panel(axis, rule, curves, defaults)
     for axis in axes[len(rules) :]:
         axis.set_visible(False)
-    _finish(axes, curves, len(rules), columns)
+    _finish_pareto(axes, curves, len(rules), columns)
     figure.supxlabel("labels, in units of those at the first good step", fontsize=9)
     figure.supylabel("error, in units of the least of the run", fontsize=9)
-    figure.legend(handles=_legend(curves), loc="outside upper center", ncols=2 if columns < 3 else 4, fontsize=8)
+    figure.legend(handles=_pareto_legend(curves), loc="outside upper center", ncols=2 if columns < 3 else 4, fontsize=8)
     about = points[0]
     runs = f"{about['runs']} runs on {about['data_sets']} data set{'s' if about['data_sets'] != 1 else ''}"
     return Sketch(
@@ -61,7 +61,7 @@ def _curves(points: Sequence[Row]) -> dict[str, tuple[Floats, Floats]]:
     return {rule: (np.array(several)[:, 0], np.array(several)[:, 1]) for rule, several in found.items()}
 
 
-def _defaults(points: Sequence[Row], board: Board, model: str) -> dict[str, tuple[float, float]]:
+def _defaults(points: Sequence[Row], board: Leaderboard, model: str) -> dict[str, tuple[float, float]]:
     """Where the literature's setting of each rule is on its curve."""
     given = {
         row["rule"]: next(iter(row["params"].values()))
@@ -75,14 +75,14 @@ def _defaults(points: Sequence[Row], board: Board, model: str) -> dict[str, tupl
     }
 
 
-def _draw_panel(axis: Any, rule: str, curves: Curves, defaults: Mapping[str, tuple[float, float]]) -> None:
+def _draw_pareto_panel(axis: Any, rule: str, curves: Curves, defaults: Mapping[str, tuple[float, float]]) -> None:
     from matplotlib.collections import LineCollection
 
     others = [np.column_stack(curve) for other, curve in curves.items() if other not in (rule, *REFERENCES)]
     axis.add_collection(LineCollection(others, colors=_OTHERS, linewidths=0.6, zorder=1))
     if "Budget" in curves:
         axis.plot(*curves["Budget"], color=INK, lw=1.0, ls=(0, (4, 2)), zorder=2)
-    axis.plot(*curves[rule], color=_COLOUR, lw=1.6, marker=".", ms=3.5, zorder=3)
+    axis.plot(*curves[rule], color=_RULE_COLOUR, lw=1.6, marker=".", ms=3.5, zorder=3)
     if rule in defaults:
         axis.plot(*defaults[rule], "D", ms=5.5, mfc="white", mec=INK, mew=1.2, zorder=4)
     axis.set_title(literal(_folded(rule)), fontsize=8)
@@ -99,7 +99,7 @@ def _folded(rule: str) -> str:
     return rule
 
 
-def _finish(axes: Any, curves: Curves, number: int, columns: int) -> None:
+def _finish_pareto(axes: Any, curves: Curves, number: int, columns: int) -> None:
     from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, StrMethodFormatter
 
     first = axes[0]
@@ -122,11 +122,11 @@ def _finish(axes: Any, curves: Curves, number: int, columns: int) -> None:
         axis.tick_params(labelbottom=place + columns >= number, labelsize=7)
 
 
-def _legend(curves: Curves) -> list[Any]:
+def _pareto_legend(curves: Curves) -> list[Any]:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=_COLOUR, lw=1.6, marker=".", ms=4, label="the rule"),
+        Line2D([], [], color=_RULE_COLOUR, lw=1.6, marker=".", ms=4, label="the rule"),
         Line2D([], [], ls="", marker="D", ms=5.5, mfc="white", mec=INK, mew=1.2, label="its default"),
     ]
     if "Budget" in curves:

@@ -6,28 +6,28 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.experiments.compare.board import Row
-from suffice.report.compare.boards import REFERENCES, Board, mean_regrets
-from suffice.report.compare.looks import MOST, look
+from suffice.report.compare.boards import REFERENCES, Leaderboard, mean_regrets
+from suffice.report.compare.looks import MOST, rule_style
 from suffice.report.style import GRID, Sketch, literal, new_figure
 from suffice.special import Floats
 
 #: References that are drawn beside the best rules. A stop at once, where errors are dear, would press all others down.
-_DRAWN: Final = ("Budget", "Never", "RandomStop")
+_REFERENCES_DRAWN: Final = ("Budget", "Never", "RandomStop")
 #: Below this the axis is linear, so that it can show a regret of 0.
 _LINEAR: Final = 0.1
 
 
-def regret_figure(board: Board) -> Sketch:
+def regret_figure(board: Leaderboard) -> Sketch:
     """Mean regret against what an error costs, for the best rules and the references."""
     ranked = board.best
     rules = [row for row in ranked if row["rule"] not in REFERENCES][:MOST]
-    drawn = rules + [row for row in ranked if row["rule"] in _DRAWN]
+    drawn = rules + [row for row in ranked if row["rule"] in _REFERENCES_DRAWN]
     figure = new_figure(9.4, 4.6)
     axis = figure.add_subplot()
     curves = [_curve(board, row) for row in drawn]
     for place, (row, curve) in enumerate(zip(drawn, curves, strict=True)):
         _draw(axis, row, curve, place)
-    _finish(axis, max(float(values.max()) for _, values in curves))
+    _finish_regrets(axis, max(float(values.max()) for _, values in curves))
     figure.legend(loc="outside right upper", fontsize=8, handlelength=3.2, labelspacing=0.75)
     sets = len({row["data"] for row in board.rows})
     named = [f"the best {len(rules)} rules"] * bool(rules) + [row["rule"] for row in drawn[len(rules) :]]
@@ -37,19 +37,19 @@ def regret_figure(board: Board) -> Sketch:
         f"Mean relative regret of {', '.join(named)}, over {'1 data set' if sets == 1 else f'{sets} data sets'}, each "
         "weighing the same; the rules in the order of their mean over all costs, each set in the way that does best on "
         f"the whole (after the comma). Below {_LINEAR:g} the axis is linear.",
-        f"Curves of the mean relative regret; {_in_words(drawn, curves)}.",
+        f"Curves of the mean relative regret; {_regrets_in_words(drawn, curves)}.",
         figure,
     )
 
 
-def _curve(board: Board, row: Row) -> tuple[Floats, Floats]:
+def _curve(board: Leaderboard, row: Row) -> tuple[Floats, Floats]:
     """Ratios, and mean regrets there."""
     found = mean_regrets(board.shown(row["rule"], row["setting"]))
     return np.array([float(ratio) for ratio in found]), np.array(list(found.values()))
 
 
 def _draw(axis: Any, row: Row, curve: tuple[Floats, Floats], place: int) -> None:
-    how = look(row["rule"], place)
+    how = rule_style(row["rule"], place)
     axis.plot(
         *curve,
         color=how.colour,
@@ -61,15 +61,15 @@ def _draw(axis: Any, row: Row, curve: tuple[Floats, Floats], place: int) -> None
         ms=5,
         mec="white",
         mew=0.5,
-        label=literal(_name(row)),
+        label=literal(_curve_label(row)),
     )
 
 
-def _name(row: Row) -> str:
+def _curve_label(row: Row) -> str:
     return f"{row['rule']}, {row['setting']}" if row["setting"] != "reference" else str(row["rule"])
 
 
-def _finish(axis: Any, highest: float) -> None:
+def _finish_regrets(axis: Any, highest: float) -> None:
     from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, StrMethodFormatter
 
     axis.set_xscale("log")
@@ -90,8 +90,8 @@ def _finish(axis: Any, highest: float) -> None:
     axis.set_ylabel("mean relative regret")
 
 
-def _in_words(drawn: Sequence[Row], curves: Sequence[tuple[Floats, Floats]]) -> str:
+def _regrets_in_words(drawn: Sequence[Row], curves: Sequence[tuple[Floats, Floats]]) -> str:
     return "; ".join(
-        f"{_name(row)}: {values[0]:.2g} at {ratios[0]:g}, {values[-1]:.2g} at {ratios[-1]:g}"
+        f"{_curve_label(row)}: {values[0]:.2g} at {ratios[0]:g}, {values[-1]:.2g} at {ratios[-1]:g}"
         for row, (ratios, values) in zip(drawn, curves, strict=True)
     )

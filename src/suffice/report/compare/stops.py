@@ -8,21 +8,21 @@ import numpy as np
 
 from suffice.experiments.compare.board import Row
 from suffice.experiments.compare.rules import AT_ONCE
-from suffice.report.compare.boards import REFERENCES, Board, runs_of, short
+from suffice.report.compare.boards import REFERENCES, Leaderboard, runs_of, short
 from suffice.report.style import GRID, INK, MUTED, Sketch, literal, new_figure, say_beside
 
-_COLOUR: Final = "#1f5fbf"
+_STOP_COLOUR: Final = "#1f5fbf"
 _GOOD: Final = "#cfe8d5"
 _GOOD_INK: Final = "#1b6e3c"
 #: References that have a stop of their own to show.
-_DRAWN: Final = frozenset({"Budget", "PoolFraction", "CostLimit", "TimeLimit"})
+_BUDGETS: Final = frozenset({"Budget", "PoolFraction", "CostLimit", "TimeLimit"})
 #: For the least number of labels at a time, the next, and so on.
 _SHAPES: Final = "o^sDv"
 _SIZE: Final = 4.4
 _TICKS: Final = tuple(step * 10**power for power in range(5) for step in (1, 2, 5))
 
 
-def stops_figure(data: str, board: Board) -> Sketch:
+def stops_figure(data: str, board: Leaderboard) -> Sketch:
     """A strip for each rule with the labels at its stops, a panel for each model.
 
     Args:
@@ -31,7 +31,7 @@ def stops_figure(data: str, board: Board) -> Sketch:
     """
     rows = [row for row in board.rows if row["data"] == data]
     models = list(dict.fromkeys(row["model"] for row in rows))
-    ranked = [row for row in board.best if row["rule"] not in REFERENCES - _DRAWN]
+    ranked = [row for row in board.best if row["rule"] not in REFERENCES - _BUDGETS]
     # Rules first, from the best on, then the references.
     shown = sorted(ranked, key=lambda row: row["rule"] in REFERENCES)
     figure = new_figure(2.9 + 4.1 * len(models), 1.15 + 0.195 * len(shown))
@@ -39,22 +39,22 @@ def stops_figure(data: str, board: Board) -> Sketch:
     axes = figure.subplots(1, len(models), sharey=True, squeeze=False)[0]
     for axis, model in zip(axes, models, strict=True):
         own = [row for row in rows if row["model"] == model]
-        _draw_panel(axis, own, shown, shapes)
+        _draw_stops_panel(axis, own, shown, shapes)
         axis.set_title(f"{literal(short(data))}, {model}")
-    axes[0].set_yticks(range(len(shown)), [literal(_name(row)) for row in shown], fontsize=7.5)
+    axes[0].set_yticks(range(len(shown)), [literal(_row_title(row)) for row in shown], fontsize=7.5)
     axes[0].set_ylim(len(shown) - 0.4, -0.6)
-    figure.legend(handles=_legend(rows, shapes), loc="outside lower center", ncols=1 + len(models), fontsize=8)
+    figure.legend(handles=_stops_legend(rows, shapes), loc="outside lower center", ncols=1 + len(models), fontsize=8)
     return Sketch(
         f"stops-{_safe(data)}",
         f"{short(data)}: where each rule stops",
         "Rules in the order of the leaderboard, the references last. On the right the median of the labels at the "
         "stop, and how many runs stopped if not all did.",
-        f"Strips of the labels at the stops on {short(data)}; {_in_words(rows, shown)}.",
+        f"Strips of the labels at the stops on {short(data)}; {_stops_in_words(rows, shown)}.",
         figure,
     )
 
 
-def _draw_panel(axis: Any, rows: Sequence[Row], shown: Sequence[Row], shapes: Mapping[int, str]) -> None:
+def _draw_stops_panel(axis: Any, rows: Sequence[Row], shown: Sequence[Row], shapes: Mapping[int, str]) -> None:
     runs = runs_of(rows)
     good = np.array([row["labels"] - row["over"] for row in runs])
     axis.axvspan(good.min(), good.max(), color=_GOOD, lw=0, zorder=0)
@@ -67,11 +67,11 @@ def _draw_panel(axis: Any, rows: Sequence[Row], shown: Sequence[Row], shapes: Ma
         own = [row for row in rows if (row["rule"], row["setting"]) == (each["rule"], each["setting"])]
         if own:
             _draw_strip(axis, own, y, shapes)
-    _finish(axis, rows)
+    _finish_stops(axis, rows)
 
 
 def _draw_strip(axis: Any, rows: Sequence[Row], y: int, shapes: Mapping[int, str]) -> None:
-    colour = MUTED if rows[0]["rule"] in REFERENCES else _COLOUR
+    colour = MUTED if rows[0]["rule"] in REFERENCES else _STOP_COLOUR
     for batch, shape in shapes.items():
         for fired, look in ((True, {"mew": 0.0, "alpha": 0.55}), (False, {"mfc": "white", "mew": 0.9})):
             labels = [row["labels"] for row in rows if row["batch"] == batch and bool(row["fired"]) is fired]
@@ -89,7 +89,7 @@ def _number(rows: Sequence[Row]) -> str:
     return said if fired in (0, len(rows)) else f"{said} ({fired} of {len(rows)})"
 
 
-def _finish(axis: Any, rows: Sequence[Row]) -> None:
+def _finish_stops(axis: Any, rows: Sequence[Row]) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     # A stop at once has no strip, and needs no room.
@@ -105,7 +105,7 @@ def _finish(axis: Any, rows: Sequence[Row]) -> None:
     axis.set_xlabel("labels at the stop")
 
 
-def _name(row: Row) -> str:
+def _row_title(row: Row) -> str:
     return f"{row['rule']}, {row['setting']}"
 
 
@@ -114,12 +114,12 @@ def _safe(data: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "._" else "_" for letter in short(data))
 
 
-def _legend(rows: Sequence[Row], shapes: Mapping[int, str]) -> list[Any]:
+def _stops_legend(rows: Sequence[Row], shapes: Mapping[int, str]) -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     def mark(shape: str, face: str, label: str) -> Any:
-        return Line2D([], [], ls="", marker=shape, ms=_SIZE, mfc=face, mec=_COLOUR, mew=0.9, label=label)
+        return Line2D([], [], ls="", marker=shape, ms=_SIZE, mfc=face, mec=_STOP_COLOUR, mew=0.9, label=label)
 
     handles = [
         Patch(color=_GOOD, label="first good step, first run to last"),
@@ -127,13 +127,13 @@ def _legend(rows: Sequence[Row], shapes: Mapping[int, str]) -> list[Any]:
         Line2D([], [], color=INK, lw=1.1, ls=(0, (4, 2)), label="best stop, median"),
     ]
     if len(shapes) > 1:
-        handles += [mark(shape, _COLOUR, f"{batch} at a time") for batch, shape in shapes.items()]
+        handles += [mark(shape, _STOP_COLOUR, f"{batch} at a time") for batch, shape in shapes.items()]
     if not all(row["fired"] for row in rows):
         handles.append(mark("o", "white", "no stop"))
     return handles
 
 
-def _in_words(rows: Sequence[Row], shown: Sequence[Row]) -> str:
+def _stops_in_words(rows: Sequence[Row], shown: Sequence[Row]) -> str:
     told = []
     for each in shown:
         own = [row for row in rows if (row["rule"], row["setting"]) == (each["rule"], each["setting"])]

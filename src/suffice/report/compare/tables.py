@@ -7,7 +7,7 @@ from typing import Any, Final
 from suffice.experiments.compare.board import Row
 from suffice.experiments.compare.recording import MODELS
 from suffice.experiments.compare.sources import SOURCES
-from suffice.report.compare.boards import REFERENCES, Board, mean_regret, pairs_of, runs_of, short
+from suffice.report.compare.boards import REFERENCES, Leaderboard, mean_regret, pairs_of, runs_of, short
 from suffice.report.table import NOTHING, Table
 
 #: What relative regret is, for people.
@@ -45,7 +45,7 @@ _NOTE: Final = (
 )
 
 
-def leaderboard_table(board: Board, *, every: bool = False) -> Table:
+def leaderboard_table(board: Leaderboard, *, every: bool = False) -> Table:
     """The rules ranked by their mean regret.
 
     Args:
@@ -108,7 +108,7 @@ def amount(value: float) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
-def by_data_table(board: Board) -> Table:
+def by_data_table(board: Leaderboard) -> Table:
     """The mean regret of each rule on each data set and with each model."""
 
     def column(row: Row) -> str:
@@ -119,7 +119,7 @@ def by_data_table(board: Board) -> Table:
     return _regrets_by(board, column, f"by-data-{board.key}", title, note)
 
 
-def by_variation_table(board: Board) -> Table | None:
+def by_variation_table(board: Leaderboard) -> Table | None:
     """The mean regret of each rule for each number of labels at a time and whatever else was varied; or None."""
 
     def column(row: Row) -> str:
@@ -132,7 +132,7 @@ def by_variation_table(board: Board) -> Table | None:
     return _regrets_by(board, column, f"by-variation-{board.key}", title, note)
 
 
-def _regrets_by(board: Board, column: Callable[[Row], str], name: str, title: str, note: str) -> Table:
+def _regrets_by(board: Leaderboard, column: Callable[[Row], str], name: str, title: str, note: str) -> Table:
     pairs = pairs_of(board.rows)
     ordered = sorted(runs_of(board.rows), key=lambda row: pairs.index((row["data"], row["model"])))
     columns = list(dict.fromkeys(map(column, ordered)))
@@ -146,7 +146,7 @@ def _regrets_by(board: Board, column: Callable[[Row], str], name: str, title: st
     return Table(name, title, ("rule", "set by", *columns), tuple(rows), note)
 
 
-def settings_table(board: Board) -> Table | None:
+def settings_table(board: Leaderboard) -> Table | None:
     """What was chosen for each rule, always on other data sets than the one judged; None if nothing was."""
     chosen = [row for row in board.rows if row["setting"] in ("one threshold", "per cost")]
     if not chosen:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from suffice.experiments.paper.claims import HIGH
-from suffice.experiments.paper.groups import Runs, has_two_arms, spread, told_arm
+from suffice.experiments.paper.groups import RunGroup, has_two_arms, spread, told_arm
 from suffice.report.paper.colours import COLOURS
 from suffice.report.style import INK, MUTED, Sketch, literal, new_figure, say_beside
 
@@ -12,9 +12,9 @@ from suffice.report.style import INK, MUTED, Sketch, literal, new_figure, say_be
 _GAP = 0.7
 
 
-def correlations(groups: Sequence[Runs], protocol: str) -> Sketch:
+def correlations(groups: Sequence[RunGroup], protocol: str) -> Sketch:
     """Bars in the paper's order and colours, the published values beside them; of several arms one below the other."""
-    experiments: dict[str, list[Runs]] = {}
+    experiments: dict[str, list[RunGroup]] = {}
     for each in groups:
         experiments.setdefault(each.name, []).append(each)
     places = _places(list(experiments.values()))
@@ -37,12 +37,12 @@ def correlations(groups: Sequence[Runs], protocol: str) -> Sketch:
         f"{protocol}-correlations",
         "Correlation of error ratio and error",
         f"Figure 2 of the paper. Bars are {bars}; diamonds are what the paper gives.{lighter}{told_arm(groups)}",
-        f"Bars of the correlation, {_in_words(groups)}.",
+        f"Bars of the correlation, {_correlations_in_words(groups)}.",
         figure,
     )
 
 
-def _places(experiments: Sequence[Sequence[Runs]]) -> list[list[float]]:
+def _places(experiments: Sequence[Sequence[RunGroup]]) -> list[list[float]]:
     """Heights of the bars from above: arms close together, a gap after an experiment and one more after a model."""
     places, y, model = [], 0.0, experiments[0][0].model
     for arms in experiments:
@@ -53,17 +53,17 @@ def _places(experiments: Sequence[Sequence[Runs]]) -> list[list[float]]:
     return places
 
 
-def _draw_bar(axis: Any, runs: Runs, y: float, *, light: bool) -> None:
+def _draw_bar(axis: Any, runs: RunGroup, y: float, *, light: bool) -> None:
     found, colour = spread(runs.correlations), COLOURS[runs.model]
     if found is not None:
         axis.barh(y, found.median, height=0.86, color=colour, alpha=0.45 if light else 0.9, lw=0)
         if found.number > 1:
             axis.plot([found.lowest, found.highest], [y, y], color=INK, lw=1.1, solid_capstyle="butt")
             axis.plot([found.lowest, found.highest], [y, y], "|", color=INK, ms=5, mew=1.1)
-    say_beside(axis, _number(runs), y, size=7.5)
+    say_beside(axis, _correlation_number(runs), y, size=7.5)
 
 
-def _number(runs: Runs) -> str:
+def _correlation_number(runs: RunGroup) -> str:
     found, lacking = spread(runs.correlations), len(runs.outcomes) - len(runs.correlations)
     if found is None:
         return "undefined"
@@ -71,13 +71,15 @@ def _number(runs: Runs) -> str:
     return f"{found.median:.3f}{reach}" + f", {lacking} undefined" * bool(lacking)
 
 
-def _mark_published(axis: Any, runs: Runs, rows: Sequence[float]) -> None:
+def _mark_published(axis: Any, runs: RunGroup, rows: Sequence[float]) -> None:
     if runs.published is not None:
         middle = (rows[0] + rows[-1]) / 2.0
         axis.plot(runs.published, middle, "D", ms=5.5, mfc="white", mec=INK, mew=1.2, zorder=4)
 
 
-def _finish(axis: Any, groups: Sequence[Runs], places: list[list[float]], experiments: list[list[Runs]]) -> None:
+def _finish(
+    axis: Any, groups: Sequence[RunGroup], places: list[list[float]], experiments: list[list[RunGroup]]
+) -> None:
     middles = [(rows[0] + rows[-1]) / 2.0 for rows in places]
     axis.set_yticks(middles, [literal(f"{arms[0].model.upper()}  {arms[0].title}") for arms in experiments])
     for name, arms in zip(axis.get_yticklabels(), experiments, strict=True):
@@ -92,7 +94,7 @@ def _finish(axis: Any, groups: Sequence[Runs], places: list[list[float]], experi
     axis.set_xlabel("correlation of error ratio and error")
 
 
-def _legend(groups: Sequence[Runs]) -> list[Any]:
+def _legend(groups: Sequence[RunGroup]) -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -107,7 +109,8 @@ def _legend(groups: Sequence[Runs]) -> list[Any]:
     return [*handles, Line2D([], [], color=INK, lw=0.9, ls=(0, (4, 3)), label=f"{HIGH:g}")]
 
 
-def _in_words(groups: Sequence[Runs]) -> str:
+def _correlations_in_words(groups: Sequence[RunGroup]) -> str:
     return "; ".join(
-        f"{each.model.upper()} {each.title}{f' ({each.arm})' if each.arm else ''}: {_number(each)}" for each in groups
+        f"{each.model.upper()} {each.title}{f' ({each.arm})' if each.arm else ''}: {_correlation_number(each)}"
+        for each in groups
     )

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from suffice.data.protocols import MODELS
-from suffice.experiments.paper.groups import Runs, Spread, has_two_arms, main_arms, other_arm, spread, told_arm
+from suffice.experiments.paper.groups import (
+    MedianAndRange,
+    RunGroup,
+    has_two_arms,
+    main_arms,
+    other_arm,
+    spread,
+    told_arm,
+)
 from suffice.report.paper.colours import COLOURS, STOPS
 from suffice.report.style import INK, Sketch, few_ticks, literal, new_figure, say_beside, scale_errors, thinned
 from suffice.special import Floats
@@ -15,7 +23,7 @@ from suffice.special import Floats
 _FIGURES = {"gpr": 4, "brr": 5, "blr": 6, "bdnn": 7}
 
 
-def error_curves(groups: Sequence[Runs], protocol: str) -> Sketch:
+def error_curves(groups: Sequence[RunGroup], protocol: str) -> Sketch:
     """Error against labels, a panel for each data set of one model, with the stop at each of the paper's thresholds.
 
     Args:
@@ -38,17 +46,17 @@ def error_curves(groups: Sequence[Runs], protocol: str) -> Sketch:
     return Sketch(
         f"{protocol}-errors-{model}",
         f"{model.upper()}: error and stopping time",
-        _caption(groups, drawn),
-        f"Curves of the error of {MODELS[model]} against labels; {_in_words(drawn)}.",
+        _curves_caption(groups, drawn),
+        f"Curves of the error of {MODELS[model]} against labels; {_curves_in_words(drawn)}.",
         figure,
     )
 
 
-def _named(place: int, runs: Runs) -> str:
+def _named(place: int, runs: RunGroup) -> str:
     return f"({'abcdefgh'[place % 8]}) {runs.title}"
 
 
-def _caption(groups: Sequence[Runs], drawn: Sequence[Runs]) -> str:
+def _curves_caption(groups: Sequence[RunGroup], drawn: Sequence[RunGroup]) -> str:
     several = any(len(each.outcomes) > 1 for each in drawn)
     lines = " Thin lines: the seeds; thick line: their median." if several else ""
     both = has_two_arms(groups)
@@ -61,7 +69,7 @@ def _caption(groups: Sequence[Runs], drawn: Sequence[Runs]) -> str:
     )
 
 
-def _draw_pair(figure: Any, place: Any, runs: Runs, what: str, *, title: str) -> Any:
+def _draw_pair(figure: Any, place: Any, runs: RunGroup, what: str, *, title: str) -> Any:
     """Draw the curves of all seeds, and above them, where no curve can be in the way, the stops."""
     axis = figure.add_subplot(place)
     strip = axis.inset_axes((0.0, 1.0, 1.0, 0.25), sharex=axis)
@@ -82,7 +90,7 @@ def _draw_pair(figure: Any, place: Any, runs: Runs, what: str, *, title: str) ->
     return axis
 
 
-def _draw_curves(axis: Any, runs: Runs, curves: Sequence[Floats]) -> None:
+def _draw_curves(axis: Any, runs: RunGroup, curves: Sequence[Floats]) -> None:
     colour = COLOURS[runs.model]
     if len(curves) > 1:
         for curve in curves:
@@ -98,14 +106,14 @@ def _median(curves: Sequence[Floats]) -> Floats:
     return middle
 
 
-def _draw_other(axis: Any, runs: Runs | None) -> None:
+def _draw_other(axis: Any, runs: RunGroup | None) -> None:
     if runs is not None:
         middle = _median([run.error for run in runs.outcomes])
         labels, error = thinned(runs.labels(len(middle)), middle)
         axis.plot(labels, error, color=INK, lw=0.9, ls=(0, (4, 2)), alpha=0.8)
 
 
-def _draw_stops(axis: Any, strip: Any, runs: Runs) -> None:
+def _draw_stops(axis: Any, strip: Any, runs: RunGroup) -> None:
     for row, (threshold, colour) in enumerate(zip(runs.thresholds, STOPS, strict=True)):
         found = spread(runs.stops(threshold))
         if found is None or isinf(found.lowest):
@@ -127,14 +135,14 @@ def _draw_stops(axis: Any, strip: Any, runs: Runs) -> None:
     strip.set_facecolor("#f5f7fa")
 
 
-def _number(found: Spread | None, stopped: int) -> str:
+def _number(found: MedianAndRange | None, stopped: int) -> str:
     if found is None or not stopped:
         return "never"
     middle = "never" if isinf(found.median) else f"{found.median:.0f}"
     return middle if stopped == found.number else f"{middle} ({stopped} of {found.number})"
 
 
-def _in_words(drawn: Sequence[Runs]) -> str:
+def _curves_in_words(drawn: Sequence[RunGroup]) -> str:
     told = (
         f"{each.title} stops at "
         + ", ".join(f"{_number(spread(each.stops(at)), each.stopped(at))} for {at}" for at in each.thresholds)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from suffice.data.protocols import MODELS, PROTOCOLS
 from suffice.experiments.paper.groups import grouped, of_model
-from suffice.experiments.paper.outcome import Outcome
+from suffice.experiments.paper.outcome import RunOutcome
 from suffice.report.paper.correlations import correlations
 from suffice.report.paper.curves import error_curves
 from suffice.report.paper.same_place import same_place
@@ -15,7 +15,7 @@ from suffice.report.style import Drawn, Sketch, draw_all, require_matplotlib
 __all__ = ["Drawn", "draw_paper", "require_matplotlib", "sketches"]
 
 
-def draw_paper(outcomes: Iterable[Outcome], folder: Path) -> list[Drawn]:
+def draw_paper(outcomes: Iterable[RunOutcome], folder: Path) -> list[Drawn]:
     """Draw what the runs at hand show, each figure as PNG and as PDF. The same runs give the same bytes.
 
     Args:
@@ -29,7 +29,7 @@ def draw_paper(outcomes: Iterable[Outcome], folder: Path) -> list[Drawn]:
     return draw_all(sketches(outcomes), folder)
 
 
-def sketches(outcomes: Iterable[Outcome]) -> Iterator[Sketch]:
+def sketches(outcomes: Iterable[RunOutcome]) -> Iterator[Sketch]:
     """The figures one after the other, not yet in files."""
     given = list(outcomes)
     for protocol in PROTOCOLS:

@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 
 from suffice.data.protocols import TITLES
-from suffice.experiments.paper.claims import Finding
+from suffice.experiments.paper.claims import ClaimFinding
 from suffice.report.table import plain
 
 
-def findings_markdown(findings: Iterable[Finding]) -> str:
+def findings_markdown(findings: Iterable[ClaimFinding]) -> str:
     """The findings as a list, those on each protocol under a heading of their own.
 
     Examples:
-        >>> print(findings_markdown([Finding("It stops", "figure 7", "published", "holds", "At 67.")]))
+        >>> print(findings_markdown([ClaimFinding("It stops", "figure 7", "published", "holds", "At 67.")]))
         **As published**
         <BLANKLINE>
         - *It stops* (figure 7): **holds**. At 67.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from suffice.data.protocols import PROTOCOLS, TITLES
-from suffice.experiments.paper.claims import Finding
+from suffice.experiments.paper.claims import ClaimFinding
 from suffice.report.page import Section, figure_html, left_out_html, page_of, pairs_html, write_page
 from suffice.report.style import Drawn
 from suffice.report.table import Table
@@ -90,7 +90,7 @@ _Shown = TypeVar("_Shown", Drawn, Table)
 
 
 @dataclass(frozen=True)
-class Contents:
+class ReproductionContents:
     """What the page holds.
 
     Attributes:
@@ -105,7 +105,7 @@ class Contents:
     """
 
     title: str
-    findings: Sequence[Finding] = ()
+    findings: Sequence[ClaimFinding] = ()
     scope: Sequence[str] = ()
     tables: Sequence[Table] = ()
     figures: Sequence[Drawn] = ()
@@ -113,7 +113,7 @@ class Contents:
     provenance: Sequence[tuple[str, str]] = ()
 
 
-def write_report(path: Path, contents: Contents) -> None:
+def write_report(path: Path, contents: ReproductionContents) -> None:
     """Write the page, whole or not at all.
 
     Raises:
@@ -122,7 +122,7 @@ def write_report(path: Path, contents: Contents) -> None:
     write_page(path, report(contents))
 
 
-def report(contents: Contents) -> str:
+def report(contents: ReproductionContents) -> str:
     """The page as text."""
     filled = {_part(each.name) for each in contents.figures} | {_part(each.name) for each in contents.tables}
     sections = [
@@ -137,19 +137,19 @@ def report(contents: Contents) -> str:
     return page_of(contents.title, sections)
 
 
-def _summary(findings: Sequence[Finding], scope: Sequence[str]) -> str:
+def _summary(findings: Sequence[ClaimFinding], scope: Sequence[str]) -> str:
     paper = f"<p>{escape(_PAPER)}</p>\n"
     if not findings:
         return paper + "<p>No claim was judged: no run speaks to one of them.</p>"
     told = paper + "\n".join(_counted(findings, each) for each in PROTOCOLS)
     told += "".join(f"\n<p><strong>{escape(sentence)}</strong></p>" for sentence in scope)
-    claims: dict[tuple[str, str], list[Finding]] = {}
+    claims: dict[tuple[str, str], list[ClaimFinding]] = {}
     for each in findings:
         claims.setdefault((each.claim, each.where), []).append(each)
     return told + "\n" + "\n".join(_claim(*key, found) for key, found in claims.items())
 
 
-def _counted(findings: Sequence[Finding], protocol: str) -> str:
+def _counted(findings: Sequence[ClaimFinding], protocol: str) -> str:
     """How many of the claims that were tested hold under a protocol, in a sentence."""
     given = [each.verdict for each in findings if each.protocol == protocol]
     tested = [verdict for verdict in given if verdict != "not tested"]
@@ -164,7 +164,7 @@ def _counted(findings: Sequence[Finding], protocol: str) -> str:
     return f'<p class="lead"><strong>{_NAMES[protocol]}:</strong> {", ".join(parts)}.</p>'
 
 
-def _claim(claim: str, where: str, findings: Iterable[Finding]) -> str:
+def _claim(claim: str, where: str, findings: Iterable[ClaimFinding]) -> str:
     rows = "\n".join(
         f'<dl class="found"><dt>{escape(_NAMES.get(each.protocol, each.protocol))}: {_badge(each.verdict)}</dt>'
         f"<dd>{escape(each.words)}</dd></dl>"
@@ -180,7 +180,7 @@ def _badge(verdict: str) -> str:
     return f'<span class="badge {look}"><span aria-hidden="true">{sign}</span> {escape(verdict)}</span>'
 
 
-def _shown(contents: Contents, part: str) -> str:
+def _shown(contents: ReproductionContents, part: str) -> str:
     figures, tables = _of(contents.figures, part), _of(contents.tables, part)
     parts = [f"<p>{_ABOUT[part]}</p>"]
     if figures:

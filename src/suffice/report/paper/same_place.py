@@ -6,7 +6,7 @@ from typing import Any
 
 from suffice.data.protocols import MODELS
 from suffice.experiments.paper.groups import (
-    Runs,
+    RunGroup,
     has_two_arms,
     main_arms,
     of_model,
@@ -22,7 +22,7 @@ from suffice.report.style import GRID, Sketch, few_ticks, literal, new_figure, s
 _WIDEST, _NARROWEST = 1.0, 0.2
 
 
-def same_place(groups: Sequence[Runs], protocol: str) -> Sketch | None:
+def same_place(groups: Sequence[RunGroup], protocol: str) -> Sketch | None:
     """A panel for each model: the excess error at the stop, threshold by threshold, for each data set.
 
     None if no model was tried on more than one.
@@ -38,17 +38,17 @@ def same_place(groups: Sequence[Runs], protocol: str) -> Sketch | None:
     grid = figure.add_gridspec(len(rows), columns, height_ratios=[0.75 + 0.17 * height for height in heights])
     for y, row in enumerate(rows):
         for x, runs in enumerate(row):
-            _draw_panel(figure.add_subplot(grid[y, x]), runs, groups)
+            _draw_same_place_panel(figure.add_subplot(grid[y, x]), runs, groups)
     return Sketch(
         f"{protocol}-same-place",
         "Does one threshold stop at the same place on every data set?",
-        _caption(groups),
-        f"Strips of the excess error at the stop; {_in_words(models)}.",
+        _same_place_caption(groups),
+        f"Strips of the excess error at the stop; {_same_place_in_words(models)}.",
         figure,
     )
 
 
-def _caption(groups: Sequence[Runs]) -> str:
+def _same_place_caption(groups: Sequence[RunGroup]) -> str:
     several = any(len(each.outcomes) > 1 for each in groups)
     both = has_two_arms(groups)
     points = "Small points: the seeds that stopped; large point and number: the median of all. " if several else ""
@@ -61,11 +61,11 @@ def _caption(groups: Sequence[Runs]) -> str:
     )
 
 
-def _lines(runs: Sequence[Runs]) -> int:
+def _lines(runs: Sequence[RunGroup]) -> int:
     return len(runs[0].thresholds) * (len(runs) + 1)
 
 
-def _draw_panel(axis: Any, sets: Sequence[Runs], groups: Sequence[Runs]) -> None:
+def _draw_same_place_panel(axis: Any, sets: Sequence[RunGroup], groups: Sequence[RunGroup]) -> None:
     ticks: list[tuple[int, str]] = []
     colour = COLOURS[sets[0].model]
     arms = [(each, other_arm(groups, each)) for each in sets]
@@ -106,13 +106,13 @@ def _draw_row(axis: Any, excesses: Sequence[float], *, y: float, edge: float, co
         axis.plot(x, y, shape, ms=5, mfc=face, mec=colour, mew=1.0, clip_on=False, zorder=3)
 
 
-def _say(axis: Any, runs: Runs, threshold: str, y: float) -> None:
+def _say(axis: Any, runs: RunGroup, threshold: str, y: float) -> None:
     found, stopped, number = spread(runs.excesses(threshold)), runs.stopped(threshold), len(runs.outcomes)
     middle = f"{found.median:.3f}" if found and isfinite(found.median) else "never" if stopped < number else "no fall"
     say_beside(axis, f"{middle} ({stopped} of {number})" if 0 < stopped < number else middle, y)
 
 
-def _in_words(models: Sequence[Sequence[Runs]]) -> str:
+def _same_place_in_words(models: Sequence[Sequence[RunGroup]]) -> str:
     told = []
     for sets in models:
         found = (spread(each.excesses(each.thresholds[1])) for each in sets)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from suffice.experiments.paper.groups import Runs, main_arms, spread, told_arm
+from suffice.experiments.paper.groups import RunGroup, main_arms, spread, told_arm
 from suffice.experiments.paper.measures import running_minima
-from suffice.experiments.paper.outcome import Outcome
+from suffice.experiments.paper.outcome import RunOutcome
 from suffice.report.paper.colours import COLOURS
 from suffice.report.style import Sketch, few_ticks, literal, new_figure
 
@@ -13,7 +13,7 @@ from suffice.report.style import Sketch, few_ticks, literal, new_figure
 _ROWS = (("gpr",), ("brr",), ("blr", "bdnn"))
 
 
-def scatter(groups: Sequence[Runs], protocol: str) -> Sketch | None:
+def scatter(groups: Sequence[RunGroup], protocol: str) -> Sketch | None:
     """A panel for each experiment, in the paper's rows; None if no run is long enough to have a point."""
     drawn = [each for each in main_arms(groups) if any(map(_counts, each.outcomes))]
     rows = [row for models in _ROWS if (row := [each for each in drawn if each.model in models])]
@@ -25,7 +25,7 @@ def scatter(groups: Sequence[Runs], protocol: str) -> Sketch | None:
     for y, row in enumerate(rows):
         for x, runs in enumerate(row):
             axis = figure.add_subplot(grid[y, x])
-            _draw_panel(axis, runs)
+            _draw_scatter_panel(axis, runs)
             # What every panel has in common is said once a row and once a column.
             axis.set_ylabel("error ratio" if x == 0 else "")
             below = y + 1 < len(rows) and x < len(rows[y + 1])
@@ -41,16 +41,16 @@ def scatter(groups: Sequence[Runs], protocol: str) -> Sketch | None:
         "Error ratio against error",
         f"Figure 3 of the paper: one point for each acquisition at which the ratio was lower than ever before.{faint}"
         f"{told_arm(drawn)} Labelling goes from top to bottom. Both axes are linear, as the correlation is.",
-        f"Scatter plots of error ratio against error, {_in_words(drawn)}.",
+        f"Scatter plots of error ratio against error, {_scatter_in_words(drawn)}.",
         figure,
     )
 
 
-def _counts(run: Outcome) -> bool:
+def _counts(run: RunOutcome) -> bool:
     return len(run.ratio) > run.counted_from
 
 
-def _draw_panel(axis: Any, runs: Runs) -> None:
+def _draw_scatter_panel(axis: Any, runs: RunGroup) -> None:
     typical, colour = runs.typical, COLOURS[runs.model]
     for run in runs.outcomes:
         if run is not typical and _counts(run):
@@ -65,17 +65,17 @@ def _draw_panel(axis: Any, runs: Runs) -> None:
     axis.margins(x=0.08)
 
 
-def _draw_points(axis: Any, run: Outcome, **style: Any) -> None:
+def _draw_points(axis: Any, run: RunOutcome, **style: Any) -> None:
     at = running_minima(run.ratio, run.counted_from)
     axis.plot(run.error[at], run.ratio[at], "o", mew=0, **style)
 
 
-def _middle(runs: Runs) -> str:
+def _middle(runs: RunGroup) -> str:
     found = runs.typical.correlation
     return "undefined" if not runs.correlations or found is None else f"{found:.3f}"
 
 
-def _in_words(drawn: Sequence[Runs]) -> str:
+def _scatter_in_words(drawn: Sequence[RunGroup]) -> str:
     known = spread(value for each in drawn for value in each.correlations)
     reach = f"; correlations from {known.lowest:.2f} to {known.highest:.2f}" if known else ""
     names = ", ".join(f"{each.model.upper()} {each.title}" for each in drawn)

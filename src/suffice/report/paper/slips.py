@@ -1,4 +1,4 @@
-"""What each slip of the paper or of its authors' scripts does, as a table."""
+"""Tables of the effect of each erratum of the paper or of its authors' scripts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,31 +6,31 @@ from math import inf
 
 from suffice.data.protocols import PUBLISHED
 from suffice.experiments.paper.groups import spread
-from suffice.experiments.paper.outcome import Outcome
-from suffice.experiments.paper.slips import SLIPS, Slip
+from suffice.experiments.paper.outcome import RunOutcome
+from suffice.experiments.paper.slips import ERRATA, Erratum
 from suffice.report.table import NOTHING, Table
 
 
 @dataclass(frozen=True)
-class SlipEffect:
-    """A run as published, and the same run with one slip put right."""
+class ErratumEffect:
+    """A run as published, and the same run with one erratum corrected."""
 
-    slip: Slip
-    published: Outcome
-    righted: Outcome
+    erratum: Erratum
+    published: RunOutcome
+    corrected: RunOutcome
 
 
-def slips_tables(effects: Iterable[SlipEffect]) -> list[Table]:
-    """The slips that were put right, and what that changes.
+def errata_tables(effects: Iterable[ErratumEffect]) -> list[Table]:
+    """Return the table of the corrected errata, and that of what the corrections change.
 
     Args:
-        effects: Runs in pairs; those of several seeds are told by their median.
+        effects: Pairs of runs; several seeds are summarised by their median.
     """
-    groups: dict[tuple[str, str], list[SlipEffect]] = {}
+    groups: dict[tuple[str, str], list[ErratumEffect]] = {}
     for each in effects:
-        groups.setdefault((each.slip.name, each.published.name), []).append(each)
-    slips = [slip for slip in SLIPS if any(name == slip.name for name, _ in groups)]
-    rows = [_row(group) for slip in slips for (name, _), group in groups.items() if name == slip.name]
+        groups.setdefault((each.erratum.name, each.published.name), []).append(each)
+    errata = [erratum for erratum in ERRATA if any(name == erratum.name for name, _ in groups)]
+    rows = [_row(group) for erratum in errata for (name, _), group in groups.items() if name == erratum.name]
     several = max((len(group) for group in groups.values()), default=1)
     seeds = f"Medians over {several} seeds. " if several > 1 else ""
     return [
@@ -38,7 +38,7 @@ def slips_tables(effects: Iterable[SlipEffect]) -> list[Table]:
             "published-slips",
             "Slips of the paper and of its authors' scripts",
             ("slip", "what was done", "what is right"),
-            tuple((slip.name, slip.done, slip.right) for slip in slips),
+            tuple((erratum.name, erratum.done, erratum.right) for erratum in errata),
         ),
         Table(
             "published-slip-effects",
@@ -60,10 +60,10 @@ def slips_tables(effects: Iterable[SlipEffect]) -> list[Table]:
     ]
 
 
-def _row(group: Sequence[SlipEffect]) -> tuple[str, ...]:
+def _row(group: Sequence[ErratumEffect]) -> tuple[str, ...]:
     name = group[0].published.name
     threshold = f"{PUBLISHED[name].thresholds[1]:g}"
-    sides = [[each.published for each in group], [each.righted for each in group]]
+    sides = [[each.published for each in group], [each.corrected for each in group]]
     stops = [_middle([each.stops[threshold] for each in side], ".0f", "never") for side in sides]
     # Where it stopped, there is no excess only if the error never fell.
     without = ["never" if stop == "never" else NOTHING for stop in stops]
@@ -72,7 +72,7 @@ def _row(group: Sequence[SlipEffect]) -> tuple[str, ...]:
         for side, word in zip(sides, without, strict=True)
     ]
     correlations = [_middle([each.correlation for each in side], ".3f", "undefined") for side in sides]
-    return (group[0].slip.name, name, *correlations, *stops, *excesses)
+    return (group[0].erratum.name, name, *correlations, *stops, *excesses)
 
 
 def _middle(values: Sequence[float | None], form: str, without: str) -> str:

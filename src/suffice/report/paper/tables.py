@@ -5,8 +5,16 @@ from dataclasses import replace
 from math import isinf
 
 from suffice.data.protocols import MODELS, TITLES
-from suffice.experiments.paper.groups import Runs, Spread, grouped, of_model, on_several_sets, other_arm, spread
-from suffice.experiments.paper.outcome import Outcome
+from suffice.experiments.paper.groups import (
+    MedianAndRange,
+    RunGroup,
+    grouped,
+    of_model,
+    on_several_sets,
+    other_arm,
+    spread,
+)
+from suffice.experiments.paper.outcome import RunOutcome
 from suffice.report.table import NOTHING, Table
 
 __all__ = ["Table", "paper_tables"]
@@ -17,7 +25,7 @@ _NEVER = "A run that never stopped counts as later than all others."
 _EXCESS = "Excess: (error at the stop - least error) / (first error - least error), 0 being the best of the run."
 
 
-def paper_tables(outcomes: Iterable[Outcome]) -> list[Table]:
+def paper_tables(outcomes: Iterable[RunOutcome]) -> list[Table]:
     """Every table that the runs at hand fill, those of the published protocol first."""
     given = list(outcomes)
     published, corrected = grouped(given, "published"), grouped(given, "corrected")
@@ -32,7 +40,7 @@ def paper_tables(outcomes: Iterable[Outcome]) -> list[Table]:
     ]
 
 
-def _published_runs(groups: Sequence[Runs]) -> Table:
+def _published_runs(groups: Sequence[RunGroup]) -> Table:
     several = any(len(each.outcomes) > 1 for each in groups)
     rows = [
         (
@@ -56,7 +64,7 @@ def _published_runs(groups: Sequence[Runs]) -> Table:
     )
 
 
-def _published_stops(groups: Sequence[Runs]) -> Table:
+def _published_stops(groups: Sequence[RunGroup]) -> Table:
     thresholds = groups[0].thresholds
     first = groups[0].outcomes[0]
     rows = [
@@ -90,7 +98,7 @@ def _published_stops(groups: Sequence[Runs]) -> Table:
     )
 
 
-def _corrected_correlations(groups: Sequence[Runs]) -> Table:
+def _corrected_correlations(groups: Sequence[RunGroup]) -> Table:
     rows = [
         (
             *(each.model.upper(), each.title, each.arm or NOTHING),
@@ -113,7 +121,7 @@ def _corrected_correlations(groups: Sequence[Runs]) -> Table:
     )
 
 
-def _corrected_stops(groups: Sequence[Runs]) -> Table:
+def _corrected_stops(groups: Sequence[RunGroup]) -> Table:
     thresholds = groups[0].thresholds
     rows = [
         (
@@ -144,7 +152,7 @@ def _corrected_stops(groups: Sequence[Runs]) -> Table:
     )
 
 
-def _same_place(groups: Sequence[Runs], protocol: str) -> Table:
+def _same_place(groups: Sequence[RunGroup], protocol: str) -> Table:
     """Claim (b): whether one threshold stops at the same place on every data set."""
     sets = list(dict.fromkeys(each.title for each in groups))
     arms = list(dict.fromkeys((each.model, each.arm) for each in groups))
@@ -175,7 +183,7 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Table:
     )
 
 
-def _missing(runs: Runs, threshold: str) -> str:
+def _missing(runs: RunGroup, threshold: str) -> str:
     count = len(runs.outcomes)
     return runs.title if count == 1 else f"{runs.title} in {count - runs.stopped(threshold)} of {count}"
 
@@ -189,7 +197,7 @@ def _without_empty_arms(table: Table) -> Table:
     return replace(table, head=head, rows=tuple(rows))
 
 
-def _cost(groups: Sequence[Runs]) -> Table:
+def _cost(groups: Sequence[RunGroup]) -> Table:
     """What it costs to learn hyper-parameters from labels that have to be bought."""
     rows = []
     for bought in groups:
@@ -221,7 +229,7 @@ def _cost(groups: Sequence[Runs]) -> Table:
     )
 
 
-def _beside_published(runs: Runs) -> tuple[str, str, str]:
+def _beside_published(runs: RunGroup) -> tuple[str, str, str]:
     found, told = spread(runs.correlations), runs.published
     # A correlation that no run has is said in words: a missing number might be taken for one that was not computed.
     lacking = len(runs.outcomes) - len(runs.correlations)
@@ -232,7 +240,7 @@ def _beside_published(runs: Runs) -> tuple[str, str, str]:
     )
 
 
-def _excess(runs: Runs, threshold: str, *, reach: bool = False) -> str:
+def _excess(runs: RunGroup, threshold: str, *, reach: bool = False) -> str:
     """The excess in the middle, with its range if asked for; what keeps it from being a number is said in words."""
     found = spread(runs.excesses(threshold))
     without = "never" if runs.stopped(threshold) < len(runs.outcomes) else "no fall"
@@ -240,22 +248,22 @@ def _excess(runs: Runs, threshold: str, *, reach: bool = False) -> str:
     return NOTHING if found is None else _cell(found, number) if reach else number(found.median)
 
 
-def _middle_excess(runs: Runs, threshold: str) -> float | None:
+def _middle_excess(runs: RunGroup, threshold: str) -> float | None:
     found = spread(runs.excesses(threshold))
     return None if found is None or isinf(found.median) else found.median
 
 
-def _acquisitions(runs: Runs, threshold: str) -> str:
+def _acquisitions(runs: RunGroup, threshold: str) -> str:
     given = (run.stops[threshold] for run in runs.outcomes)
     return _cell(spread(float("inf") if at is None else float(at) for at in given), _count)
 
 
-def _error_at_stop(runs: Runs, threshold: str) -> str:
+def _error_at_stop(runs: RunGroup, threshold: str) -> str:
     given = (run.error_at_stop[threshold] for run in runs.outcomes)
     return _cell(spread(at for at in given if at is not None), _error)
 
 
-def _cell(found: Spread | None, number: Callable[[float], str]) -> str:
+def _cell(found: MedianAndRange | None, number: Callable[[float], str]) -> str:
     if found is None:
         return NOTHING
     middle = number(found.median)

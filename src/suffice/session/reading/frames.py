@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from suffice.data.reading import Columns, column
+from suffice.data.reading import TableColumns, column
 from suffice.errors import InvalidTypeError, InvalidValueError
 
 
@@ -16,7 +16,7 @@ def is_path(data: Any) -> bool:
     return isinstance(data, str | os.PathLike)
 
 
-def in_memory_columns(data: Any) -> Columns:
+def in_memory_columns(data: Any) -> TableColumns:
     """Return the columns of a DataFrame (pandas or polars) or of a mapping from names to values.
 
     A value is read as the text that it would be in a CSV file; None, NaN and the missing values of pandas are empty.
@@ -56,7 +56,7 @@ def in_memory_columns(data: Any) -> Columns:
     def cells() -> list[Sequence[str]]:
         return [*zip(*texts, strict=True)]
 
-    return Columns(tuple(distinct), tuple(map(column, texts)), (), lambda row: f"row {row + 1} of the data", cells)
+    return TableColumns(tuple(distinct), tuple(map(column, texts)), (), lambda row: f"row {row + 1} of the data", cells)
 
 
 def _cell(value: Any) -> str:

@@ -90,7 +90,9 @@ async function open() {
       const next = error.passing ? "Trying again." : "Reload this page when that is put right.";
       at("starting").textContent = `${error.message} ${next}`;
       if (!error.passing) return null;
-      await new Promise((resume) => setTimeout(resume, wait));
+      await new Promise((resume) => {
+        setTimeout(resume, wait);
+      });
     }
   }
 }

@@ -7,7 +7,7 @@ import { kept, store, tab, watch } from "./store.js";
 const SLOWEST = 8000;
 const listeners = new Set();
 
-let waiting = [];
+const waiting = [];
 let sending = false;
 let trouble = "";
 let pause = 1000;
