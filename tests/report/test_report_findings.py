@@ -12,7 +12,7 @@ from suffice.experiments.paper.outcome import Outcome
 from suffice.experiments.paper.slips import SLIPS
 from suffice.report.paper.findings import findings_markdown
 from suffice.report.paper.slips import SlipEffect, slips_tables
-from suffice.report.table import Table, plain
+from suffice.report.table import ReportTable, plain
 
 HOSTILE = "a_b *c* [d](e) <b>f</b> `g` h|i \\j\n- k\n\n# l"
 
@@ -69,7 +69,7 @@ def run(name: str = "brr/protein", *, seed: int = 1, stop: int | None = 9, **cha
 SLIP = {slip.name: slip for slip in SLIPS}
 
 
-def effects(*given: SlipEffect) -> Table:
+def effects(*given: SlipEffect) -> ReportTable:
     return slips_tables(given)[1]
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from suffice.errors import SufficeError
 from suffice.experiments.paper.claims import Finding
-from suffice.report.paper.page import Contents, report, write_report
+from suffice.report.paper.page import PaperReportContents, report, write_report
 from suffice.report.style import Drawn
-from suffice.report.table import Table
+from suffice.report.table import ReportTable
 
 sys.path.append(str(Path(__file__).parent))
 from reading import Reader
@@ -42,9 +42,9 @@ def picture(folder: Path, name: str, title: str = "A title") -> Drawn:
 
 
 @pytest.fixture
-def contents(tmp_path: Path) -> Contents:
+def contents(tmp_path: Path) -> PaperReportContents:
     names = ("published-one", "corrected-two", "slips")
-    return Contents(
+    return PaperReportContents(
         "The experiments",
         findings=[
             finding(),
@@ -54,7 +54,7 @@ def contents(tmp_path: Path) -> Contents:
             finding("It stops", "corrected", "holds"),
         ],
         tables=[
-            Table(name, f"Table of {name}", ("a", "b"), (("x", f"cell of {name}"),), f"Note on {name}.")
+            ReportTable(name, f"Table of {name}", ("a", "b"), (("x", f"cell of {name}"),), f"Note on {name}.")
             for name in names
         ],
         figures=[picture(tmp_path, "published-first"), picture(tmp_path, "corrected-second")],
@@ -63,7 +63,7 @@ def contents(tmp_path: Path) -> Contents:
     )
 
 
-def test_everything_is_there(contents: Contents) -> None:
+def test_everything_is_there(contents: PaperReportContents) -> None:
     read = Reader(report(contents))
     for each in contents.findings:
         assert each.claim in read.text
@@ -78,7 +78,7 @@ def test_everything_is_there(contents: Contents) -> None:
     assert "suffice reproduce --seeds 10" in read.text
 
 
-def test_it_is_read_from_top_to_bottom(contents: Contents) -> None:
+def test_it_is_read_from_top_to_bottom(contents: PaperReportContents) -> None:
     page = report(contents)
     marks = [
         '<nav aria-labelledby="contents">',
@@ -98,15 +98,15 @@ def test_it_is_read_from_top_to_bottom(contents: Contents) -> None:
     assert places == sorted(places)
 
 
-def test_the_claims_are_counted(contents: Contents) -> None:
+def test_the_claims_are_counted(contents: PaperReportContents) -> None:
     text = Reader(report(contents)).text
     assert "As published: 1 of 2 claims holds, 1 holds in part, 1 was not tested." in text
     assert "Corrected: 1 of 2 claims holds, 1 does not hold." in text
     several = [finding(str(number), verdict="does not hold") for number in range(3)]
-    assert "As published: 0 of 3 claims hold, 3 do not hold." in Reader(report(Contents("t", several))).text
+    assert "As published: 0 of 3 claims hold, 3 do not hold." in Reader(report(PaperReportContents("t", several))).text
 
 
-def test_what_the_findings_are_judged_from_comes_before_them(contents: Contents) -> None:
+def test_what_the_findings_are_judged_from_comes_before_them(contents: PaperReportContents) -> None:
     told = ["Judged from 2 of the 12 experiments (published).", "Judged from 1 of the 12 experiments (corrected)."]
     text = Reader(report(replace(contents, scope=told))).text
     places = [text.index(sentence) for sentence in (*told, "It correlates\n")]
@@ -114,7 +114,7 @@ def test_what_the_findings_are_judged_from_comes_before_them(contents: Contents)
     assert "Judged from" not in Reader(report(contents)).text
 
 
-def test_what_was_found_under_both_protocols_stands_under_one_claim(contents: Contents) -> None:
+def test_what_was_found_under_both_protocols_stands_under_one_claim(contents: PaperReportContents) -> None:
     read = Reader(report(contents))
     assert read.tags.count("article") == 3
     assert read.text.count("It correlates\n") == 1
@@ -122,7 +122,7 @@ def test_what_was_found_under_both_protocols_stands_under_one_claim(contents: Co
         assert f" {verdict}</span>" in report(contents)
 
 
-def test_it_is_well_formed_and_its_links_lead_somewhere(contents: Contents) -> None:
+def test_it_is_well_formed_and_its_links_lead_somewhere(contents: PaperReportContents) -> None:
     read = Reader(report(contents))
     assert len(read.ids) == len(set(read.ids))
     inside = [address[1:] for address in read.addresses if address.startswith("#")]
@@ -132,7 +132,7 @@ def test_it_is_well_formed_and_its_links_lead_somewhere(contents: Contents) -> N
     assert read.tags.count("main") == 1
 
 
-def test_it_needs_nothing_from_elsewhere(contents: Contents) -> None:
+def test_it_needs_nothing_from_elsewhere(contents: PaperReportContents) -> None:
     page = report(contents)
     read = Reader(page)
     assert all(address.startswith(("#", "data:image/png;base64,")) for address in read.addresses)
@@ -142,16 +142,16 @@ def test_it_needs_nothing_from_elsewhere(contents: Contents) -> None:
         assert word not in page
 
 
-def test_pictures_say_their_size_so_that_the_page_does_not_jump(contents: Contents) -> None:
+def test_pictures_say_their_size_so_that_the_page_does_not_jump(contents: PaperReportContents) -> None:
     assert 'width="30" height="20"' in report(contents)
 
 
 def test_whatever_a_name_holds_it_stays_text(tmp_path: Path) -> None:
-    hostile = Contents(
+    hostile = PaperReportContents(
         HOSTILE,
         findings=[Finding(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)],
         scope=[HOSTILE],
-        tables=[Table("published-t", HOSTILE, (HOSTILE,), ((HOSTILE,),), HOSTILE)],
+        tables=[ReportTable("published-t", HOSTILE, (HOSTILE,), ((HOSTILE,),), HOSTILE)],
         figures=[replace(picture(tmp_path, "published-f", HOSTILE), caption=HOSTILE, alt=HOSTILE)],
         skipped=[(HOSTILE, HOSTILE)],
         provenance=[(HOSTILE, HOSTILE)],
@@ -163,19 +163,19 @@ def test_whatever_a_name_holds_it_stays_text(tmp_path: Path) -> None:
 
 
 def test_a_title_that_asks_is_not_closed_by_a_full_stop(tmp_path: Path) -> None:
-    page = report(Contents("t", figures=[picture(tmp_path, "published-f", "Is it so?")]))
+    page = report(PaperReportContents("t", figures=[picture(tmp_path, "published-f", "Is it so?")]))
     assert "<strong>Is it so?</strong>" in page
-    assert "<strong>A title.</strong>" in report(Contents("t", figures=[picture(tmp_path, "published-f")]))
+    assert "<strong>A title.</strong>" in report(PaperReportContents("t", figures=[picture(tmp_path, "published-f")]))
 
 
 def test_with_nothing_to_say_it_says_so() -> None:
-    read = Reader(report(Contents("The experiments")))
+    read = Reader(report(PaperReportContents("The experiments")))
     assert "No claim was judged" in read.text
     assert {"summary", "reading"} <= set(read.ids)
     assert not {"published", "corrected", "further", "skipped", "provenance"} & set(read.ids)
 
 
-def test_it_is_written_whole_and_always_the_same(contents: Contents, tmp_path: Path) -> None:
+def test_it_is_written_whole_and_always_the_same(contents: PaperReportContents, tmp_path: Path) -> None:
     path = tmp_path / "out" / "report.html"
     path.parent.mkdir()
     write_report(path, contents)
@@ -187,11 +187,11 @@ def test_it_is_written_whole_and_always_the_same(contents: Contents, tmp_path: P
 
 def test_a_name_that_is_no_text_is_written_too(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    write_report(path, Contents("t", provenance=[("Command", "suffice \udce9")]))
+    write_report(path, PaperReportContents("t", provenance=[("Command", "suffice \udce9")]))
     assert rb"suffice \udce9" in path.read_bytes()
 
 
-def test_what_cannot_be_read_or_written_is_said(contents: Contents, tmp_path: Path) -> None:
+def test_what_cannot_be_read_or_written_is_said(contents: PaperReportContents, tmp_path: Path) -> None:
     with pytest.raises(SufficeError, match="cannot be written"):
         write_report(tmp_path / "missing" / "report.html", contents)
     contents.figures[0].png.unlink()

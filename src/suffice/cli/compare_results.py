@@ -48,7 +48,7 @@ def write_results(
     """
     from suffice.experiments.compare.guarantees import guarantee_rows, summary
     from suffice.experiments.compare.writing import write_csv
-    from suffice.report.compare.page import Contents, write_report
+    from suffice.report.compare.page import ComparisonReportContents, write_report
 
     _clear(order.out)
     held = [(each.case, each.guarantees) for each in found if each.guarantees]
@@ -58,7 +58,7 @@ def write_results(
             order.out / "guarantees.csv", [row for case, several in held for row in guarantee_rows(case, several)]
         )
     figures, problem = _figures(order, boards, found)
-    contents = Contents(
+    contents = ComparisonReportContents(
         boards=boards,
         figures=figures,
         guarantees=summary(held),

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
+from suffice.presentation.messages import given_sentence
 
 if TYPE_CHECKING:
     from suffice.cli.labeller.desk import Desk
@@ -67,8 +68,7 @@ def _label(desk: "Desk", console: Console, *, by_keys: bool) -> None:
 
 def _summarise(desk: "Desk", options: ProjectOptions, console: Console, *, as_json: bool) -> None:
     from suffice.cli.labeller.visible import visible
-    from suffice.session.summary import status
-    from suffice.session.words import sentences
+    from suffice.session.summary import learning_sentences, status
 
     insight, project = desk.companion.insight, desk.project
     if as_json:
@@ -76,11 +76,9 @@ def _summarise(desk: "Desk", options: ProjectOptions, console: Console, *, as_js
         typer.echo(json.dumps(told | status(project, insight)))
         return
     counts = desk.counts()
-    skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
     lines = [
-        f"You gave {desk.labels:,} label{'s' * (desk.labels != 1)}; {counts.labelled:,} of {counts.size:,} items are "
-        f"labelled{skipped}. Everything is saved.",
-        *sentences(insight, project.settings, counts.labelled, size=counts.size - counts.skipped),
+        given_sentence(desk.labels, counts.labelled, counts.size, counts.skipped),
+        *learning_sentences(insight, project.settings, counts.labelled, size=counts.size - counts.skipped),
         f"Go on with: suffice label {shlex.quote(hidden(place_of(options)[0]))}",
     ]
     for line in lines:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from suffice.experiments.paper.outcome import Outcome
     from suffice.experiments.paper.plan import Job
     from suffice.experiments.paper.runner import Skipped
-    from suffice.report.paper.tables import Table
+    from suffice.report.paper.tables import ReportTable
 
 
 class Protocol(StrEnum):
@@ -105,9 +105,11 @@ def _order(
     slips: bool,
 ) -> Order:
     from suffice.experiments.paper.plan import choose, plan
+    from suffice.report.page import require_jinja2
     from suffice.report.paper.figures import require_matplotlib
 
     require_matplotlib()
+    require_jinja2("plot")
     protocols = ("published", "corrected") if protocol is Protocol.both else (protocol.value,)
     planned = plan([each for name in protocols for each in choose(name, only)], seeds)
     for folder in (out, out / "traces", out / "tables", out / "figures"):
@@ -170,7 +172,7 @@ def _carry_out(jobs: "Sequence[Job]", order: Order, console: Console) -> "list[O
         return carry_out_all(jobs, order.out / "traces", order.workers, Watcher(view.moved, view.ended))
 
 
-def _slips(order: Order, outcomes: "Sequence[Outcome]", console: Console) -> "tuple[list[Table], list[Skipped]]":
+def _slips(order: Order, outcomes: "Sequence[Outcome]", console: Console) -> "tuple[list[ReportTable], list[Skipped]]":
     """Each slip put right alone: what changes, and what could not be run."""
     from suffice.experiments.paper.outcome import Outcome
     from suffice.experiments.paper.slips import slip_jobs

@@ -12,7 +12,7 @@ from suffice.cli.labeller.view import shown_label
 from suffice.cli.labeller.visible import one_line, visible
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.session.labels import checked_label
-from suffice.session.words import sentences
+from suffice.session.summary import learning_sentences
 
 _LONGEST: Final = 2000
 _LONGEST_LINE: Final = 1000
@@ -39,7 +39,7 @@ def label_by_lines(desk: Desk, console: Console, source: Iterable[str]) -> None:
             continue
         insight = desk.companion.insight
         if can_stop(insight) and not told:
-            _say(console, sentences(insight, desk.project.settings, insight.n_labelled)[0])
+            _say(console, learning_sentences(insight, desk.project.settings, insight.n_labelled)[0])
         told = can_stop(insight)
         if desk.item is None:
             _say(console, "Nothing is left to label for you.")

@@ -5,13 +5,14 @@ from typing import Final
 
 from rich.text import Text
 
-from suffice.cli.chart import chart
 from suffice.cli.labeller.paper import Paper, wrapped
 from suffice.cli.labeller.view import View
 from suffice.cli.labeller.visible import visible
-from suffice.cli.rule_values import RATIO_RULE, RuleValues
+from suffice.cli.rule_values import RuleValues
+from suffice.presentation.messages import RATIO_RULE
+from suffice.presentation.text_chart import chart
 from suffice.session.insight import Insight
-from suffice.session.words import sentences
+from suffice.session.summary import learning_sentences
 
 # A chart of fewer lines shows nothing, and of more nothing more.
 _LOWEST: Final = 5
@@ -60,7 +61,7 @@ def has_curve(insight: Insight) -> bool:
 
 def _said(view: View, paper: Paper) -> list[str]:
     counts = view.counts
-    said = sentences(view.insight, view.settings, counts.labelled, size=counts.size - counts.skipped)
+    said = learning_sentences(view.insight, view.settings, counts.labelled, size=counts.size - counts.skipped)
     # Wrapped, a number should not lose its unit.
     return [visible(sentence, paper.encoding).replace(" %", "\u00a0%") for sentence in said]
 

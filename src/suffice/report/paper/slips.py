@@ -8,7 +8,7 @@ from suffice.data.protocols import PUBLISHED
 from suffice.experiments.paper.groups import spread
 from suffice.experiments.paper.outcome import Outcome
 from suffice.experiments.paper.slips import SLIPS, Slip
-from suffice.report.table import NOTHING, Table
+from suffice.report.table import NOTHING, ReportTable
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class SlipEffect:
     righted: Outcome
 
 
-def slips_tables(effects: Iterable[SlipEffect]) -> list[Table]:
+def slips_tables(effects: Iterable[SlipEffect]) -> list[ReportTable]:
     """The slips that were put right, and what that changes.
 
     Args:
@@ -34,13 +34,13 @@ def slips_tables(effects: Iterable[SlipEffect]) -> list[Table]:
     several = max((len(group) for group in groups.values()), default=1)
     seeds = f"Medians over {several} seeds. " if several > 1 else ""
     return [
-        Table(
+        ReportTable(
             "published-slips",
             "Slips of the paper and of its authors' scripts",
             ("slip", "what was done", "what is right"),
             tuple((slip.name, slip.done, slip.right) for slip in slips),
         ),
-        Table(
+        ReportTable(
             "published-slip-effects",
             "What each slip does: put right alone, all else as published",
             (

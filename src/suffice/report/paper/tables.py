@@ -7,9 +7,9 @@ from math import isinf
 from suffice.data.protocols import MODELS, TITLES
 from suffice.experiments.paper.groups import Runs, Spread, grouped, of_model, on_several_sets, other_arm, spread
 from suffice.experiments.paper.outcome import Outcome
-from suffice.report.table import NOTHING, Table
+from suffice.report.table import NOTHING, ReportTable
 
-__all__ = ["Table", "paper_tables"]
+__all__ = ["ReportTable", "paper_tables"]
 
 _ARM = "hyper-parameters from"
 _RANGE = "Of several seeds: the median (lowest to highest)."
@@ -17,7 +17,7 @@ _NEVER = "A run that never stopped counts as later than all others."
 _EXCESS = "Excess: (error at the stop - least error) / (first error - least error), 0 being the best of the run."
 
 
-def paper_tables(outcomes: Iterable[Outcome]) -> list[Table]:
+def paper_tables(outcomes: Iterable[Outcome]) -> list[ReportTable]:
     """Every table that the runs at hand fill, those of the published protocol first."""
     given = list(outcomes)
     published, corrected = grouped(given, "published"), grouped(given, "corrected")
@@ -32,7 +32,7 @@ def paper_tables(outcomes: Iterable[Outcome]) -> list[Table]:
     ]
 
 
-def _published_runs(groups: Sequence[Runs]) -> Table:
+def _published_runs(groups: Sequence[Runs]) -> ReportTable:
     several = any(len(each.outcomes) > 1 for each in groups)
     rows = [
         (
@@ -47,7 +47,7 @@ def _published_runs(groups: Sequence[Runs]) -> Table:
         for each in groups
     ]
     head = ("model", "data", "rows of the pool", "features", "steps", *(["seeds"] if several else []))
-    return Table(
+    return ReportTable(
         "published-correlations",
         "As published: correlation of error ratio and error",
         (*head, "correlation", "published", "difference"),
@@ -56,7 +56,7 @@ def _published_runs(groups: Sequence[Runs]) -> Table:
     )
 
 
-def _published_stops(groups: Sequence[Runs]) -> Table:
+def _published_stops(groups: Sequence[Runs]) -> ReportTable:
     thresholds = groups[0].thresholds
     first = groups[0].outcomes[0]
     rows = [
@@ -78,7 +78,7 @@ def _published_stops(groups: Sequence[Runs]) -> Table:
         f"{first.initial} from the start, and {a_time} for each acquisition, that of the stop included."
     )
     several = any(len(each.outcomes) > 1 for each in groups)
-    return Table(
+    return ReportTable(
         f"published-stops-{groups[0].model}",
         f"As published, {groups[0].model.upper()}: where each threshold stops, and the error there",
         (
@@ -90,7 +90,7 @@ def _published_stops(groups: Sequence[Runs]) -> Table:
     )
 
 
-def _corrected_correlations(groups: Sequence[Runs]) -> Table:
+def _corrected_correlations(groups: Sequence[Runs]) -> ReportTable:
     rows = [
         (
             *(each.model.upper(), each.title, each.arm or NOTHING),
@@ -100,7 +100,7 @@ def _corrected_correlations(groups: Sequence[Runs]) -> Table:
         for each in groups
     ]
     return _without_empty_arms(
-        Table(
+        ReportTable(
             "corrected-correlations",
             "Corrected: correlation of error ratio and error",
             (
@@ -113,7 +113,7 @@ def _corrected_correlations(groups: Sequence[Runs]) -> Table:
     )
 
 
-def _corrected_stops(groups: Sequence[Runs]) -> Table:
+def _corrected_stops(groups: Sequence[Runs]) -> ReportTable:
     thresholds = groups[0].thresholds
     rows = [
         (
@@ -131,7 +131,7 @@ def _corrected_stops(groups: Sequence[Runs]) -> Table:
         for each in groups
     ]
     return _without_empty_arms(
-        Table(
+        ReportTable(
             f"corrected-stops-{groups[0].model}",
             f"Corrected, {groups[0].model.upper()}: labels at each threshold, and what more would have brought",
             (
@@ -144,7 +144,7 @@ def _corrected_stops(groups: Sequence[Runs]) -> Table:
     )
 
 
-def _same_place(groups: Sequence[Runs], protocol: str) -> Table:
+def _same_place(groups: Sequence[Runs], protocol: str) -> ReportTable:
     """Claim (b): whether one threshold stops at the same place on every data set."""
     sets = list(dict.fromkeys(each.title for each in groups))
     arms = list(dict.fromkeys((each.model, each.arm) for each in groups))
@@ -163,7 +163,7 @@ def _same_place(groups: Sequence[Runs], protocol: str) -> Table:
                 apart += f" ({len(known)} of {len(tried)} sets)"
             rows.append((model.upper(), arm or NOTHING, threshold, apart, *cells, ", ".join(silent) or "none"))
     return _without_empty_arms(
-        Table(
+        ReportTable(
             f"{protocol}-same-place",
             f"{TITLES[protocol]}: does one threshold stop at the same place on every data set?",
             ("model", _ARM, "threshold", "spread", *sets, "never stopped"),
@@ -180,7 +180,7 @@ def _missing(runs: Runs, threshold: str) -> str:
     return runs.title if count == 1 else f"{runs.title} in {count - runs.stopped(threshold)} of {count}"
 
 
-def _without_empty_arms(table: Table) -> Table:
+def _without_empty_arms(table: ReportTable) -> ReportTable:
     """The table without the column of arms if none of its runs has one."""
     at = table.head.index(_ARM)
     if any(row[at] != NOTHING for row in table.rows):
@@ -189,7 +189,7 @@ def _without_empty_arms(table: Table) -> Table:
     return replace(table, head=head, rows=tuple(rows))
 
 
-def _cost(groups: Sequence[Runs]) -> Table:
+def _cost(groups: Sequence[Runs]) -> ReportTable:
     """What it costs to learn hyper-parameters from labels that have to be bought."""
     rows = []
     for bought in groups:
@@ -208,7 +208,7 @@ def _cost(groups: Sequence[Runs]) -> Table:
                 *(_cell(spread(each.stops(threshold)), _count) for each in (bought, outside)),
             )
         )
-    return Table(
+    return ReportTable(
         "corrected-cost",
         "Corrected: what it costs to learn hyper-parameters from the labels of the run",
         (
