@@ -4,12 +4,12 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 pytest.importorskip("matplotlib")
 

@@ -9,6 +9,7 @@ import pytest
 
 from suffice.data.protocols import PROTOCOLS, PUBLISHED
 from suffice.experiments.paper.outcome import Outcome
+from suffice.report.paper.page import PaperReportContents, report
 from suffice.report.paper.tables import paper_tables
 from suffice.report.table import ReportTable
 
@@ -219,9 +220,13 @@ def test_csv_leaves_numbers_alone(cell: str) -> None:
     assert ReportTable("t", "", ("x",), ((cell,),)).csv() == f"x\r\n{cell}\r\n"
 
 
+def page_with(table: ReportTable) -> str:
+    return report(PaperReportContents("t", tables=[table]))
+
+
 def test_html_is_escaped_and_numbers_stand_on_the_right() -> None:
     cells = ((HOSTILE, "0.5 (0.4 to never)", "12"), ("b", "-", "x"))
-    page = ReportTable("t", HOSTILE, (HOSTILE, "n", "m"), cells, HOSTILE).html()
+    page = page_with(ReportTable("t", HOSTILE, (HOSTILE, "n", "m"), cells, HOSTILE))
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
     assert '<td class="number">0.5 (0.4 to never)</td><td>12</td>' in page
@@ -229,7 +234,7 @@ def test_html_is_escaped_and_numbers_stand_on_the_right() -> None:
 
 
 def test_long_words_are_broken_into_lines() -> None:
-    page = ReportTable("t", "", ("a", "b"), (("short", "long " * 10), ("x", ""))).html()
+    page = page_with(ReportTable("t", "", ("a", "b"), (("short", "long " * 10), ("x", ""))))
     assert '<td>short</td><td class="words">long long' in page
 
 

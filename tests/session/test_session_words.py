@@ -119,7 +119,7 @@ def test_a_rule_that_is_not_ready() -> None:
         (Forecast(1, 1, 1, coverage=1.0), ["1 more label until it is enough."]),
         (Forecast(12, 12, 12, coverage=1.0), ["12 more labels until it is enough."]),
         (Forecast(1, 1, 3), ["About 1 more label (1 to 3) until it is enough."]),
-        (Forecast(1234, 777, 5678), ["About 1200 more labels (780 to 5700) until it is enough."]),
+        (Forecast(1234, 777, 5678), ["About 1,200 more labels (780 to 5,700) until it is enough."]),
         (Forecast(0, 0, 0, coverage=1.0), []),
     ],
 )

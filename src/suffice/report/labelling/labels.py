@@ -26,13 +26,13 @@ class BarRow(NamedTuple):
 
     Attributes:
         name: What was counted.
-        count: How often, as text.
+        labels: How often, as text.
         share: Share of all, as text.
         width: Length of the bar, in percent of the longest.
     """
 
     name: str
-    count: str
+    labels: str
     share: str
     width: float
 
