@@ -109,9 +109,11 @@ def _summary_sentences(told: ProjectReportContents) -> list[str]:
     """How much is labelled, why the rule says what it says, and what speaks against it."""
     status, said = told.status, [labelled_sentences(told.status, stop=told.stop)]
     if status["n_labelled"]:
-        threshold = None if told.verdict is None else told.verdict.threshold
-        comparable = told.ratio is not None and threshold is not None
-        said.append(ratio_sentences(told.ratio, threshold, stop=told.stop) if comparable else told.reason)
+        ratio, threshold = told.ratio, None if told.verdict is None else told.verdict.threshold
+        if ratio is None or threshold is None:
+            said.append(told.reason)
+        else:
+            said.append(ratio_sentences(ratio, threshold, stop=told.stop))
     if told.stop and status["purchase"] is not None:
         said.append(still_worth_sentence(status["purchase"], share=told.share))
     return [*said, status["problem"]]
