@@ -90,7 +90,7 @@ def test_bad_curves_are_named(counts: list[int], values: list[float], words: str
 def test_it_reads_as_a_person_would_say_it() -> None:
     assert str(Forecast(40, 25, 90)) == "about 40 more labels (25 to 90)"
     assert str(Forecast(1, 1, 3)) == "about 1 more label (1 to 3)"
-    assert str(Forecast(437, 211, 1249)) == "about 440 more labels (210 to 1200)"
+    assert str(Forecast(437, 211, 1249)) == "about 440 more labels (210 to 1,200)"
     assert str(Forecast(1, 1, 1, 1.0)) == "1 more label"
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from suffice.arguments import floats, real, whole
 from suffice.errors import InvalidValueError
+from suffice.presentation.messages import more_labels
 from suffice.special import Floats
 
 #: Share of replayed runs whose true number of labels the interval is made to cover.
@@ -67,10 +68,7 @@ class Forecast:
     coverage: float = COVERAGE
 
     def __str__(self) -> str:
-        if self.low == self.high:
-            return f"{self.labels} more label{'s' * (self.labels != 1)}"
-        middle, low, high = (_two_digits(n) for n in (self.labels, self.low, self.high))
-        return f"about {middle} more label{'s' * (middle != 1)} ({low} to {high})"
+        return more_labels(self.labels, self.low, self.high)
 
 
 def labels_left(n_labelled: ArrayLike, values: ArrayLike, threshold: float) -> Forecast | None:
@@ -199,8 +197,3 @@ def _checked(n_labelled: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
     if len(counts) and (counts[0] < 1.0 or (np.diff(counts) <= 0.0).any()):
         raise InvalidValueError("n_labelled must be positive and rise from step to step")
     return counts, curve
-
-
-def _two_digits(number: int) -> int:
-    """Round to two digits: a forecast that shows more claims more."""
-    return int(round(number, 2 - len(str(number)))) if number >= 100 else number

@@ -23,7 +23,7 @@ from suffice.experiments.compare.judging import variant
 from suffice.experiments.compare.recording import RecordingSettings
 from suffice.experiments.compare.rules import catalogue
 from suffice.experiments.compare.sources import source_names
-from suffice.report.table import Table
+from suffice.report.table import ReportTable
 
 RUN = CliRunner()
 TINY = ("--labels", "40", "--pool", "150", "--seeds", "2")
@@ -465,7 +465,7 @@ def shown(width: int, *, terminal: bool = True) -> str:
         file=(screen := io.StringIO()), width=width, force_terminal=terminal, color_system=None, _environ={}
     )
     console.soft_wrap = not terminal
-    show_board(console, Table("t", "A board", head, lines), ["Oracle *"])
+    show_board(console, ReportTable("t", "A board", head, lines), ["Oracle *"])
     return screen.getvalue()
 
 

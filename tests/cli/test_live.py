@@ -3,8 +3,8 @@ import io
 from rich.console import Console
 
 from suffice import ErrorStability
-from suffice.cli.chart import chart
 from suffice.cli.live import LiveView
+from suffice.presentation.text_chart import chart
 from suffice.testing import example_steps
 
 

@@ -62,7 +62,7 @@ def test_status_tells_a_person_all_of_it(pets: Path) -> None:
     assert lines[1 : 1 + len(words)] == words
     assert f"Classes: cat {counts['cat']}, dog {counts['dog']}, eel {counts['eel']}" in lines
     assert "People: ann 38, bob 5, pets.csv (with the data) 2, Zoë <b> 0" in lines
-    assert any(line.startswith("Agreement: two people said the same of 4 of 5 items (kappa ") for line in lines)
+    assert any(line.startswith("Two people labelled 5 items, and gave the same label to 4. ") for line in lines)
     assert any(line.startswith("Last activity: ") and line.endswith(" UTC (skipped).") for line in lines)
     assert f"Go on with: suffice label {pets}" in lines
     assert f"Take the results: suffice export {pets}" in lines
@@ -71,7 +71,7 @@ def test_status_tells_a_person_all_of_it(pets: Path) -> None:
 def test_status_of_numbers_and_of_an_empty_project(tmp_path: Path) -> None:
     busy_project(tmp_path / "n.suffice", task="regression").close()
     text = said("status", str(tmp_path / "n.suffice"))
-    assert "Agreement: on 5 items two people are " in text
+    assert "Two people labelled 5 items; on average their numbers are " in text
     assert "Classes" not in text
     make(tmp_path / "empty.suffice").close()
     lines = said("status", str(tmp_path / "empty.suffice")).splitlines()

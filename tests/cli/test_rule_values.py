@@ -6,10 +6,10 @@ import math
 from rich.console import Console
 
 from suffice import LabelWorth, PerformanceConvergence, Step
-from suffice.cli.chart import number_chart
 from suffice.cli.live import LiveView
 from suffice.cli.rule_values import RuleValues
 from suffice.criteria import Verdict
+from suffice.presentation.text_chart import number_chart
 
 
 def worths(errors: list[float]) -> list[Verdict]:

@@ -4,12 +4,12 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 pytest.importorskip("matplotlib")
 
@@ -22,7 +22,7 @@ from suffice.experiments.compare.rules import for_trace
 from suffice.experiments.compare.scoring import RuleScore, RunCase, scores
 from suffice.report.compare.boards import REFERENCES, Leaderboard, boards
 from suffice.report.compare.figures import draw_comparison, sketches
-from suffice.report.compare.page import ComparisonContents, best_of, report, write_report
+from suffice.report.compare.page import ComparisonReportContents, best_of, report, write_report
 from suffice.report.compare.tables import (
     by_data_table,
     by_variation_table,
@@ -76,7 +76,7 @@ def drawn(judged: list[RuleScore], ranked: list[Leaderboard]) -> dict[str, Sketc
 
 
 @pytest.fixture
-def contents(ranked: list[Leaderboard], judged: list[RuleScore], tmp_path: Path) -> ComparisonContents:
+def contents(ranked: list[Leaderboard], judged: list[RuleScore], tmp_path: Path) -> ComparisonReportContents:
     held = [
         (RunCase("wine", "logistic", seed), [BoundCoverage("PacBayes", 10, 0.5 + seed / 2, 1.0, 4.0)])
         for seed in (0, 1)
@@ -85,7 +85,7 @@ def contents(ranked: list[Leaderboard], judged: list[RuleScore], tmp_path: Path)
     (tmp_path / "figures").mkdir()
     with plain_style():
         figures = [sketch.save(tmp_path / "figures") for sketch in small]
-    return ComparisonContents(
+    return ComparisonReportContents(
         ranked,
         figures,
         coverage_summary(held),
@@ -224,7 +224,7 @@ def test_what_was_run(ranked: list[Leaderboard]) -> None:
     assert set(cells(table, "runs")) == {"4"}
 
 
-def test_guarantees(contents: ComparisonContents) -> None:
+def test_guarantees(contents: ComparisonReportContents) -> None:
     table = guarantees_table(contents.guarantees)
     assert table is not None
     assert table.rows == (("PacBayes", "75.00", "50.00", "100", "4", "1", "2"),)
@@ -359,7 +359,7 @@ def test_without_matplotlib_the_remedy_is_said(tmp_path: Path, monkeypatch: pyte
         draw_comparison([], [], tmp_path)
 
 
-def test_the_page_holds_everything_once_and_needs_nothing_from_elsewhere(contents: ComparisonContents) -> None:
+def test_the_page_holds_everything_once_and_needs_nothing_from_elsewhere(contents: ComparisonReportContents) -> None:
     page = report(contents)
     read = Reader(page)
     for table in contents.tables():
@@ -385,19 +385,19 @@ def test_the_page_holds_everything_once_and_needs_nothing_from_elsewhere(content
     assert len(read.ids) == len(set(read.ids))
 
 
-def test_notes_that_hold_for_several_tables_are_said_once(contents: ComparisonContents) -> None:
+def test_notes_that_hold_for_several_tables_are_said_once(contents: ComparisonReportContents) -> None:
     assert Reader(report(contents)).text.count("the intervals hold 90 % of the means") == 1
 
 
 def test_without_figures_classes_or_gaps_their_parts_are_left_out(ranked: list[Leaderboard]) -> None:
-    read = Reader(report(ComparisonContents(ranked[:1])))
+    read = Reader(report(ComparisonReportContents(ranked[:1])))
     assert {"summary", "protocol", "boards", "data", "settings", "reading"} <= set(read.ids)
     assert not {"regret", "labels", "stops", "guarantees", "skipped", "provenance"} & set(read.ids)
 
 
-def test_whatever_a_name_holds_it_stays_text(contents: ComparisonContents) -> None:
+def test_whatever_a_name_holds_it_stays_text(contents: ComparisonReportContents) -> None:
     given = boards(rows(judge(RunCase(HOSTILE, "logistic", 0, variant=HOSTILE))), resamples=5)
-    hostile = ComparisonContents(
+    hostile = ComparisonReportContents(
         given,
         [replace(contents.figures[0], title=HOSTILE, caption=HOSTILE, alt=HOSTILE)],
         [{**contents.guarantees[0], "bound": HOSTILE}],
@@ -412,7 +412,7 @@ def test_whatever_a_name_holds_it_stays_text(contents: ComparisonContents) -> No
 
 
 def test_the_page_is_always_the_same_and_says_what_keeps_it_from_being_written(
-    contents: ComparisonContents, tmp_path: Path
+    contents: ComparisonReportContents, tmp_path: Path
 ) -> None:
     path = tmp_path / "report.html"
     write_report(path, contents)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from suffice import Budget, ErrorStability
 from suffice.criteria import Certificate, Verdict
 from suffice.forecast import Forecast
+from suffice.presentation.svg_chart import Chart, svg, ticks
 from suffice.report.labelling import report_page
-from suffice.report.labelling.chart import Chart, svg, ticks
-from suffice.report.labelling.contents import contents, pace
-from suffice.report.labelling.judgement import curve_chart
+from suffice.report.labelling.contents import pace, project_report_contents
+from suffice.report.labelling.page import curve_chart
 from suffice.session.insight import ErrorEstimate, LearningStatus, Point, Purchase
 from suffice.session.making import write_project
 from suffice.session.state import LabelledItem, Opinion
@@ -253,7 +253,10 @@ def test_the_pace_is_that_of_a_person_at_work() -> None:
 
 def test_the_curve_is_drawn_as_the_rule_saw_it(tmp_path: Path) -> None:
     with busy_project(tmp_path / "p") as project:
-        enough, more = curve_chart(contents(project, ENOUGH)), curve_chart(contents(project, MORE))
+        enough, more = (
+            curve_chart(project_report_contents(project, ENOUGH)),
+            curve_chart(project_report_contents(project, MORE)),
+        )
     assert [n for n, _ in enough.rough] == list(range(11, 41))
     assert [value for _, value in enough.line] == sorted((value for _, value in enough.line), reverse=True)
     assert enough.stop == 40

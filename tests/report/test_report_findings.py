@@ -12,7 +12,7 @@ from suffice.experiments.paper.outcome import RunOutcome
 from suffice.experiments.paper.slips import ERRATA
 from suffice.report.paper.findings import findings_markdown
 from suffice.report.paper.slips import ErratumEffect, errata_tables
-from suffice.report.table import Table, plain
+from suffice.report.table import ReportTable, plain
 
 HOSTILE = "a_b *c* [d](e) <b>f</b> `g` h|i \\j\n- k\n\n# l"
 
@@ -69,7 +69,7 @@ def run(name: str = "brr/protein", *, seed: int = 1, stop: int | None = 9, **cha
 ERRATUM = {erratum.name: erratum for erratum in ERRATA}
 
 
-def effects(*given: ErratumEffect) -> Table:
+def effects(*given: ErratumEffect) -> ReportTable:
     return errata_tables(given)[1]
 
 

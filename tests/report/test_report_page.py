@@ -9,9 +9,9 @@ import pytest
 
 from suffice.errors import SufficeError
 from suffice.experiments.paper.claims import ClaimFinding
-from suffice.report.paper.page import ReproductionContents, report, write_report
+from suffice.report.paper.page import PaperReportContents, report, write_report
 from suffice.report.style import Drawn
-from suffice.report.table import Table
+from suffice.report.table import ReportTable
 from tests.report.reading import Reader
 
 HOSTILE = """<script>alert("x")</script> & 'q' </style></table>"""
@@ -39,9 +39,9 @@ def picture(folder: Path, name: str, title: str = "A title") -> Drawn:
 
 
 @pytest.fixture
-def contents(tmp_path: Path) -> ReproductionContents:
+def contents(tmp_path: Path) -> PaperReportContents:
     names = ("published-one", "corrected-two", "slips")
-    return ReproductionContents(
+    return PaperReportContents(
         "The experiments",
         findings=[
             finding(),
@@ -51,7 +51,7 @@ def contents(tmp_path: Path) -> ReproductionContents:
             finding("It stops", "corrected", "holds"),
         ],
         tables=[
-            Table(name, f"Table of {name}", ("a", "b"), (("x", f"cell of {name}"),), f"Note on {name}.")
+            ReportTable(name, f"Table of {name}", ("a", "b"), (("x", f"cell of {name}"),), f"Note on {name}.")
             for name in names
         ],
         figures=[picture(tmp_path, "published-first"), picture(tmp_path, "corrected-second")],
@@ -60,7 +60,7 @@ def contents(tmp_path: Path) -> ReproductionContents:
     )
 
 
-def test_everything_is_there(contents: ReproductionContents) -> None:
+def test_everything_is_there(contents: PaperReportContents) -> None:
     read = Reader(report(contents))
     for each in contents.findings:
         assert each.claim in read.text
@@ -75,7 +75,7 @@ def test_everything_is_there(contents: ReproductionContents) -> None:
     assert "suffice reproduce --seeds 10" in read.text
 
 
-def test_it_is_read_from_top_to_bottom(contents: ReproductionContents) -> None:
+def test_it_is_read_from_top_to_bottom(contents: PaperReportContents) -> None:
     page = report(contents)
     marks = [
         '<nav aria-labelledby="contents">',
@@ -95,15 +95,15 @@ def test_it_is_read_from_top_to_bottom(contents: ReproductionContents) -> None:
     assert places == sorted(places)
 
 
-def test_the_claims_are_counted(contents: ReproductionContents) -> None:
+def test_the_claims_are_counted(contents: PaperReportContents) -> None:
     text = Reader(report(contents)).text
     assert "As published: 1 of 2 claims holds, 1 holds in part, 1 was not tested." in text
     assert "Corrected: 1 of 2 claims holds, 1 does not hold." in text
     several = [finding(str(number), verdict="does not hold") for number in range(3)]
-    assert "As published: 0 of 3 claims hold, 3 do not hold." in Reader(report(ReproductionContents("t", several))).text
+    assert "As published: 0 of 3 claims hold, 3 do not hold." in Reader(report(PaperReportContents("t", several))).text
 
 
-def test_what_the_findings_are_judged_from_comes_before_them(contents: ReproductionContents) -> None:
+def test_what_the_findings_are_judged_from_comes_before_them(contents: PaperReportContents) -> None:
     told = ["Judged from 2 of the 12 experiments (published).", "Judged from 1 of the 12 experiments (corrected)."]
     text = Reader(report(replace(contents, scope=told))).text
     places = [text.index(sentence) for sentence in (*told, "It correlates\n")]
@@ -111,7 +111,7 @@ def test_what_the_findings_are_judged_from_comes_before_them(contents: Reproduct
     assert "Judged from" not in Reader(report(contents)).text
 
 
-def test_what_was_found_under_both_protocols_stands_under_one_claim(contents: ReproductionContents) -> None:
+def test_what_was_found_under_both_protocols_stands_under_one_claim(contents: PaperReportContents) -> None:
     read = Reader(report(contents))
     assert read.tags.count("article") == 3
     assert read.text.count("It correlates\n") == 1
@@ -119,7 +119,7 @@ def test_what_was_found_under_both_protocols_stands_under_one_claim(contents: Re
         assert f" {verdict}</span>" in report(contents)
 
 
-def test_it_is_well_formed_and_its_links_lead_somewhere(contents: ReproductionContents) -> None:
+def test_it_is_well_formed_and_its_links_lead_somewhere(contents: PaperReportContents) -> None:
     read = Reader(report(contents))
     assert len(read.ids) == len(set(read.ids))
     inside = [address[1:] for address in read.addresses if address.startswith("#")]
@@ -129,7 +129,7 @@ def test_it_is_well_formed_and_its_links_lead_somewhere(contents: ReproductionCo
     assert read.tags.count("main") == 1
 
 
-def test_it_needs_nothing_from_elsewhere(contents: ReproductionContents) -> None:
+def test_it_needs_nothing_from_elsewhere(contents: PaperReportContents) -> None:
     page = report(contents)
     read = Reader(page)
     assert all(address.startswith(("#", "data:image/png;base64,")) for address in read.addresses)
@@ -139,16 +139,16 @@ def test_it_needs_nothing_from_elsewhere(contents: ReproductionContents) -> None
         assert word not in page
 
 
-def test_pictures_say_their_size_so_that_the_page_does_not_jump(contents: ReproductionContents) -> None:
+def test_pictures_say_their_size_so_that_the_page_does_not_jump(contents: PaperReportContents) -> None:
     assert 'width="30" height="20"' in report(contents)
 
 
 def test_whatever_a_name_holds_it_stays_text(tmp_path: Path) -> None:
-    hostile = ReproductionContents(
+    hostile = PaperReportContents(
         HOSTILE,
         findings=[ClaimFinding(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)],
         scope=[HOSTILE],
-        tables=[Table("published-t", HOSTILE, (HOSTILE,), ((HOSTILE,),), HOSTILE)],
+        tables=[ReportTable("published-t", HOSTILE, (HOSTILE,), ((HOSTILE,),), HOSTILE)],
         figures=[replace(picture(tmp_path, "published-f", HOSTILE), caption=HOSTILE, alt=HOSTILE)],
         skipped=[(HOSTILE, HOSTILE)],
         provenance=[(HOSTILE, HOSTILE)],
@@ -160,19 +160,19 @@ def test_whatever_a_name_holds_it_stays_text(tmp_path: Path) -> None:
 
 
 def test_a_title_that_asks_is_not_closed_by_a_full_stop(tmp_path: Path) -> None:
-    page = report(ReproductionContents("t", figures=[picture(tmp_path, "published-f", "Is it so?")]))
+    page = report(PaperReportContents("t", figures=[picture(tmp_path, "published-f", "Is it so?")]))
     assert "<strong>Is it so?</strong>" in page
-    assert "<strong>A title.</strong>" in report(ReproductionContents("t", figures=[picture(tmp_path, "published-f")]))
+    assert "<strong>A title.</strong>" in report(PaperReportContents("t", figures=[picture(tmp_path, "published-f")]))
 
 
 def test_with_nothing_to_say_it_says_so() -> None:
-    read = Reader(report(ReproductionContents("The experiments")))
+    read = Reader(report(PaperReportContents("The experiments")))
     assert "No claim was judged" in read.text
     assert {"summary", "reading"} <= set(read.ids)
     assert not {"published", "corrected", "further", "skipped", "provenance"} & set(read.ids)
 
 
-def test_it_is_written_whole_and_always_the_same(contents: ReproductionContents, tmp_path: Path) -> None:
+def test_it_is_written_whole_and_always_the_same(contents: PaperReportContents, tmp_path: Path) -> None:
     path = tmp_path / "out" / "report.html"
     path.parent.mkdir()
     write_report(path, contents)
@@ -184,11 +184,11 @@ def test_it_is_written_whole_and_always_the_same(contents: ReproductionContents,
 
 def test_a_name_that_is_no_text_is_written_too(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    write_report(path, ReproductionContents("t", provenance=[("Command", "suffice \udce9")]))
+    write_report(path, PaperReportContents("t", provenance=[("Command", "suffice \udce9")]))
     assert rb"suffice \udce9" in path.read_bytes()
 
 
-def test_what_cannot_be_read_or_written_is_said(contents: ReproductionContents, tmp_path: Path) -> None:
+def test_what_cannot_be_read_or_written_is_said(contents: PaperReportContents, tmp_path: Path) -> None:
     with pytest.raises(SufficeError, match="cannot be written"):
         write_report(tmp_path / "missing" / "report.html", contents)
     contents.figures[0].png.unlink()

@@ -9,8 +9,9 @@ import pytest
 
 from suffice.data.protocols import PROTOCOLS, PUBLISHED
 from suffice.experiments.paper.outcome import RunOutcome
+from suffice.report.paper.page import PaperReportContents, report
 from suffice.report.paper.tables import paper_tables
-from suffice.report.table import Table
+from suffice.report.table import ReportTable
 
 HOSTILE = """=cmd|' /C calc'!A0, "<b>a|b</b>" & `x`\nend"""
 
@@ -202,7 +203,7 @@ def test_a_data_set_that_the_paper_does_not_have_comes_last_under_its_own_name()
 
 
 def test_csv_is_read_back_as_it_was() -> None:
-    table = Table("t", "", ("a,b", 'say "x"'), (("one\ntwo", " padded "), ("-0.5 (-0.6 to 0.1)", "-")))
+    table = ReportTable("t", "", ("a,b", 'say "x"'), (("one\ntwo", " padded "), ("-0.5 (-0.6 to 0.1)", "-")))
     text = table.csv()
     assert text.endswith("\r\n")
     assert list(csv.reader(io.StringIO(text, newline=""))) == [list(table.head), *map(list, table.rows)]
@@ -210,18 +211,22 @@ def test_csv_is_read_back_as_it_was() -> None:
 
 @pytest.mark.parametrize("cell", ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", HOSTILE])
 def test_csv_holds_nothing_that_a_spreadsheet_runs(cell: str) -> None:
-    read = list(csv.reader(io.StringIO(Table("t", "", ("x",), ((cell,),)).csv(), newline="")))
+    read = list(csv.reader(io.StringIO(ReportTable("t", "", ("x",), ((cell,),)).csv(), newline="")))
     assert read[1] == [f"'{cell}"]
 
 
 @pytest.mark.parametrize("cell", ["-0.5", "+0.0127", "-1e-05", "-0.5 (-0.6 to never)", "-"])
 def test_csv_leaves_numbers_alone(cell: str) -> None:
-    assert Table("t", "", ("x",), ((cell,),)).csv() == f"x\r\n{cell}\r\n"
+    assert ReportTable("t", "", ("x",), ((cell,),)).csv() == f"x\r\n{cell}\r\n"
+
+
+def page_with(table: ReportTable) -> str:
+    return report(PaperReportContents("t", tables=[table]))
 
 
 def test_html_is_escaped_and_numbers_stand_on_the_right() -> None:
     cells = ((HOSTILE, "0.5 (0.4 to never)", "12"), ("b", "-", "x"))
-    page = Table("t", HOSTILE, (HOSTILE, "n", "m"), cells, HOSTILE).html()
+    page = page_with(ReportTable("t", HOSTILE, (HOSTILE, "n", "m"), cells, HOSTILE))
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
     assert '<td class="number">0.5 (0.4 to never)</td><td>12</td>' in page
@@ -229,12 +234,12 @@ def test_html_is_escaped_and_numbers_stand_on_the_right() -> None:
 
 
 def test_long_words_are_broken_into_lines() -> None:
-    page = Table("t", "", ("a", "b"), (("short", "long " * 10), ("x", ""))).html()
+    page = page_with(ReportTable("t", "", ("a", "b"), (("short", "long " * 10), ("x", ""))))
     assert '<td>short</td><td class="words">long long' in page
 
 
 def test_markdown_keeps_its_columns() -> None:
-    text = Table("t", "title", ("name", "n"), ((HOSTILE, "12"),), "note").markdown()
+    text = ReportTable("t", "title", ("name", "n"), ((HOSTILE, "12"),), "note").markdown()
     lines = text.splitlines()
     assert lines[3] == "| --- | ---: |"
     assert "<b>" not in text.replace(r"\<b\>", "")

@@ -34,8 +34,7 @@ from suffice.session.making import open_project
 from suffice.session.project import ConflictError, Project
 from suffice.session.reading import ReadingOptions, read_items
 from suffice.session.state import Answer
-from suffice.session.summary import status
-from suffice.session.words import sentences
+from suffice.session.summary import learning_sentences, status
 from tests.session.labelled_projects import label_some, learned, of_feature
 from tests.session.making_projects import CLASSES, about, make
 
@@ -506,7 +505,7 @@ def _judged(n: int, skipped: int, forecast: Forecast | None) -> LearningStatus:
 
 
 def _forecast(labelled: int, skipped: int, size: int, forecast: Forecast) -> str:
-    return sentences(_judged(labelled, skipped, forecast), about(), labelled, size=size - skipped)[1]
+    return learning_sentences(_judged(labelled, skipped, forecast), about(), labelled, size=size - skipped)[1]
 
 
 def test_items_that_were_skipped_are_not_left() -> None:

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from suffice.criteria import Verdict
 from suffice.forecast import Forecast
+from suffice.presentation.number_format import numbers, percents
 from suffice.session.insight import ErrorEstimate, LearningStatus, Purchase
 from suffice.session.learning import ProjectLearner
-from suffice.session.words import numbers, percents, sentences
+from suffice.session.summary import learning_sentences
 from tests.every_rule import RULES
 from tests.session.following import CASES, settings_of
 
@@ -47,7 +48,7 @@ def insight(**changes: Any) -> LearningStatus:
 
 
 def test_a_project_under_way() -> None:
-    assert sentences(insight(), CLASSES, 60) == [
+    assert learning_sentences(insight(), CLASSES, 60) == [
         "Keep going: the last label still changed what the model says (the error ratio 0.31 is above the threshold "
         "0.05).",
         "About 40 more labels (25 to 90) until it is enough.",
@@ -60,7 +61,7 @@ def test_a_project_with_numbers_under_way() -> None:
     found = insight(
         errors=(ErrorEstimate(60, 14.27, 12.9, 16.4),), purchase=Purchase(50, 14.27, 12.3, 11.2, 13.6), forecast=None
     )
-    assert sentences(found, NUMBERS, 60)[1:] == [
+    assert learning_sentences(found, NUMBERS, 60)[1:] == [
         "How many more labels that takes cannot be told yet.",
         "The model expects to be off by about 14 (root mean squared; 13 to 16), if it is right about itself.",
         "The next 50 labels would lower that to about 12 (11 to 14).",
@@ -68,7 +69,7 @@ def test_a_project_with_numbers_under_way() -> None:
 
 
 def test_a_project_that_is_done() -> None:
-    said = sentences(insight(verdict=verdict(stop=True), forecast=None), CLASSES, 60)
+    said = learning_sentences(insight(verdict=verdict(stop=True), forecast=None), CLASSES, 60)
     assert said[0] == (
         "You can stop now: the last label changed hardly anything (the error ratio 0.04 is at most the threshold 0.05)."
     )
@@ -77,7 +78,7 @@ def test_a_project_that_is_done() -> None:
 
 def test_a_pool_that_is_used_up() -> None:
     exhausted = verdict(stop=True, rule="ActiveLearner", reason="every item of the pool is labelled or skipped; ...")
-    said = sentences(insight(verdict=exhausted, forecast=None, purchase=None), CLASSES, 60)
+    said = learning_sentences(insight(verdict=exhausted, forecast=None, purchase=None), CLASSES, 60)
     assert said[0] == "There is nothing left to do: every item is labelled or skipped."
     assert len(said) == 2
 
@@ -96,12 +97,12 @@ def test_before_the_model_starts(labels: int, size: int | None, said: str) -> No
     undecided = verdict(ready=False, value=None, threshold=None, reason="...", rule="ActiveLearner")
     for each in (None, undecided):
         found = LearningStatus(n_labelled=labels, verdict=each)
-        assert sentences(found, CLASSES, labels, size=size) == [f"Too early to say: {said}"]
+        assert learning_sentences(found, CLASSES, labels, size=size) == [f"Too early to say: {said}"]
 
 
 def test_a_rule_that_is_not_ready() -> None:
     early = verdict(ready=False, reason="step 2 of the 10 that set the scale of the error ratio")
-    said = sentences(insight(verdict=early, forecast=None), CLASSES, 60)
+    said = learning_sentences(insight(verdict=early, forecast=None), CLASSES, 60)
     assert said[0] == "Too early to say: step 2 of the 10 that set the scale of the error ratio."
     assert said[1].startswith("The model expects")
 
@@ -112,12 +113,12 @@ def test_a_rule_that_is_not_ready() -> None:
         (Forecast(1, 1, 1, coverage=1.0), ["1 more label until it is enough."]),
         (Forecast(12, 12, 12, coverage=1.0), ["12 more labels until it is enough."]),
         (Forecast(1, 1, 3), ["About 1 more label (1 to 3) until it is enough."]),
-        (Forecast(1234, 777, 5678), ["About 1200 more labels (780 to 5700) until it is enough."]),
+        (Forecast(1234, 777, 5678), ["About 1,200 more labels (780 to 5,700) until it is enough."]),
         (Forecast(0, 0, 0, coverage=1.0), []),
     ],
 )
 def test_forecasts(forecast: Forecast, said: list[str]) -> None:
-    assert sentences(insight(forecast=forecast, errors=(), purchase=None), CLASSES, 60)[1:] == said
+    assert learning_sentences(insight(forecast=forecast, errors=(), purchase=None), CLASSES, 60)[1:] == said
 
 
 @pytest.mark.parametrize(
@@ -134,19 +135,19 @@ def test_forecasts(forecast: Forecast, said: list[str]) -> None:
     ],
 )
 def test_purchases(purchase: Purchase, said: str) -> None:
-    assert sentences(insight(purchase=purchase), CLASSES, 60)[-1] == said
+    assert learning_sentences(insight(purchase=purchase), CLASSES, 60)[-1] == said
 
 
 def test_what_is_not_learned_yet_is_said() -> None:
-    assert sentences(insight(), CLASSES, 63)[-1] == "The model is still learning the last 3 labels."
-    assert sentences(insight(), CLASSES, 61)[-1] == "The model is still learning the last label."
+    assert learning_sentences(insight(), CLASSES, 63)[-1] == "The model is still learning the last 3 labels."
+    assert learning_sentences(insight(), CLASSES, 61)[-1] == "The model is still learning the last label."
 
 
 def test_problems_are_said() -> None:
-    assert sentences(LearningStatus(problem="The model cannot learn: it is singular."), CLASSES, 30) == [
+    assert learning_sentences(LearningStatus(problem="The model cannot learn: it is singular."), CLASSES, 30) == [
         "The model cannot learn: it is singular."
     ]
-    said = sentences(insight(problem="Items are asked for at random."), CLASSES, 60)
+    said = learning_sentences(insight(problem="Items are asked for at random."), CLASSES, 60)
     assert said[0].startswith("Keep going")
     assert said[-1] == "Items are asked for at random."
 
@@ -160,7 +161,7 @@ def test_any_rule_speaks_in_sentences(name: str, model: str) -> None:
     for n in (0, 9, 11, 40, 80):
         project_learner.follow([] if not n else case.answers(n))
         found = project_learner.learning_status()
-        said = sentences(found, settings, n, size=80)
+        said = learning_sentences(found, settings, n, size=80)
         if found.problem:
             # A rule that this model cannot serve; the commands refuse it.
             assert "requires" in found.problem

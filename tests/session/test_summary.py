@@ -11,7 +11,7 @@ import pytest
 from suffice.criteria import Certificate, Verdict
 from suffice.forecast import Forecast
 from suffice.session.insight import ErrorEstimate, LearningStatus, Point, Purchase
-from suffice.session.summary import MOST_POINTS, status, thinned
+from suffice.session.summary import MOST_POINTS, status
 from tests.session.labelled_projects import busy_project, label_some, learned
 from tests.session.making_projects import make
 
@@ -105,13 +105,17 @@ def test_no_number_is_infinite_or_none_at_all(tmp_path: Path) -> None:
     assert told["verdict"]["certificate"] == {"statement": "It is so.", "assumption": "that it is."}
 
 
-def test_a_long_curve_is_thinned_and_keeps_its_ends_and_extremes() -> None:
+def test_a_long_curve_is_thinned_and_keeps_its_ends_and_extremes(tmp_path: Path) -> None:
     curve = [Point(n, math.sin(n / 50.0), 0.1) for n in range(10, 5000)]
     curve[777] = Point(787, 40.0, 0.1)
     curve[3001] = Point(3011, -40.0, 0.1)
-    kept = thinned(curve)
+    with make(tmp_path / "p") as project:
+        kept = strict(status(project, LearningStatus(curve=tuple(curve))))["curve"]
+        short = strict(status(project, LearningStatus(curve=tuple(curve[:MOST_POINTS]))))["curve"]
+    rows = [[point.n_labelled, point.value, point.threshold] for point in curve]
     assert len(kept) <= MOST_POINTS
-    assert [kept[0], kept[-1]] == [curve[0], curve[-1]]
-    assert {curve[777], curve[3001]} <= set(kept)
-    assert [point.n_labelled for point in kept] == sorted({point.n_labelled for point in kept})
-    assert thinned(curve[:MOST_POINTS]) == curve[:MOST_POINTS]
+    assert [kept[0], kept[-1]] == [rows[0], rows[-1]]
+    assert rows[777] in kept
+    assert rows[3001] in kept
+    assert [row[0] for row in kept] == sorted({row[0] for row in kept})
+    assert short == rows[:MOST_POINTS]

@@ -95,6 +95,9 @@ def compare_command(
 
     Example: suffice compare --data diabetes,wine --rules ErrorStability,LabelWorth --out comparison
     """
+    from suffice.report.page import require_jinja2
+
+    require_jinja2("plot")
     models, rules_named = chosen_models(model), rules is not None
     chosen = chosen_rules(rules)
     settings = _recording_settings(

@@ -10,7 +10,7 @@ from rich.measure import Measurement
 from rich.table import Table as Shown
 
 if TYPE_CHECKING:
-    from suffice.report.table import Table
+    from suffice.report.table import ReportTable
 
 #: Columns that go first where there is little room, from the most dispensable on.
 _DISPENSABLE: Final = (
@@ -23,7 +23,7 @@ _NARROW: Final = 120, 26
 _WIDE: Final = 200
 
 
-def show_board(console: Console, table: "Table", references: Sequence[str]) -> None:
+def show_board(console: Console, table: "ReportTable", references: Sequence[str]) -> None:
     """Print a leaderboard; what there is no room for is left out, and named.
 
     Args:
@@ -51,7 +51,7 @@ def _needed(console: Console, shown: Shown) -> int:
     return Measurement.get(console, console.options.update(width=1000), shown).maximum
 
 
-def _shown(table: "Table", left_out: Sequence[str], references: Sequence[str], longest: int | None) -> Shown:
+def _shown(table: "ReportTable", left_out: Sequence[str], references: Sequence[str], longest: int | None) -> Shown:
     kept = [at for at, name in enumerate(table.head) if name not in left_out]
     shown = Shown(
         title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)

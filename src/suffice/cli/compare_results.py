@@ -48,7 +48,7 @@ def write_results(
     """
     from suffice.experiments.compare.guarantees import coverage_summary, guarantee_rows
     from suffice.experiments.compare.writing import write_csv
-    from suffice.report.compare.page import ComparisonContents, write_report
+    from suffice.report.compare.page import ComparisonReportContents, write_report
 
     _clear(request.out)
     held = [(each.case, each.guarantees) for each in found if each.guarantees]
@@ -60,7 +60,7 @@ def write_results(
             request.out / "guarantees.csv", [row for case, several in held for row in guarantee_rows(case, several)]
         )
     figures, problem = _figures(request, boards, found)
-    contents = ComparisonContents(
+    contents = ComparisonReportContents(
         boards=boards,
         figures=figures,
         guarantees=coverage_summary(held),

@@ -46,6 +46,9 @@ def export_command(
 
     Example: suffice export mails.suffice --format parquet --out results
     """
+    from suffice.report.page import require_jinja2
+
+    require_jinja2()
     names = [f"labels.{format.value}", f"predictions.{format.value}", "report.html"]
     if out is not None and not force:
         _require_free(out, names)

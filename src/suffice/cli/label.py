@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
+from suffice.presentation.messages import given_sentence
 
 if TYPE_CHECKING:
     from suffice.cli.labeller.desk import Labeller
@@ -67,8 +68,7 @@ def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
 
 def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, *, as_json: bool) -> None:
     from suffice.cli.labeller.visible import visible
-    from suffice.session.summary import status
-    from suffice.session.words import sentences
+    from suffice.session.summary import learning_sentences, status
 
     learning_status, project = labeller.background.learning_status, labeller.project
     if as_json:
@@ -76,11 +76,9 @@ def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, 
         typer.echo(json.dumps(told | status(project, learning_status)))
         return
     counts = labeller.counts()
-    skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
     lines = [
-        f"You gave {labeller.labels:,} label{'s' * (labeller.labels != 1)}; {counts.labelled:,} of {counts.size:,} "
-        f"items are labelled{skipped}. Everything is saved.",
-        *sentences(learning_status, project.settings, counts.labelled, size=counts.size - counts.skipped),
+        given_sentence(labeller.labels, counts.labelled, counts.size, counts.skipped),
+        *learning_sentences(learning_status, project.settings, counts.labelled, size=counts.size - counts.skipped),
         f"Go on with: suffice label {shlex.quote(hidden(place_of(options)[0]))}",
     ]
     for line in lines:

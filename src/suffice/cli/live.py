@@ -9,9 +9,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from suffice.cli.chart import chart
-from suffice.cli.rule_values import RATIO_RULE, RuleValues
+from suffice.cli.rule_values import RuleValues
 from suffice.criteria import Verdict
+from suffice.presentation.messages import RATIO_RULE
+from suffice.presentation.text_chart import chart
 
 _EVERY = 25
 

@@ -30,8 +30,9 @@ def report_command(
 
     Example: suffice report mails.suffice --out report.html
     """
-    from suffice.report.page import write_page
+    from suffice.report.page import require_jinja2, write_page
 
+    require_jinja2()
     if out is not None:
         require_writable(out, "the report")
     with reading(place) as found:

@@ -17,6 +17,8 @@ from suffice.cli.choices import BoundName, ModelName, TaskName
 from suffice.cli.rule_options import RuleOptions, chosen_rule, cost, named_rules
 from suffice.criteria import Criterion, ErrorStability, LabelWorth
 from suffice.errors import InvalidValueError
+from suffice.presentation.messages import expected_cost_sentence
+from suffice.presentation.number_format import rounded_percent
 
 if TYPE_CHECKING:
     from suffice.experiments.compare.recommend import Expectation, Recommendation
@@ -221,11 +223,7 @@ def _tell(console: Console, asked: _Question, advice: "Recommendation") -> None:
     best, made = advice.expected, python_line(advice.rule).removeprefix("sf.")
     meaning = re.sub(r":\w+:|``?", "", " ".join((inspect.getdoc(type(advice.rule)) or "").split("\n\n")[0].split()))
     console.print(f"Take {made}. {meaning}", style="bold", markup=False)
-    console.print(
-        f"Expected: typically {_share(best.typical)} dearer than the best stop in hindsight, labels and error "
-        f"together; at most {_share(best.median)} in half of the runs, at most {_share(best.p90)} in nine of ten. "
-        f"(On average {_share(best.mean)}: the few worst runs weigh most there.)"
-    )
+    console.print(expected_cost_sentence(typical=best.typical, median=best.median, p90=best.p90, mean=best.mean))
     console.print(_table([best, *advice.others]))
     console.print(advice.evidence, markup=False)
     if asked.task is TaskName.regression and asked.target_variance is None:
@@ -260,11 +258,6 @@ def _table(expectations: "list[Expectation]") -> Table:
     for each in expectations:
         setting = "" if each.setting is None else f"{parameters[each.name]} {each.setting:g}"
         table.add_row(
-            each.name, setting, *(_share(value) for value in (each.typical, each.median, each.p90, each.mean))
+            each.name, setting, *(rounded_percent(value) for value in (each.typical, each.median, each.p90, each.mean))
         )
     return table
-
-
-def _share(value: float) -> str:
-    percent = 100.0 * value
-    return f"{percent:.{0 if percent >= 10.0 else 1}f}\u00a0%"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from suffice.experiments.paper.outcome import RunOutcome
     from suffice.experiments.paper.plan import PaperRun
     from suffice.experiments.paper.runner import SkippedPaperRun
-    from suffice.report.paper.tables import Table
+    from suffice.report.paper.tables import ReportTable
 
 
 class Protocol(StrEnum):
@@ -99,9 +99,11 @@ def _request(
     errata: bool,
 ) -> ReproduceRequest:
     from suffice.experiments.paper.plan import choose, plan
+    from suffice.report.page import require_jinja2
     from suffice.report.paper.figures import require_matplotlib
 
     require_matplotlib()
+    require_jinja2("plot")
     protocols = ("published", "corrected") if protocol is Protocol.both else (protocol.value,)
     planned = plan([each for name in protocols for each in choose(name, only)], seeds)
     for folder in (out, out / "traces", out / "tables", out / "figures"):
@@ -168,7 +170,7 @@ def _carry_out(
 
 def _errata(
     request: ReproduceRequest, outcomes: "Sequence[RunOutcome]", console: Console
-) -> "tuple[list[Table], list[SkippedPaperRun]]":
+) -> "tuple[list[ReportTable], list[SkippedPaperRun]]":
     """Return tables of what each erratum changes when it alone is corrected, and the runs that were skipped."""
     from suffice.experiments.paper.outcome import RunOutcome
     from suffice.experiments.paper.slips import erratum_runs
@@ -183,7 +185,7 @@ def _errata(
     ]
     if not changed:
         return [], []
-    console.print(f"Slips put right, one at a time: {len(changed)} runs")
+    console.print(f"Errata corrected one at a time: {len(changed)} runs")
     found = _carry_out([job for _, _, job in changed], request, console)
     effects = [
         ErratumEffect(erratum, bases[base.experiment.name, base.seed], each)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from suffice.experiments.paper.outcome import RunOutcome
     from suffice.experiments.paper.plan import PaperRun
     from suffice.experiments.paper.runner import SkippedPaperRun
-    from suffice.report.paper.tables import Table
+    from suffice.report.paper.tables import ReportTable
 
 _COLOURS = {"holds": "green", "holds in part": "yellow", "does not hold": "red"}
 
@@ -28,12 +28,12 @@ def write_results(
     outcomes: "Sequence[RunOutcome]",
     findings: "Sequence[ClaimFinding]",
     skipped: "Sequence[SkippedPaperRun]",
-    errata_tables: "Sequence[Table]",
+    errata_tables: "Sequence[ReportTable]",
 ) -> None:
     """Write tables, figures, findings and the report, in place of those of an earlier command."""
     from suffice.report.paper.figures import draw_paper
     from suffice.report.paper.findings import findings_markdown
-    from suffice.report.paper.page import ReproductionContents, write_report
+    from suffice.report.paper.page import PaperReportContents, write_report
     from suffice.report.paper.settings import settings_table
     from suffice.report.paper.tables import paper_tables
 
@@ -46,7 +46,7 @@ def write_results(
         write_bytes_whole(folder / f"{table.name}.md", table.markdown().encode())
         write_bytes_whole(folder / f"{table.name}.csv", table.csv().encode())
     write_bytes_whole(request.out / "findings.md", findings_markdown(findings).encode())
-    contents = ReproductionContents(
+    contents = PaperReportContents(
         title="Stopping by error stability, reproduced",
         findings=tuple(findings),
         scope=_scope(outcomes),

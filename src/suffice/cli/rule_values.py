@@ -3,14 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from suffice.cli.chart import number_chart
 from suffice.criteria import Verdict
-
-#: The rule whose value is the error ratio: it has a chart and a figure of its own.
-RATIO_RULE: Final = "ErrorStability"
-_WORTH: Final = frozenset({"LabelWorth", "ExpectedCost"})
+from suffice.presentation.messages import RATIO_RULE, quantity_name, threshold_name
+from suffice.presentation.text_chart import number_chart
 
 
 @dataclass(frozen=True)
@@ -42,14 +38,12 @@ class RuleValues:
     @property
     def name(self) -> str:
         """What the number is called."""
-        if self.rule == RATIO_RULE:
-            return "error ratio"
-        return "worth of a label" if self.rule in _WORTH else f"value of {self.rule}"
+        return quantity_name(self.rule)
 
     @property
     def threshold_name(self) -> str:
         """What it is compared with."""
-        return "cost" if self.rule in _WORTH else "threshold"
+        return threshold_name(self.rule)
 
     @property
     def threshold(self) -> float | None:
@@ -75,7 +69,7 @@ class RuleValues:
         return min(numbers, default=0.0) > 0.0 and max(numbers) >= 10.0 * min(numbers)
 
     def chart(self, *, width: int, height: int, plain: bool) -> list[str]:
-        """The curve as text, see :func:`suffice.cli.chart.number_chart`."""
+        """The curve as text, see :func:`suffice.presentation.text_chart.number_chart`."""
         size = {"width": width, "height": height}
         return number_chart(self.values, self.thresholds, log=self.log, plain=plain, **size) if self.any else []
 

@@ -1,16 +1,15 @@
 """``suffice status``: where a labelling project stands, and whether it is enough."""
 
 import json
-from typing import Any, Final
+from typing import Any
 
 import typer
 from rich.console import Console
 
 from suffice.cli.project_reading import Place, Reading, plain_console, reading, shown_place
 from suffice.cli.table_run import AsJson
-
-#: Classes and people that are named.
-_MOST_NAMES: Final = 20
+from suffice.presentation.messages import count_lines, progress_sentence
+from suffice.presentation.number_format import utc_time
 
 
 def status_command(place: Place, as_json: AsJson = False) -> None:
@@ -35,52 +34,19 @@ def _tell(console: Console, found: Reading, told: dict[str, Any]) -> None:
 
     stop = told["verdict"] is not None and told["verdict"]["stop"]
     name = one_line(found.project.settings.name, console.encoding)
-    skipped = f", {told['n_skipped']:,} skipped" if told["n_skipped"] else ""
-    console.print(f"{name}: {told['n_labelled']:,} of {told['size']:,} items labelled{skipped}, {told['left']:,} left.")
+    console.print(progress_sentence(name, told))
     for at, sentence in enumerate(told["words"]):
         style = ("bold green" if stop else "bold") if not at else None
         console.print(one_line(sentence, console.encoding), style=style)
-    for line in [*_counted(told, found.project.settings.source), *_activity(found), *_next(found, stop=stop)]:
+    for line in [*count_lines(told, found.project.settings.source), *_activity(found), *_next(found, stop=stop)]:
         console.print(one_line(line, console.encoding))
 
 
-def _counted(told: dict[str, Any], source: str) -> list[str]:
-    lines = []
-    if told["classes"]:
-        lines.append(f"Classes: {_some(told['classes'], 'count')}")
-    if told["people"]:
-        people = [
-            each | {"name": f"{source} (with the data)"} if each["name"] == source else each for each in told["people"]
-        ]
-        lines.append(f"People: {_some(people, 'labels')}")
-    alike = told["agreement"]
-    if alike is not None and alike["kappa"] is not None:
-        lines.append(
-            f"Agreement: two people said the same of {alike['same']:,} of {alike['both']:,} items "
-            f"(kappa {alike['kappa']:.2f})."
-        )
-    elif alike is not None and alike["difference"] is not None:
-        lines.append(
-            f"Agreement: on {alike['both']:,} item{'s' * (alike['both'] != 1)} two people are "
-            f"{alike['difference']:.4g} apart on average."
-        )
-    return lines
-
-
-def _some(counted: list[dict[str, Any]], what: str) -> str:
-    """Names with their counts, as many as can be read."""
-    names = [f"{each['name']} {each[what]:,}" for each in counted[:_MOST_NAMES]]
-    more = len(counted) - len(names)
-    return ", ".join(names) + (f" and {more:,} more" if more else "")
-
-
 def _activity(found: Reading) -> list[str]:
-    from suffice.report.labelling.saying import day
-
     with found.project.lock:
         last = found.project.state().seq
     events = found.project.events(after=last - 1)
-    return [f"Last activity: {day(events[0].when)} ({events[0].kind.value})."] if events else []
+    return [f"Last activity: {utc_time(events[0].when)} ({events[0].kind.value})."] if events else []
 
 
 def _next(found: Reading, *, stop: bool) -> list[str]:

@@ -18,7 +18,7 @@ from suffice.arguments import real, whole
 from suffice.cli.choices import ModelName, TaskName
 from suffice.cli.problems import problem
 from suffice.cli.rule_options import RuleOptions, chosen_rule, require_provided_fields
-from suffice.cli.table_summary import Finding, as_json, curves, introduce, summarise
+from suffice.cli.table_summary import RunFinding, as_json, curves, introduce, summarise
 from suffice.criteria import Criterion
 from suffice.data import Table, read_table
 from suffice.data.table import Kind
@@ -180,7 +180,7 @@ def chosen_model(kind: Kind, order: Order, y: Any) -> tuple[ModelName, str, Any]
     return name, model_description(name, basis), make_model(name, classes=classes, basis=basis, seed=order.seed)
 
 
-def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Finding:
+def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> RunFinding:
     task: Kind | None = None if order.task is None else order.task.value
     with _bar(console, "reading", BarColumn()):
         table = read_table(order.data, order.target, task=task, ignore=order.ignore)
@@ -198,7 +198,7 @@ def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> Find
     stop = next((step for step, verdict in enumerate(verdicts) if verdict.stop), None)
     at = sorted({len(verdicts) - 1 if stop is None else stop, len(verdicts) - 1})
     accuracy = _accuracies(model, table, (pool, test), trace, at) if table.kind == "classification" else []
-    return Finding(
+    return RunFinding(
         title=f"{order.data.name}: {order.target}",
         table=table,
         model=name.value,

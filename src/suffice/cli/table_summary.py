@@ -9,11 +9,23 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from suffice.cli.chart import chart
-from suffice.cli.rule_values import RATIO_RULE, RuleValues
+from suffice.cli.rule_values import RuleValues
 from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
 from suffice.data import Table
 from suffice.experiments.compare.costs import CostedRun, cost_curve, optimal_steps
+from suffice.presentation.messages import (
+    RATIO_RULE,
+    best_stop_sentence,
+    classes_without_labels_sentence,
+    labels_saved_sentence,
+    run_accuracy_sentence,
+    run_enough_sentence,
+    run_error_sentence,
+    run_not_enough_sentence,
+    with_labels,
+)
+from suffice.presentation.number_format import count
+from suffice.presentation.text_chart import chart
 from suffice.report.run_figure import RunCurves
 from suffice.trace import Trace
 
@@ -24,7 +36,7 @@ _ERROR_NAME = {
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
+class RunFinding:
     """A run over a table, and where the rule stopped.
 
     Attributes:
@@ -119,47 +131,39 @@ def introduce(console: Console, data: Path, target: str, table: Table, about: st
     """Tell a person what was read and what was made of it, before the run."""
     rows, features = table.X.shape
     classes = f" ({len(np.unique(table.y))} classes)" if table.kind == "classification" else ""
-    console.print(f"{data.name}: {_count(rows, 'row')}, {_count(features, 'feature')}, target {target!r}", markup=False)
+    console.print(f"{data.name}: {count(rows, 'row')}, {count(features, 'feature')}, target {target!r}", markup=False)
     console.print(f"{table.kind.capitalize()}{classes}; model: {about}", markup=False)
     for note in table.notes:
         console.print(f"- {note}", markup=False)
 
 
-def summarise(console: Console, found: Finding) -> None:
+def summarise(console: Console, found: RunFinding) -> None:
     """Tell a person how it came out."""
     verdict, n, end, pool = found.verdicts[found.last], found.n_labelled[found.last], found.n_labelled[-1], found.pool
-    at_end = f"with {'all ' if end == pool else ''}{end} labels"
+    at_end, stopped = with_labels(end, pool), found.stop is not None
     _show_chart(console, found)
-    if found.stop is None:
-        left = "" if verdict.forecast is None else f" {str(verdict.forecast).capitalize()}."
-        console.print(f"\nNot enough {at_end.replace('with', 'within')}: {verdict.reason}.{left}", style="bold")
+    if stopped:
+        console.print(f"\n{run_enough_sentence(n, pool, verdict.reason)}", style="bold")
+        console.print(labels_saved_sentence(n, pool))
+    else:
+        forecast = None if verdict.forecast is None else str(verdict.forecast)
+        console.print(f"\n{run_not_enough_sentence(end, pool, verdict.reason, forecast)}", style="bold")
         if end + found.batch <= pool:
             console.print(f"There are {pool} rows to label: look further with --most, or to the end with --most 0.")
-    else:
-        console.print(f"\nEnough at {n} of {pool} labels: {verdict.reason}.", style="bold")
-        console.print(
-            f"Labels that would have been saved: {pool - n} of {pool} ({100.0 * (pool - n) / pool:.3g}\u00a0%)."
-        )
     if found.error_name is not None:
-        error, last = found.error[found.last], found.error[-1]
-        change = f" ({100.0 * (error - last) / last:+.1f}\u00a0%)" if last > 0.0 else ""
-        stop = "" if found.stop is None else f"{error:.4g} at the stop, "
-        console.print(f"{found.error_name.capitalize()}: {stop}{last:.4g} {at_end}{change if stop else ''}.")
+        at_stop = found.error[found.last] if stopped else None
+        console.print(run_error_sentence(found.error_name, at_stop, found.error[-1], at_end))
     if found.accuracy:
-        stop = "" if found.stop is None else f"{found.accuracy[0]:.3f} at the stop, "
-        console.print(f"Accuracy of the predictions: {stop}{found.accuracy[-1]:.3f} {at_end}.")
+        console.print(run_accuracy_sentence(found.accuracy[0] if stopped else None, found.accuracy[-1], at_end))
     if found.unmet:
-        classes = len(np.unique(found.table.y))
-        console.print(f"Beware: no label of {found.unmet} of the {classes} classes has been bought up to there.")
+        console.print(classes_without_labels_sentence(found.unmet, len(np.unique(found.table.y))))
     if found.best is not None:
-        difference = f"cheaper by {found.best.cheaper:.4g}" if found.best.cheaper else "as here"
-        best = f"{found.best.labels} labels, {difference}"
-        console.print(f"In hindsight, by labels and test error, the best stop was at {best}.")
+        console.print(best_stop_sentence(found.best.labels, found.best.cheaper))
     if verdict.certificate is not None:
         console.print(f"Certificate: {verdict.certificate}", markup=False)
 
 
-def as_json(found: Finding, figure: Path | None, saved_trace: Path | None) -> dict[str, object]:
+def as_json(found: RunFinding, figure: Path | None, saved_trace: Path | None) -> dict[str, object]:
     """The result as JSON values."""
     verdict, n, forecast = found.verdicts[found.last], found.n_labelled[found.last], found.verdicts[found.last].forecast
     left = (
@@ -196,7 +200,7 @@ def as_json(found: Finding, figure: Path | None, saved_trace: Path | None) -> di
     }
 
 
-def _judged(found: Finding, verdict: Verdict) -> dict[str, object]:
+def _judged(found: RunFinding, verdict: Verdict) -> dict[str, object]:
     """Which rule judged, and the number that it compared."""
     if not found.named:
         return {"ratio": verdict.value}
@@ -205,14 +209,14 @@ def _judged(found: Finding, verdict: Verdict) -> dict[str, object]:
     return {**rule, "best_in_hindsight": best, "value": verdict.value}
 
 
-def _judged_curve(found: Finding) -> dict[str, object]:
+def _judged_curve(found: RunFinding) -> dict[str, object]:
     """That number after each step."""
     if not found.named:
         return {"ratio": _plain(found.ratio)}
     return {"value": _plain(found.compared.values), "threshold": _plain(found.compared.thresholds)}
 
 
-def curves(found: Finding) -> RunCurves:
+def curves(found: RunFinding) -> RunCurves:
     """The run as the figure takes it."""
     number, ratio = found.compared, found.verdicts[0].rule == RATIO_RULE
     thresholds = number.thresholds if number.threshold is None else number.threshold
@@ -231,7 +235,7 @@ def curves(found: Finding) -> RunCurves:
     )
 
 
-def _show_chart(console: Console, found: Finding) -> None:
+def _show_chart(console: Console, found: RunFinding) -> None:
     number, width = found.compared, max(20, min(64, console.width - 10))
     if not number.any:
         return
@@ -251,7 +255,3 @@ def _show_chart(console: Console, found: Finding) -> None:
 def _plain(values: Iterable[float]) -> list[float | None]:
     """JSON knows no infinite numbers."""
     return [value if math.isfinite(value) else None for value in values]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

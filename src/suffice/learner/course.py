@@ -212,7 +212,7 @@ class Backend(ABC):
         """The current model as an independent estimator, which belongs to the caller."""
 
     def current_model(self) -> Any:
-        """The current model for reading; it may share the posterior of the backend and is valid until the next label."""
+        """The current model for reading; it may share the backend's posterior, and is valid until the next label."""
         return self.fitted()
 
     def state(self) -> dict[str, Any]:

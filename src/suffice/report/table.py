@@ -1,11 +1,10 @@
-"""A table of words and numbers, in the three forms that people take it away in."""
+"""A table of words and numbers: as Markdown, as CSV, and for the templates of the reports."""
 
 import csv
 import io
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 from typing import Final
 
 #: What stands where there is nothing to say.
@@ -27,7 +26,7 @@ _MARKUP: Final = re.compile(r"([\\`*_\[\]<>|])")
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table.
 
     Attributes:
@@ -48,7 +47,7 @@ class Table:
         """The table as Markdown, with its title above and its note below.
 
         Examples:
-            >>> print(Table("t", "Sizes", ("set", "rows"), (("skin", "245057"),)).markdown())
+            >>> print(ReportTable("t", "Sizes", ("set", "rows"), (("skin", "245057"),)).markdown())
             **Sizes**
             <BLANKLINE>
             | set | rows |
@@ -56,7 +55,7 @@ class Table:
             | skin | 245057 |
             <BLANKLINE>
         """
-        rule = ("---:" if self._kind(at) == "number" else "---" for at in range(len(self.head)))
+        rule = ("---:" if kind == "number" else "---" for kind in self.column_kinds())
         lines = [f"**{plain(self.title)}**", "", _line(map(plain, self.head)), _line(rule)]
         lines += [_line(map(plain, row)) for row in self.rows]
         if self.note:
@@ -69,27 +68,16 @@ class Table:
         Write it with ``newline=""``: its lines end in ``\r\n`` already.
 
         Examples:
-            >>> Table("t", "", ("set", "r"), (("=1+1", "-0.5"),)).csv()
+            >>> ReportTable("t", "", ("set", "r"), (("=1+1", "-0.5"),)).csv()
             "set,r\r\n'=1+1,-0.5\r\n"
         """
         text = io.StringIO()
         csv.writer(text).writerows([_harmless(cell) for cell in row] for row in (self.head, *self.rows))
         return text.getvalue()
 
-    def html(self) -> str:
-        """The table as HTML, in a box of its own that scrolls where the page is narrow."""
-        sides = [f' class="{kind}"' if (kind := self._kind(at)) else "" for at in range(len(self.head))]
-        head = "".join(map('<th scope="col"{}>{}</th>'.format, sides, map(escape, self.head)))
-        body = "\n".join(
-            f"<tr>{''.join(map('<td{}>{}</td>'.format, sides, map(escape, row)))}</tr>" for row in self.rows
-        )
-        note = f'\n<p class="note">{escape(self.note)}</p>' if self.note else ""
-        return (
-            # The box takes the focus, so that it can be scrolled by keys.
-            f'<div class="box" role="region" tabindex="0" aria-label="{escape(self.title)}">\n'
-            f"<table>\n<caption><span>{escape(self.title)}</span></caption>\n"
-            f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>{note}"
-        )
+    def column_kinds(self) -> list[str]:
+        """How each column is set, for the style sheet: ``number``, ``words`` (long texts), or empty."""
+        return [self._kind(at) for at in range(len(self.head))]
 
     def _kind(self, at: int) -> str:
         """Whether a column holds a ``number`` a line and nothing else that says something, or many ``words``."""

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from suffice.criteria import Verdict
+from suffice.presentation.messages import (
+    ExpectedError,
+    NextLabels,
+    StatusValues,
+    VerdictValues,
+    status_sentences,
+)
+from suffice.presentation.shortening import thinned_positions
 from suffice.session.agreement import agreement
 from suffice.session.events import moment
 from suffice.session.insight import LearningStatus, Point
 from suffice.session.settings import Settings
 from suffice.session.state import ProjectState
-from suffice.session.words import sentences
 
 if TYPE_CHECKING:
     from suffice.session.project import Project
@@ -37,14 +44,16 @@ def status(project: "Project", insight: LearningStatus) -> dict[str, Any]:
         state = project.state()
         counted = _counted(state, project.settings, project.size)
         behind = max(0, state.n_labelled + state.n_skipped - insight.n_answers)
-    words = sentences(insight, project.settings, counted["n_labelled"], size=project.size - counted["n_skipped"])
+    words = learning_sentences(
+        insight, project.settings, counted["n_labelled"], size=project.size - counted["n_skipped"]
+    )
     told: dict[str, Any] = {
         **counted,
         "learned": insight.n_labelled,
         "behind": behind,
         "verdict": None if insight.verdict is None else _verdict(insight.verdict, words[0]),
         "forecast": None if insight.forecast is None else asdict(insight.forecast),
-        "curve": [[each.n_labelled, each.value, each.threshold] for each in thinned(insight.curve)],
+        "curve": [[each.n_labelled, each.value, each.threshold] for each in _thinned_curve(insight.curve)],
         "error": {
             "unit": _UNITS[project.settings.task],
             "estimates": [
@@ -61,25 +70,49 @@ def status(project: "Project", insight: LearningStatus) -> dict[str, Any]:
     return finite
 
 
-def thinned(curve: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
-    """A curve of fewer points that looks the same: of each short stretch the lowest and the highest, and both ends.
+def learning_sentences(
+    insight: LearningStatus, settings: Settings, n_labelled: int, *, size: int | None = None
+) -> list[str]:
+    """Where a project stands, in sentences, the most important first.
 
     Args:
-        curve: The points; those whose value is not finite are left out.
-        most: How many to keep at most, 4 or more.
+        insight: What the model makes of the labels.
+        settings: What the project is about.
+        n_labelled: Labels that there are; the model may have learned fewer.
+        size: Items that there are, without those that were skipped, where that is known.
 
     Examples:
-        >>> kept = thinned([Point(n, float(n % 7), None) for n in range(8000)])
-        >>> len(kept) <= 400, kept[0].n_labelled, kept[-1].n_labelled, max(point.value for point in kept)
-        (True, 0, 7999, 6.0)
+        >>> settings = Settings("demo", "classification", ("no", "yes"), "y", "table", (), None, "logistic", {})
+        >>> learning_sentences(Insight(n_labelled=6), settings, 6)
+        ['Too early to say: 4 more labels are needed before the model starts.']
     """
+    verdict, forecast, bought = insight.verdict, insight.forecast, insight.purchase
+    error = insight.errors[-1] if insight.errors else None
+    return status_sentences(
+        StatusValues(
+            share=settings.task == "classification",
+            initial=settings.initial,
+            n_labelled=n_labelled,
+            learned=insight.n_labelled,
+            size=size,
+            verdict=None
+            if verdict is None
+            else VerdictValues(verdict.stop, verdict.ready, verdict.rule, verdict.reason),
+            stopped_at=insight.stopped_at,
+            forecast=None if forecast is None else (forecast.labels, forecast.low, forecast.high),
+            error=None if error is None else ExpectedError(error.value, error.low, error.high),
+            next_labels=None
+            if bought is None
+            else NextLabels(bought.labels, bought.now, bought.then, bought.low, bought.high),
+            problem=insight.problem,
+        )
+    )
+
+
+def _thinned_curve(curve: Sequence[Point]) -> list[Point]:
+    """A curve of few points that looks the same; points whose value is not finite are left out."""
     points = [point for point in curve if math.isfinite(point.value)]
-    if len(points) <= most:
-        return points
-    values = np.array([point.value for point in points])
-    stretches = np.array_split(np.arange(len(points)), most // 2 - 1)
-    inner = {int(each[at(values[each])]) for each in stretches for at in (np.argmin, np.argmax)}
-    return [points[at] for at in sorted(inner | {0, len(points) - 1})]
+    return [points[at] for at in thinned_positions([point.value for point in points], MOST_POINTS)]
 
 
 def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, Any]:

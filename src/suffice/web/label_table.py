@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from suffice.presentation.shortening import item_summary
 from suffice.session.events import Label, moment
 from suffice.session.items import Item
 from suffice.session.project import Project
 from suffice.session.state import Opinion, ProjectState
 from suffice.web.schemas import LabelRow, LabelsAnswer, Only, OpinionAnswer
 
-_LONGEST_SUMMARY: Final = 200
 # Items that are read at a time where a text is searched for; each may be large.
 _CHUNK: Final = 200
 
@@ -56,25 +56,6 @@ def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
     return LabelsAnswer(total=len(entries), rows=rows)
 
 
-def summary(item: Item, main: str | None) -> str:
-    """The beginning of an item's text, or of its cells, on one line.
-
-    Args:
-        item: The item.
-        main: The column that is its text, or None.
-
-    Examples:
-        >>> summary(Item(0, "7", (("size", "3"), ("colour", ""), ("town", "Rome"))), None)
-        'size 3, town Rome'
-    """
-    cells = dict(item.cells)
-    if main is not None and main in cells:
-        text = cells[main][: 2 * _LONGEST_SUMMARY]
-    else:
-        text = ", ".join(f"{name} {value[:_LONGEST_SUMMARY]}" for name, value in item.cells if value)
-    return " ".join(text.split())[:_LONGEST_SUMMARY]
-
-
 def _entries(state: ProjectState, only: Only) -> list[_TableEntry]:
     """Rows of a kind, the newest first."""
     entries: list[_TableEntry] = []
@@ -98,7 +79,7 @@ def _found(project: Project, entries: Sequence[_TableEntry], text: str) -> Itera
         for entry, item in zip(chunk, items, strict=True):
             words = (
                 item.id,
-                summary(item, project.settings.main),
+                item_summary(item.cells, project.settings.main),
                 "" if entry.label is None else str(entry.label),
                 entry.person,
             )
@@ -110,7 +91,7 @@ def _row(entry: _TableEntry, item: Item, main: str | None) -> LabelRow:
     return LabelRow(
         item=entry.item,
         id=item.id,
-        summary=summary(item, main),
+        summary=item_summary(item.cells, main),
         label=entry.label,
         person=entry.person,
         at=moment(entry.at),

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from html import escape
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -12,6 +11,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Match, Route
 
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError
+from suffice.report.page import rendered
 from suffice.session.database import StorageError, StorageFullError
 from suffice.session.labels import shown
 from suffice.session.project import ConflictError
@@ -37,14 +37,8 @@ def problem(status: int, sentence: str) -> JSONResponse:
 
 def problem_page(status: int, sentence: str) -> HTMLResponse:
     """A page that says what went wrong, for a person who opened the address in a browser."""
-    title = "suffice: this page cannot be shown"
-    text = escape(f"{sentence[0].upper()}{sentence[1:]}.")
-    return HTMLResponse(
-        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title></head>\n'
-        f"<body><h1>{title}</h1><p>{text}</p></body>\n</html>\n",
-        status_code=status,
-    )
+    page = rendered("problem.html.jinja", package="suffice.web", sentence=f"{sentence[0].upper()}{sentence[1:]}.")
+    return HTMLResponse(page, status_code=status)
 
 
 def status_of(error: SufficeError) -> int:

@@ -11,6 +11,7 @@ from suffice.cli.labeller.pictures import Picture, Pictures
 from suffice.cli.labeller.view import Counts, Given
 from suffice.cli.labeller.visible import one_line
 from suffice.errors import SufficeError
+from suffice.presentation.shortening import item_summary
 from suffice.session.events import EventKind, Label
 from suffice.session.items import Item
 
@@ -25,7 +26,6 @@ _ALL: Final = 0.1
 _PICTURE: Final = 0.03
 # Where nothing is left, somebody else may give an item back.
 _ASK_AGAIN: Final = 2.0
-_SUMMARY: Final = 200
 
 
 class Labeller:
@@ -131,7 +131,13 @@ class Labeller:
             labelled = sorted(self.project.state().labelled(), key=lambda each: each.at)[: -most - 1 : -1]
         items = self.project.items([each.item for each in labelled])
         return tuple(
-            Given(each.item, item.id, summary(item, self.project.settings.main), each.label, each.person)
+            Given(
+                each.item,
+                item.id,
+                one_line(item_summary(item.cells, self.project.settings.main)),
+                each.label,
+                each.person,
+            )
             for each, item in zip(labelled, items, strict=True)
         )
 
@@ -192,11 +198,3 @@ def opened_labeller(project: "Project", person: str) -> Iterator[Labeller]:
             yield labeller
         finally:
             labeller.close()
-
-
-def summary(item: Item, main: str | None) -> str:
-    """The beginning of what an item shows, on one line."""
-    cells = dict(item.cells)
-    if main in cells:
-        return one_line(cells[main][:_SUMMARY])
-    return one_line(", ".join(f"{name} {value[:_SUMMARY]}" for name, value in item.cells)[:_SUMMARY])

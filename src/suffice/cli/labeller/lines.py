@@ -12,7 +12,7 @@ from suffice.cli.labeller.view import shown_label
 from suffice.cli.labeller.visible import one_line, visible
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.session.labels import checked_label
-from suffice.session.words import sentences
+from suffice.session.summary import learning_sentences
 
 _LONGEST: Final = 2000
 _LONGEST_LINE: Final = 1000
@@ -37,10 +37,10 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
         except SufficeError as error:
             _say(console, str(error))
             continue
-        learning_status = labeller.background.learning_status
-        if can_stop(learning_status) and not told:
-            _say(console, sentences(learning_status, labeller.project.settings, learning_status.n_labelled)[0])
-        told = can_stop(learning_status)
+        insight = labeller.background.learning_status
+        if can_stop(insight) and not told:
+            _say(console, learning_sentences(insight, labeller.project.settings, insight.n_labelled)[0])
+        told = can_stop(insight)
         if labeller.item is None:
             _say(console, "Nothing is left to label for you.")
             return

@@ -5,13 +5,14 @@ from typing import Final
 
 from rich.text import Text
 
-from suffice.cli.chart import chart
 from suffice.cli.labeller.paper import Viewport, wrapped
 from suffice.cli.labeller.view import LabellerView
 from suffice.cli.labeller.visible import visible
-from suffice.cli.rule_values import RATIO_RULE, RuleValues
+from suffice.cli.rule_values import RuleValues
+from suffice.presentation.messages import RATIO_RULE
+from suffice.presentation.text_chart import chart
 from suffice.session.insight import LearningStatus
-from suffice.session.words import sentences
+from suffice.session.summary import learning_sentences
 
 # A chart of fewer lines shows nothing, and of more nothing more.
 _LOWEST: Final = 5
@@ -60,7 +61,7 @@ def has_curve(learning_status: LearningStatus) -> bool:
 
 def _said(view: LabellerView, viewport: Viewport) -> list[str]:
     counts = view.counts
-    said = sentences(view.learning_status, view.settings, counts.labelled, size=counts.size - counts.skipped)
+    said = learning_sentences(view.learning_status, view.settings, counts.labelled, size=counts.size - counts.skipped)
     # Wrapped, a number should not lose its unit.
     return [visible(sentence, viewport.encoding).replace(" %", "\u00a0%") for sentence in said]
 

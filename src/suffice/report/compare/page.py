@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -19,9 +18,9 @@ from suffice.report.compare.tables import (
     runs_table,
     settings_table,
 )
-from suffice.report.page import Section, figure_html, left_out_html, page_of, pairs_html, write_page
+from suffice.report.page import page_figure, rendered, write_page
 from suffice.report.style import Drawn
-from suffice.report.table import Table
+from suffice.report.table import ReportTable
 
 _TITLE: Final = "When to stop labelling: rules compared on the same runs"
 _PROTOCOL: Final = (
@@ -96,7 +95,7 @@ _FIGURES: Final = {
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonContents:
+class ComparisonReportContents:
     """What the page holds.
 
     Attributes:
@@ -121,9 +120,9 @@ class ComparisonContents:
         """All rows, kind by kind."""
         return [row for board in self.boards if board.key != "all" for row in board.rows]
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[ReportTable]:
         """Every table of the page, in its order."""
-        found: list[Table | None] = [runs_table(self.rows)]
+        found: list[ReportTable | None] = [runs_table(self.rows)]
         found += [leaderboard_table(board) for board in self.boards]
         kinds = [board for board in self.boards if board.key != "all"]
         found += [make(board) for board in kinds for make in (by_data_table, by_variation_table)]
@@ -132,7 +131,7 @@ class ComparisonContents:
         return [table for table in found if table is not None]
 
 
-def write_report(path: Path, contents: ComparisonContents) -> None:
+def write_report(path: Path, contents: ComparisonReportContents) -> None:
     """Write the page, whole or not at all.
 
     Raises:
@@ -141,33 +140,44 @@ def write_report(path: Path, contents: ComparisonContents) -> None:
     write_page(path, report(contents))
 
 
-def report(contents: ComparisonContents) -> str:
+def report(contents: ComparisonReportContents) -> str:
     """The page as text."""
     tables = contents.tables()
-    figures = {kind: [each for each in contents.figures if each.name.startswith(kind)] for kind in _FIGURES}
-    sections = [
-        Section("summary", "In short", _summary(contents)),
-        Section("protocol", "What was compared, and how", _protocol(tables)),
-        Section("boards", "Leaderboards", _shown(tables, "leaderboard-")),
-        *(Section(kind, _FIGURES[kind][0], _drawn(kind, own)) for kind, own in figures.items() if own),
-        Section("data", "Data set by data set", _shown(tables, "by-")),
-    ]
-    if any(table.name == "guarantees" for table in tables):
-        sections.append(Section("guarantees", "Guarantees", _shown(tables, "guarantees")))
-    sections.append(Section("settings", "Settings", _shown(tables, "chosen-") + _shown(tables, "settings-")))
-    sections.append(Section("reading", "How to read it", pairs_html(_TERMS)))
-    if contents.skipped:
-        sections.append(Section("skipped", "Left out", left_out_html(contents.skipped)))
-    if contents.provenance:
-        sections.append(Section("provenance", "How this page was made", pairs_html(contents.provenance)))
-    return page_of(_TITLE, sections)
-
-
-def _summary(contents: ComparisonContents) -> str:
-    told = [f'<p class="lead">{escape(sentence)}</p>' for board in contents.boards for sentence in (best_of(board),)]
-    told += [f"<p>{escape(REGRET)}</p>"]
-    told += [f"<p><strong>{escape(note)}</strong></p>" for note in contents.notes]
-    return "\n".join(told)
+    figures = {
+        kind: [page_figure(each) for each in contents.figures if each.name.startswith(kind)] for kind in _FIGURES
+    }
+    drawn = {kind: own for kind, own in figures.items() if own}
+    guarantees = _tables_named(tables, "guarantees")
+    return rendered(
+        "comparison_report.html.jinja",
+        package="suffice.research",
+        title=_TITLE,
+        headings={
+            "summary": "In short",
+            "protocol": "What was compared, and how",
+            "boards": "Leaderboards",
+            **{kind: _FIGURES[kind][0] for kind in drawn},
+            "data": "Data set by data set",
+            **({"guarantees": "Guarantees"} if guarantees else {}),
+            "settings": "Settings",
+            "reading": "How to read it",
+            **({"skipped": "Left out"} if contents.skipped else {}),
+            **({"provenance": "How this page was made"} if contents.provenance else {}),
+        },
+        best=[best_of(board) for board in contents.boards],
+        regret=REGRET,
+        notes=contents.notes,
+        protocol=_PROTOCOL,
+        runs=_tables_named(tables, "runs"),
+        leaderboards=_tables_named(tables, "leaderboard-"),
+        figures={kind: (_FIGURES[kind][1], own) for kind, own in drawn.items()},
+        by_data=_tables_named(tables, "by-"),
+        guarantees=guarantees,
+        settings=[*_tables_named(tables, "chosen-"), *_tables_named(tables, "settings-")],
+        terms_of_page=_TERMS,
+        skipped=contents.skipped,
+        provenance=contents.provenance,
+    )
 
 
 def best_of(board: Leaderboard) -> str:
@@ -198,20 +208,12 @@ def _set(row: Row) -> str:
     return f"{row['rule']} ({said.get(row['setting'], 'told the costs')})"
 
 
-def _protocol(tables: Sequence[Table]) -> str:
-    words = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in _PROTOCOL)
-    return f"{words}\n{_shown(tables, 'runs')}"
-
-
-def _shown(tables: Sequence[Table], beginning: str) -> str:
-    """Tables of one kind; what has to be known to read several of them is said once."""
-    shown, said = [], set()
+def _tables_named(tables: Sequence[ReportTable], beginning: str) -> list[ReportTable]:
+    """Tables whose names begin alike; a note that several of them share is kept for the first only."""
+    found: list[ReportTable] = []
+    notes = set()
     for table in tables:
         if table.name.startswith(beginning):
-            shown.append((replace(table, note="") if table.note in said else table).html())
-            said.add(table.note)
-    return "\n".join(shown)
-
-
-def _drawn(kind: str, figures: Sequence[Drawn]) -> str:
-    return "\n".join([f"<p>{escape(_FIGURES[kind][1])}</p>", *map(figure_html, figures)])
+            found.append(replace(table, note="") if table.note in notes else table)
+            notes.add(table.note)
+    return found

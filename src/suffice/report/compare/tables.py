@@ -8,7 +8,7 @@ from suffice.experiments.compare.board import Row
 from suffice.experiments.compare.recording import MODELS
 from suffice.experiments.compare.sources import SOURCES
 from suffice.report.compare.boards import REFERENCES, Leaderboard, mean_regret, pairs_of, runs_of, short
-from suffice.report.table import NOTHING, Table
+from suffice.report.table import NOTHING, ReportTable
 
 #: What relative regret is, for people.
 REGRET: Final = (
@@ -45,7 +45,7 @@ _NOTE: Final = (
 )
 
 
-def leaderboard_table(board: Leaderboard, *, every: bool = False) -> Table:
+def leaderboard_table(board: Leaderboard, *, every: bool = False) -> ReportTable:
     """The rules ranked by their mean regret.
 
     Args:
@@ -64,7 +64,7 @@ def leaderboard_table(board: Leaderboard, *, every: bool = False) -> Table:
     if board.key == "all":
         how += "; rules that have them all"
     note = "The columns are those of the leaderboard." if every else _NOTE
-    return Table(name, f"{board.title}: {over}{how}", _HEAD, tuple(rows), note)
+    return ReportTable(name, f"{board.title}: {over}{how}", _HEAD, tuple(rows), note)
 
 
 def _ranked(row: Row, rank: str) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def amount(value: float) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
-def by_data_table(board: Leaderboard) -> Table:
+def by_data_table(board: Leaderboard) -> ReportTable:
     """The mean regret of each rule on each data set and with each model."""
 
     def column(row: Row) -> str:
@@ -119,7 +119,7 @@ def by_data_table(board: Leaderboard) -> Table:
     return _regrets_by(board, column, f"by-data-{board.key}", title, note)
 
 
-def by_variation_table(board: Leaderboard) -> Table | None:
+def by_variation_table(board: Leaderboard) -> ReportTable | None:
     """The mean regret of each rule for each number of labels at a time and whatever else was varied; or None."""
 
     def column(row: Row) -> str:
@@ -132,7 +132,7 @@ def by_variation_table(board: Leaderboard) -> Table | None:
     return _regrets_by(board, column, f"by-variation-{board.key}", title, note)
 
 
-def _regrets_by(board: Leaderboard, column: Callable[[Row], str], name: str, title: str, note: str) -> Table:
+def _regrets_by(board: Leaderboard, column: Callable[[Row], str], name: str, title: str, note: str) -> ReportTable:
     pairs = pairs_of(board.rows)
     ordered = sorted(runs_of(board.rows), key=lambda row: pairs.index((row["data"], row["model"])))
     columns = list(dict.fromkeys(map(column, ordered)))
@@ -143,10 +143,10 @@ def _regrets_by(board: Leaderboard, column: Callable[[Row], str], name: str, tit
             own[column(run)].append(run)
         cells = (amount(mean_regret(several)) if several else NOTHING for several in own.values())
         rows.append((marked(row["rule"]), row["setting"], *cells))
-    return Table(name, title, ("rule", "set by", *columns), tuple(rows), note)
+    return ReportTable(name, title, ("rule", "set by", *columns), tuple(rows), note)
 
 
-def settings_table(board: Leaderboard) -> Table | None:
+def settings_table(board: Leaderboard) -> ReportTable | None:
     """What was chosen for each rule, always on other data sets than the one judged; None if nothing was."""
     chosen = [row for row in board.rows if row["setting"] in ("one threshold", "per cost")]
     if not chosen:
@@ -167,7 +167,7 @@ def settings_table(board: Leaderboard) -> Table | None:
         ]
         rows.append((marked(rule), model, parameter, _value(default[0]["params"][parameter]), *cells))
     head = ("rule", "model", "parameter", "default", "one threshold", *(f"per cost, {each}" for each in shown))
-    return Table(
+    return ReportTable(
         f"chosen-{board.key}",
         f"{board.title}: settings that were chosen",
         head,
@@ -179,7 +179,7 @@ def settings_table(board: Leaderboard) -> Table | None:
     )
 
 
-def runs_table(rows: Sequence[Row]) -> Table:
+def runs_table(rows: Sequence[Row]) -> ReportTable:
     """What was run."""
     lines = []
     for data, model in pairs_of(rows):
@@ -199,7 +199,7 @@ def runs_table(rows: Sequence[Row]) -> Table:
             )
         )
     head = ("data set", "what is asked", "task", "model", "runs", "at a time", "labels", "first good at", "least error")
-    return Table(
+    return ReportTable(
         "runs",
         "What was compared on",
         head,
@@ -210,7 +210,7 @@ def runs_table(rows: Sequence[Row]) -> Table:
     )
 
 
-def guarantees_table(summary: Sequence[Row]) -> Table | None:
+def guarantees_table(summary: Sequence[Row]) -> ReportTable | None:
     """How often bounds held that rules guarantee; None if none was looked at."""
     if not summary:
         return None
@@ -227,7 +227,7 @@ def guarantees_table(summary: Sequence[Row]) -> Table | None:
         for row in summary
     )
     head = ("bound", "held %", "held %, worst run", "below 1, %", "bound / truth", "data sets", "runs")
-    return Table(
+    return ReportTable(
         "guarantees",
         "Bounds that rules give, against what was true",
         head,

@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from suffice.criteria import Verdict
-from suffice.report.labelling.saying import sentence
+from suffice.presentation.messages import RATIO_RULE, as_sentence
 from suffice.session.events import moment
 from suffice.session.insight import LearningStatus
 from suffice.session.items import Item
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 #: Items that are shown with their labels.
 EXAMPLES: Final = 10
-#: The rule that compares an error ratio.
-RATIO_RULE: Final = "ErrorStability"
 #: A pause longer than this, in seconds, is none of the work; shorter than the other, no person did it.
 _PAUSE: Final = 300.0
 _QUICKEST: Final = 0.3
@@ -29,7 +27,7 @@ _FEWEST_GAPS: Final = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Contents:
+class ProjectReportContents:
     """What the page tells.
 
     Attributes:
@@ -53,6 +51,11 @@ class Contents:
     pace: float | None = None
 
     @property
+    def share(self) -> bool:
+        """Whether the error of the model is a share of the items."""
+        return self.settings.task == "classification"
+
+    @property
     def rule(self) -> str:
         """Name of the stopping rule."""
         return str(self.settings.rule["rule"]).rpartition(".")[2]
@@ -71,7 +74,7 @@ class Contents:
         verdict = self.verdict
         if verdict is None or not verdict.ready:
             return str(self.status["words"][0]) if self.status["words"] else ""
-        return sentence(verdict.reason)
+        return as_sentence(verdict.reason)
 
     @property
     def change(self) -> float | None:
@@ -90,7 +93,7 @@ class Contents:
         return [each for each in self.labelled if each.person != self.settings.source]
 
 
-def contents(project: "Project", insight: LearningStatus) -> Contents:
+def project_report_contents(project: "Project", insight: LearningStatus) -> ProjectReportContents:
     """Read what the page tells.
 
     Args:
@@ -106,7 +109,7 @@ def contents(project: "Project", insight: LearningStatus) -> Contents:
         enough = verdict.n_labelled if advice is None else advice["n_labelled"]
     first = labelled[:EXAMPLES]
     items = project.items([each.item for each in first])
-    return Contents(
+    return ProjectReportContents(
         settings=project.settings,
         made="" if made is None else moment(made.at),
         status=told,

@@ -1,16 +1,15 @@
 """The report: one page to be read from top to bottom, with everything that it shows inside."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple
 
 from suffice.data.protocols import PROTOCOLS, TITLES
 from suffice.experiments.paper.claims import ClaimFinding
-from suffice.report.page import Section, figure_html, left_out_html, page_of, pairs_html, write_page
+from suffice.report.page import PageFigure, page_figure, rendered, write_page
 from suffice.report.style import Drawn
-from suffice.report.table import Table
+from suffice.report.table import ReportTable
 
 _NAMES: Final = {**TITLES, "further": "Further"}
 _ABOUT: Final = {
@@ -86,11 +85,37 @@ _PAPER: Final = (
     "regression, BDNN a Bayesian deep neural network."
 )
 
-_Shown = TypeVar("_Shown", Drawn, Table)
+
+class ClaimFindings(NamedTuple):
+    """What was found on one claim of the paper.
+
+    Attributes:
+        claim: The claim.
+        where: Where the paper makes it.
+        findings: What was found, protocol by protocol.
+    """
+
+    claim: str
+    where: str
+    findings: list[ClaimFinding]
+
+
+class ReportPart(NamedTuple):
+    """What belongs to one protocol, or to none.
+
+    Attributes:
+        about: What the protocol shows.
+        figures: Its figures.
+        tables: Its tables.
+    """
+
+    about: str
+    figures: list[PageFigure]
+    tables: list[ReportTable]
 
 
 @dataclass(frozen=True)
-class ReproductionContents:
+class PaperReportContents:
     """What the page holds.
 
     Attributes:
@@ -107,13 +132,13 @@ class ReproductionContents:
     title: str
     findings: Sequence[ClaimFinding] = ()
     scope: Sequence[str] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[ReportTable] = ()
     figures: Sequence[Drawn] = ()
     skipped: Sequence[tuple[str, str]] = ()
     provenance: Sequence[tuple[str, str]] = ()
 
 
-def write_report(path: Path, contents: ReproductionContents) -> None:
+def write_report(path: Path, contents: PaperReportContents) -> None:
     """Write the page, whole or not at all.
 
     Raises:
@@ -122,35 +147,46 @@ def write_report(path: Path, contents: ReproductionContents) -> None:
     write_page(path, report(contents))
 
 
-def report(contents: ReproductionContents) -> str:
+def report(contents: PaperReportContents) -> str:
     """The page as text."""
-    filled = {_part(each.name) for each in contents.figures} | {_part(each.name) for each in contents.tables}
-    sections = [
-        Section("summary", "Summary", _summary(contents.findings, contents.scope)),
-        *(Section(each, _NAMES[each], _shown(contents, each)) for each in _NAMES if each in filled),
-        Section("reading", "How to read it", pairs_html(_TERMS)),
-    ]
-    if contents.skipped:
-        sections.append(Section("skipped", "Left out", left_out_html(contents.skipped)))
-    if contents.provenance:
-        sections.append(Section("provenance", "How this page was made", pairs_html(contents.provenance)))
-    return page_of(contents.title, sections)
-
-
-def _summary(findings: Sequence[ClaimFinding], scope: Sequence[str]) -> str:
-    paper = f"<p>{escape(_PAPER)}</p>\n"
-    if not findings:
-        return paper + "<p>No claim was judged: no run speaks to one of them.</p>"
-    told = paper + "\n".join(_counted(findings, each) for each in PROTOCOLS)
-    told += "".join(f"\n<p><strong>{escape(sentence)}</strong></p>" for sentence in scope)
+    parts = {
+        name: ReportPart(
+            _ABOUT[name],
+            [page_figure(each) for each in contents.figures if _part(each.name) == name],
+            [each for each in contents.tables if _part(each.name) == name],
+        )
+        for name in _NAMES
+    }
+    filled = {name: part for name, part in parts.items() if part.figures or part.tables}
     claims: dict[tuple[str, str], list[ClaimFinding]] = {}
-    for each in findings:
+    for each in contents.findings:
         claims.setdefault((each.claim, each.where), []).append(each)
-    return told + "\n" + "\n".join(_claim(*key, found) for key, found in claims.items())
+    return rendered(
+        "paper_report.html.jinja",
+        package="suffice.research",
+        title=contents.title,
+        headings={
+            "summary": "Summary",
+            **{name: _NAMES[name] for name in filled},
+            "reading": "How to read it",
+            **({"skipped": "Left out"} if contents.skipped else {}),
+            **({"provenance": "How this page was made"} if contents.provenance else {}),
+        },
+        paper=_PAPER,
+        counts=[(_NAMES[name], counted) for name in PROTOCOLS if (counted := _counted(contents.findings, name))],
+        scope=contents.scope,
+        claims=[ClaimFindings(claim, where, found) for (claim, where), found in claims.items()],
+        protocol_names=_NAMES,
+        badges={verdict: (look, sign) for verdict, (look, sign, _, _) in _VERDICTS.items()},
+        parts=filled,
+        terms_of_page=_TERMS,
+        skipped=contents.skipped,
+        provenance=contents.provenance,
+    )
 
 
 def _counted(findings: Sequence[ClaimFinding], protocol: str) -> str:
-    """How many of the claims that were tested hold under a protocol, in a sentence."""
+    """How many of the claims that were tested hold under a protocol; empty where none was judged."""
     given = [each.verdict for each in findings if each.protocol == protocol]
     tested = [verdict for verdict in given if verdict != "not tested"]
     if not given:
@@ -161,37 +197,7 @@ def _counted(findings: Sequence[ClaimFinding], protocol: str) -> str:
         of_all = f" of {len(tested)} claims" if verdict == "holds" else ""
         if number or of_all:
             parts.append(f"{number}{of_all} {one if number == 1 else several}")
-    return f'<p class="lead"><strong>{_NAMES[protocol]}:</strong> {", ".join(parts)}.</p>'
-
-
-def _claim(claim: str, where: str, findings: Iterable[ClaimFinding]) -> str:
-    rows = "\n".join(
-        f'<dl class="found"><dt>{escape(_NAMES.get(each.protocol, each.protocol))}: {_badge(each.verdict)}</dt>'
-        f"<dd>{escape(each.words)}</dd></dl>"
-        for each in findings
-    )
-    return (
-        f'<article class="claim">\n<h3>{escape(claim)}</h3>\n<p class="where">{escape(where)}</p>\n{rows}\n</article>'
-    )
-
-
-def _badge(verdict: str) -> str:
-    look, sign, *_ = _VERDICTS.get(verdict, ("untested", "–"))  # noqa: RUF001 - a dash is meant
-    return f'<span class="badge {look}"><span aria-hidden="true">{sign}</span> {escape(verdict)}</span>'
-
-
-def _shown(contents: ReproductionContents, part: str) -> str:
-    figures, tables = _of(contents.figures, part), _of(contents.tables, part)
-    parts = [f"<p>{_ABOUT[part]}</p>"]
-    if figures:
-        parts += ["<h3>Figures</h3>", *map(figure_html, figures)]
-    if tables:
-        parts += ["<h3>Tables</h3>", *(each.html() for each in tables)]
-    return "\n".join(parts)
-
-
-def _of(given: Iterable[_Shown], part: str) -> list[_Shown]:
-    return [each for each in given if _part(each.name) == part]
+    return f"{', '.join(parts)}."
 
 
 def _part(name: str) -> str:

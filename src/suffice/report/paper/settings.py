@@ -4,17 +4,17 @@ from collections.abc import Iterable
 
 from suffice.data.catalogue import SETS
 from suffice.data.protocols import Experiment
-from suffice.report.table import NOTHING, Table
+from suffice.report.table import NOTHING, ReportTable
 
 
-def settings_table(experiments: Iterable[Experiment]) -> Table:
+def settings_table(experiments: Iterable[Experiment]) -> ReportTable:
     """Columns, splits and settings of some experiments of one protocol, a row for each.
 
     Args:
         experiments: At least one.
     """
     given = list(experiments)
-    return Table(
+    return ReportTable(
         f"{given[0].protocol}-settings",
         "What was run",
         ("run", "target", "inputs", "rows", "test", "pool", "initial", "steps", "thresholds", "settings"),

@@ -8,7 +8,7 @@ from suffice.data.protocols import PUBLISHED
 from suffice.experiments.paper.groups import spread
 from suffice.experiments.paper.outcome import RunOutcome
 from suffice.experiments.paper.slips import ERRATA, Erratum
-from suffice.report.table import NOTHING, Table
+from suffice.report.table import NOTHING, ReportTable
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class ErratumEffect:
     corrected: RunOutcome
 
 
-def errata_tables(effects: Iterable[ErratumEffect]) -> list[Table]:
-    """Return the table of the corrected errata, and that of what the corrections change.
+def errata_tables(effects: Iterable[ErratumEffect]) -> list[ReportTable]:
+    """The slips that were put right, and what that changes.
 
     Args:
         effects: Pairs of runs; several seeds are summarised by their median.
@@ -34,13 +34,13 @@ def errata_tables(effects: Iterable[ErratumEffect]) -> list[Table]:
     several = max((len(group) for group in groups.values()), default=1)
     seeds = f"Medians over {several} seeds. " if several > 1 else ""
     return [
-        Table(
+        ReportTable(
             "published-slips",
             "Slips of the paper and of its authors' scripts",
             ("slip", "what was done", "what is right"),
             tuple((erratum.name, erratum.done, erratum.right) for erratum in errata),
         ),
-        Table(
+        ReportTable(
             "published-slip-effects",
             "What each slip does: put right alone, all else as published",
             (

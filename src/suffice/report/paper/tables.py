@@ -15,9 +15,9 @@ from suffice.experiments.paper.groups import (
     spread,
 )
 from suffice.experiments.paper.outcome import RunOutcome
-from suffice.report.table import NOTHING, Table
+from suffice.report.table import NOTHING, ReportTable
 
-__all__ = ["Table", "paper_tables"]
+__all__ = ["ReportTable", "paper_tables"]
 
 _ARM = "hyper-parameters from"
 _RANGE = "Of several seeds: the median (lowest to highest)."
@@ -25,7 +25,7 @@ _NEVER = "A run that never stopped counts as later than all others."
 _EXCESS = "Excess: (error at the stop - least error) / (first error - least error), 0 being the best of the run."
 
 
-def paper_tables(outcomes: Iterable[RunOutcome]) -> list[Table]:
+def paper_tables(outcomes: Iterable[RunOutcome]) -> list[ReportTable]:
     """Every table that the runs at hand fill, those of the published protocol first."""
     given = list(outcomes)
     published, corrected = grouped(given, "published"), grouped(given, "corrected")
@@ -40,7 +40,7 @@ def paper_tables(outcomes: Iterable[RunOutcome]) -> list[Table]:
     ]
 
 
-def _published_runs(groups: Sequence[RunGroup]) -> Table:
+def _published_runs(groups: Sequence[RunGroup]) -> ReportTable:
     several = any(len(each.outcomes) > 1 for each in groups)
     rows = [
         (
@@ -55,7 +55,7 @@ def _published_runs(groups: Sequence[RunGroup]) -> Table:
         for each in groups
     ]
     head = ("model", "data", "rows of the pool", "features", "steps", *(["seeds"] if several else []))
-    return Table(
+    return ReportTable(
         "published-correlations",
         "As published: correlation of error ratio and error",
         (*head, "correlation", "published", "difference"),
@@ -64,7 +64,7 @@ def _published_runs(groups: Sequence[RunGroup]) -> Table:
     )
 
 
-def _published_stops(groups: Sequence[RunGroup]) -> Table:
+def _published_stops(groups: Sequence[RunGroup]) -> ReportTable:
     thresholds = groups[0].thresholds
     first = groups[0].outcomes[0]
     rows = [
@@ -86,7 +86,7 @@ def _published_stops(groups: Sequence[RunGroup]) -> Table:
         f"{first.initial} from the start, and {a_time} for each acquisition, that of the stop included."
     )
     several = any(len(each.outcomes) > 1 for each in groups)
-    return Table(
+    return ReportTable(
         f"published-stops-{groups[0].model}",
         f"As published, {groups[0].model.upper()}: where each threshold stops, and the error there",
         (
@@ -98,7 +98,7 @@ def _published_stops(groups: Sequence[RunGroup]) -> Table:
     )
 
 
-def _corrected_correlations(groups: Sequence[RunGroup]) -> Table:
+def _corrected_correlations(groups: Sequence[RunGroup]) -> ReportTable:
     rows = [
         (
             *(each.model.upper(), each.title, each.arm or NOTHING),
@@ -108,7 +108,7 @@ def _corrected_correlations(groups: Sequence[RunGroup]) -> Table:
         for each in groups
     ]
     return _without_empty_arms(
-        Table(
+        ReportTable(
             "corrected-correlations",
             "Corrected: correlation of error ratio and error",
             (
@@ -121,7 +121,7 @@ def _corrected_correlations(groups: Sequence[RunGroup]) -> Table:
     )
 
 
-def _corrected_stops(groups: Sequence[RunGroup]) -> Table:
+def _corrected_stops(groups: Sequence[RunGroup]) -> ReportTable:
     thresholds = groups[0].thresholds
     rows = [
         (
@@ -139,7 +139,7 @@ def _corrected_stops(groups: Sequence[RunGroup]) -> Table:
         for each in groups
     ]
     return _without_empty_arms(
-        Table(
+        ReportTable(
             f"corrected-stops-{groups[0].model}",
             f"Corrected, {groups[0].model.upper()}: labels at each threshold, and what more would have brought",
             (
@@ -152,7 +152,7 @@ def _corrected_stops(groups: Sequence[RunGroup]) -> Table:
     )
 
 
-def _same_place(groups: Sequence[RunGroup], protocol: str) -> Table:
+def _same_place(groups: Sequence[RunGroup], protocol: str) -> ReportTable:
     """Claim (b): whether one threshold stops at the same place on every data set."""
     sets = list(dict.fromkeys(each.title for each in groups))
     arms = list(dict.fromkeys((each.model, each.arm) for each in groups))
@@ -171,7 +171,7 @@ def _same_place(groups: Sequence[RunGroup], protocol: str) -> Table:
                 apart += f" ({len(known)} of {len(tried)} sets)"
             rows.append((model.upper(), arm or NOTHING, threshold, apart, *cells, ", ".join(silent) or "none"))
     return _without_empty_arms(
-        Table(
+        ReportTable(
             f"{protocol}-same-place",
             f"{TITLES[protocol]}: does one threshold stop at the same place on every data set?",
             ("model", _ARM, "threshold", "spread", *sets, "never stopped"),
@@ -188,7 +188,7 @@ def _missing(runs: RunGroup, threshold: str) -> str:
     return runs.title if count == 1 else f"{runs.title} in {count - runs.stopped(threshold)} of {count}"
 
 
-def _without_empty_arms(table: Table) -> Table:
+def _without_empty_arms(table: ReportTable) -> ReportTable:
     """The table without the column of arms if none of its runs has one."""
     at = table.head.index(_ARM)
     if any(row[at] != NOTHING for row in table.rows):
@@ -197,7 +197,7 @@ def _without_empty_arms(table: Table) -> Table:
     return replace(table, head=head, rows=tuple(rows))
 
 
-def _cost(groups: Sequence[RunGroup]) -> Table:
+def _cost(groups: Sequence[RunGroup]) -> ReportTable:
     """What it costs to learn hyper-parameters from labels that have to be bought."""
     rows = []
     for bought in groups:
@@ -216,7 +216,7 @@ def _cost(groups: Sequence[RunGroup]) -> Table:
                 *(_cell(spread(each.stops(threshold)), _count) for each in (bought, outside)),
             )
         )
-    return Table(
+    return ReportTable(
         "corrected-cost",
         "Corrected: what it costs to learn hyper-parameters from the labels of the run",
         (

@@ -43,7 +43,7 @@ def chart(values: Sequence[float], threshold: float, *, width: int, height: int,
     return _drawn(values, row, [row(floor)] * width, labels, plain=plain)
 
 
-def number_chart(
+def number_chart(  # noqa: PLR0913 - options of a drawing, by keyword
     values: Sequence[float], thresholds: Sequence[float], *, log: bool, width: int, height: int, plain: bool = False
 ) -> list[str]:
     r"""Draw any number that a rule compares, and what it is compared with, as rows of text.

@@ -1,4 +1,8 @@
-"""A curve over labels as a picture inside a page: drawn as SVG, in the colours of the page."""
+"""A curve over labels as a picture inside a page: drawn as SVG, in the colours of the page.
+
+The elements are written by hand and not by a template: nearly all of the work is the computation of positions, and
+whatever is written is a number or passes through :func:`html.escape`.
+"""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,0 +1,584 @@
+"""Every sentence that tells a person where labelling stands: on the page, in the terminal, in reports.
+
+The functions take numbers, texts and the JSON values of :func:`suffice.session.summary.status`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from suffice.presentation.number_format import (
+    count,
+    duration,
+    number,
+    numbers,
+    percent,
+    percents,
+    rounded_percent,
+    two_digits,
+    utc_time,
+    with_interval,
+)
+from suffice.presentation.shortening import shortened
+
+#: The rule that compares an error ratio.
+RATIO_RULE: Final = "ErrorStability"
+#: The rules that compare what a label is worth with what it costs.
+_WORTH_RULES: Final = frozenset({"LabelWorth", "ExpectedCost"})
+#: The name under which a learner gives a verdict in place of its rule: before the model starts, and at the pool's end.
+_LEARNER: Final = "ActiveLearner"
+#: A fall of the error by less than this share is next to nothing.
+_NEXT_TO_NOTHING: Final = 0.02
+#: Labels that reduce the error to this share of its value are worth a sentence although the rule says stop.
+_WORTHWHILE: Final = 0.8
+#: Classes and people that are named.
+_MOST_NAMES: Final = 20
+
+ERROR_RATIO_EXPLAINED: Final = (
+    "The rule bounds how much each label changed the error of the model, and compares that with the bound at first: "
+    "the error ratio. It is 1 at the start and falls as the model learns. Once it is at the threshold, the last label "
+    "changed next to nothing, and it is enough; that the next ones change no more is likely, and not certain."
+)
+NOT_GUARANTEED: Final = (
+    "That every prediction is right. Some are not; the expected error above says how many, or by how much.",
+    "That the labels are right. The model learns the mistakes of people too, where they are alike.",
+    "That it does as well on other items. All of this is about items like those of these data.",
+    "That no number of labels would make it better. One more label changes little; a thousand more may change much, "
+    "and so may another model.",
+)
+
+
+class ExpectedError(NamedTuple):
+    """The error that a model expects of itself, with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class NextLabels(NamedTuple):
+    """What the next labels are expected to change.
+
+    Attributes:
+        labels: How many labels.
+        now: The expected error now.
+        then: The expected error after them.
+        low: Lower end of its interval.
+        high: Upper end of its interval.
+    """
+
+    labels: int
+    now: float
+    then: float
+    low: float
+    high: float
+
+
+class VerdictValues(NamedTuple):
+    """What a rule says.
+
+    Attributes:
+        stop: Whether it says stop.
+        ready: Whether it judges already.
+        rule: Name of the rule.
+        reason: Why, without a full stop.
+    """
+
+    stop: bool
+    ready: bool
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class StatusValues:
+    """What :func:`status_sentences` tells.
+
+    Attributes:
+        share: Whether the error is a share of the items (classes), or in units of the target (numbers).
+        initial: Labels with which the model starts.
+        n_labelled: Labels that there are.
+        learned: Labels that the model has learned; it may be fewer.
+        size: Items that there are, without those that were skipped, or None where that is not known.
+        verdict: What the rule says, or None before the model starts.
+        stopped_at: Labels at which the rule first said stop, or None.
+        forecast: Labels still to give until the rule stops (middle, least, most), or None.
+        error: The error that the model expects of itself, or None.
+        next_labels: What the next labels are expected to change, or None.
+        problem: Why the model cannot learn, in a sentence; empty where it can.
+    """
+
+    share: bool
+    initial: int
+    n_labelled: int
+    learned: int
+    size: int | None = None
+    verdict: VerdictValues | None = None
+    stopped_at: int | None = None
+    forecast: tuple[int, int, int] | None = None
+    error: ExpectedError | None = None
+    next_labels: NextLabels | None = None
+    problem: str = ""
+
+
+def as_sentence(words: str) -> str:
+    """Words with a capital at the start and a full stop at the end.
+
+    Examples:
+        >>> as_sentence("about 40 labels (or 50)"), as_sentence("Why?")
+        ('About 40 labels (or 50).', 'Why?')
+    """
+    text = words.strip()
+    end = "" if not text or text.endswith((".", "!", "?", ".)")) else "."
+    return f"{text[:1].upper()}{text[1:]}{end}"
+
+
+def more_labels(labels: int, low: int, high: int, *, coverage: float | None = None) -> str:
+    r"""A forecast of how many more labels it takes, with its interval.
+
+    Args:
+        labels: The middle of the forecast.
+        low: Lower end of its interval.
+        high: Upper end of its interval.
+        coverage: How often the interval holds the truth, to be said too.
+
+    Examples:
+        >>> more_labels(401, 73, 1177), more_labels(1, 1, 1)
+        ('about 400 more labels (73 to 1,200)', '1 more label')
+        >>> more_labels(401, 73, 1177, coverage=0.8)
+        'about 400 more labels (80\xa0% sure: 73 to 1,200)'
+    """
+    if low == high:
+        return count(labels, "more label")
+    sure = "" if coverage is None else f"{percent(coverage)} sure: "
+    return f"about {count(two_digits(labels), 'more label')} ({sure}{two_digits(low):,} to {two_digits(high):,})"
+
+
+# Sentences of the page, the terminal and ``suffice status``.
+
+
+def status_sentences(status: StatusValues) -> list[str]:
+    """Verdict, forecast, expected error and what the next labels bring, each in a sentence, as far as they are known.
+
+    Returns:
+        Sentences, the most important first.
+
+    Examples:
+        >>> status_sentences(StatusValues(share=True, initial=10, n_labelled=6, learned=6))
+        ['Too early to say: 4 more labels are needed before the model starts.']
+    """
+    said = [] if status.problem and status.verdict is None else [_verdict_sentence(status)]
+    said += [*_forecast_sentence(status), *_error_sentence(status), *_next_labels_sentence(status)]
+    behind = status.n_labelled - status.learned
+    if behind > 0 and status.error is not None:
+        last = f"{behind} labels" if behind > 1 else "label"
+        said.append(f"The model is still learning the last {last}.")
+    return said + ([status.problem] if status.problem else [])
+
+
+def _verdict_sentence(status: StatusValues) -> str:
+    verdict = status.verdict
+    if verdict is not None and verdict.stop:
+        return _stop_sentence(verdict, status.stopped_at)
+    if verdict is None or (verdict.rule == _LEARNER and status.error is None):
+        missing = min(status.initial, status.initial if status.size is None else status.size) - status.n_labelled
+        if missing > 0:
+            are = "are" if missing > 1 else "is"
+            return f"Too early to say: {count(missing, 'more label')} {are} needed before the model starts."
+        return "Too early to say: the model is learning the first labels."
+    if not verdict.ready:
+        return f"Too early to say: {verdict.reason}."
+    if verdict.rule == RATIO_RULE:
+        return f"Keep going: the last label still changed what the model says ({verdict.reason})."
+    return f"Keep going: {verdict.reason}."
+
+
+def _stop_sentence(verdict: VerdictValues, at: int | None) -> str:
+    if verdict.rule == _LEARNER:
+        return "There is nothing left to do: every item is labelled or skipped."
+    if verdict.rule == RATIO_RULE:
+        which = "the last label" if at is None else f"label {at:,}"
+        return f"You can stop now: {which} changed hardly anything ({verdict.reason})."
+    return f"You can stop now: {verdict.reason}{'' if at is None else f' (at {at:,} labels)'}."
+
+
+def _forecast_sentence(status: StatusValues) -> list[str]:
+    verdict, forecast = status.verdict, status.forecast
+    if verdict is None or verdict.stop or not verdict.ready:
+        return []
+    if forecast is None:
+        return ["How many more labels that takes cannot be told yet."]
+    labels, low, high = forecast
+    if not high:
+        return []
+    left = None if status.size is None else status.size - status.n_labelled
+    if left is not None and low > left:
+        return [f"The {count(left, 'label')} that can still be given will hardly be enough for that."]
+    only = f" Only {left:,} {'items are' if left != 1 else 'item is'} left." if left and high > left else ""
+    return [f"{as_sentence(more_labels(labels, low, high))[:-1]} until it is enough.{only}"]
+
+
+def _error_sentence(status: StatusValues) -> list[str]:
+    if status.error is None:
+        return []
+    if status.share:
+        value, low, high = percents(*status.error)
+        said = f"The model expects to be wrong on {value} % of the items ({low} to {high} %)"
+    else:
+        value, low, high = numbers(*status.error)
+        said = f"The model expects to be off by about {value} (root mean squared; {low} to {high})"
+    return [f"{said}, if it is right about itself."]
+
+
+def _next_labels_sentence(status: StatusValues) -> list[str]:
+    bought = status.next_labels
+    if bought is None:
+        return []
+    which = f"The next {bought.labels} labels" if bought.labels != 1 else "The next label"
+    digits, unit = (percents, " %") if status.share else (numbers, "")
+    now, *_ = digits(bought.now, bought.low, bought.high)
+    then, low, high = digits(bought.then, bought.low, bought.high)
+    if now == then or _is_next_to_nothing(bought.now, bought.then):
+        return [f"{which} would change next to nothing in that."]
+    return [f"{which} would lower that to about {then}{unit} ({low} to {high}{unit})."]
+
+
+def _is_next_to_nothing(now: float, then: float) -> bool:
+    return now - then < _NEXT_TO_NOTHING * now
+
+
+def progress_sentence(name: str, status: Mapping[str, Any]) -> str:
+    """How much of a project is labelled.
+
+    Examples:
+        >>> progress_sentence("mails", {"n_labelled": 40, "size": 1200, "n_skipped": 2, "left": 1158})
+        'mails: 40 of 1,200 items labelled, 2 skipped, 1,158 left.'
+    """
+    done = labelled_of(status["n_labelled"], status["size"], "labelled", status["n_skipped"])
+    return f"{name}: {done}, {status['left']:,} left."
+
+
+def given_sentence(given: int, n_labelled: int, size: int, skipped: int) -> str:
+    """What a person did at the terminal, and how much of the project is labelled now.
+
+    Examples:
+        >>> given_sentence(1, 40, 1200, 0)
+        'You gave 1 label; 40 of 1,200 items are labelled. Everything is saved.'
+    """
+    done = labelled_of(n_labelled, size, "are labelled", skipped)
+    return f"You gave {count(given, 'label')}; {done}. Everything is saved."
+
+
+def labelled_of(n_labelled: int, size: int, verb: str, skipped: int) -> str:
+    """How many of the items are labelled and skipped, as a part of a sentence."""
+    return f"{n_labelled:,} of {size:,} items {verb}{f', {skipped:,} skipped' if skipped else ''}"
+
+
+def count_lines(status: Mapping[str, Any], source: str) -> list[str]:
+    """Counts of classes and people, and the agreement of people, a line each.
+
+    Args:
+        status: The status of the project.
+        source: Name of the file or folder that the data came from, which is the person of labels that came with it.
+    """
+    lines = []
+    if status["classes"]:
+        lines.append(f"Classes: {_some_counts([(each['name'], each['count']) for each in status['classes']])}")
+    if status["people"]:
+        names = {source: f"{source} (with the data)"}
+        people = [(names.get(each["name"], each["name"]), each["labels"]) for each in status["people"]]
+        lines.append(f"People: {_some_counts(people)}")
+    return lines + ([agreement_sentence(status["agreement"])] if status["agreement"] is not None else [])
+
+
+def _some_counts(counts: Sequence[tuple[str, int]]) -> str:
+    """Names with their counts, as many as can be read."""
+    names = [f"{name} {each:,}" for name, each in counts[:_MOST_NAMES]]
+    more = len(counts) - len(names)
+    return ", ".join(names) + (f" and {more:,} more" if more else "")
+
+
+def agreement_sentence(agreement: Mapping[str, Any]) -> str:
+    """How far people agree where two of them labelled the same item.
+
+    Examples:
+        >>> agreement_sentence({"both": 5, "same": 4, "kappa": 0.6875, "difference": None})
+        "Two people labelled 5 items, and gave the same label to 4. Cohen's kappa, the agreement beyond chance, is 0.69; 1 would be perfect."
+        >>> agreement_sentence({"both": 1, "same": 0, "kappa": None, "difference": 3.25})
+        'Two people labelled 1 item; on average their numbers are 3.25 apart.'
+    """  # noqa: E501 - one sentence
+    both = f"Two people labelled {count(agreement['both'], 'item')}"
+    if agreement["kappa"] is not None:
+        kappa = f"Cohen's kappa, the agreement beyond chance, is {agreement['kappa']:.2f}; 1 would be perfect."
+        return f"{both}, and gave the same label to {agreement['same']:,}. {kappa}"
+    if agreement["difference"] is None:
+        return f"{both}."
+    return f"{both}; on average their numbers are {number(agreement['difference'])} apart."
+
+
+# Sentences of the report of a project.
+
+
+def report_headline(status: Mapping[str, Any], *, stop: bool) -> tuple[str, str]:
+    """Whether to stop: a name for the style sheet, and a sentence."""
+    if not status["n_labelled"]:
+        return "none", "Nothing is labelled yet."
+    if not status["left"]:
+        return "enough", "Every item is labelled or was skipped."
+    if stop:
+        return "enough", "Labelling can stop."
+    if status["verdict"] is None or not status["verdict"]["ready"]:
+        return "none", "It is too early to tell whether this is enough."
+    return "more", "It is not enough yet."
+
+
+def labelled_sentences(status: Mapping[str, Any], *, stop: bool) -> str:
+    """How many items have a label, and what that means for the others."""
+    done, left, forecast = status["n_labelled"], status["left"], status["forecast"]
+    said = f"{done:,} of {count(status['size'], 'item')} {'has' if done == 1 else 'have'} a label."
+    if stop and left:
+        said += f" The other {left:,} need not be labelled by hand: the model predicts them."
+    elif forecast is not None:
+        said += f" It is expected to take {more_labels(**forecast)}."
+        if forecast["labels"] > left:
+            said += f" There are only {left:,} left, so it may be that all of them have to be labelled."
+    return said
+
+
+def ratio_sentences(ratio: float, threshold: float, *, stop: bool) -> str:
+    """What an error ratio means, for somebody who does not know the rule."""
+    limit = f"The limit that was set is {percent(threshold)}." if stop else f"It is enough at {percent(threshold)}."
+    return (
+        f"The most that the last label can have changed the error of the model is {percent(ratio)} of what it was at "
+        f"the start. {limit}"
+    )
+
+
+def still_worth_sentence(next_labels: Mapping[str, Any], *, share: bool) -> str:
+    """That more labels may be worth their cost although the rule says stop; empty where they are not."""
+    if next_labels["then"] > _WORTHWHILE * next_labels["now"]:
+        return ""
+    ends = next_labels["low"], next_labels["high"]
+    now, _ = with_interval(next_labels["now"], *ends, share=share)
+    then, interval = with_interval(next_labels["then"], *ends, share=share)
+    return (
+        f"But {count(next_labels['labels'], 'more label')} may still be worth it: the model expects them to bring its "
+        f"error from {now} to about {then} ({interval})."
+    )
+
+
+def summary_tiles(
+    status: Mapping[str, Any], *, stop: bool, share: bool, seconds: float | None
+) -> list[tuple[str, str]]:
+    """The main numbers of a project, each with what it is.
+
+    Args:
+        status: The status of the project.
+        stop: Whether the rule says stop.
+        share: Whether the error is a share of the items.
+        seconds: What a label took, typically, or None.
+    """
+    done, size, left, forecast = (status[name] for name in ("n_labelled", "size", "left", "forecast"))
+    skipped = f", {status['n_skipped']:,} skipped" if status["n_skipped"] else ""
+    tiles = [(f"{done:,}", f"of {size:,} items labelled ({percent(done / size)}){skipped}")]
+    if stop and left:
+        tiles.append((f"{left:,}", f"labels saved, {percent(left / size)} of the items"))
+        if seconds is not None:
+            tiles.append((duration(left * seconds), f"of labelling saved, at {seconds:.2g} seconds a label as so far"))
+    elif forecast is not None:
+        labels, low, high = (two_digits(forecast[name]) for name in ("labels", "low", "high"))
+        tiles.append((f"{labels:,}", f"more labels expected ({low:,} to {high:,})"))
+    if status["error"]["estimates"]:
+        value, interval = with_interval(*status["error"]["estimates"][-1][1:], share=share)
+        what = "of the items expected wrong" if share else "expected error of a prediction"
+        tiles.append((value, f"{what} ({interval})"))
+    agreement = status["agreement"]
+    if agreement is not None and agreement["kappa"] is not None:
+        same = f"{agreement['same']:,} of {agreement['both']:,}"
+        tiles.append((same, "second opinions were the same as the first"))
+    elif agreement is not None and agreement["difference"] is not None:
+        what = f"average difference between two people, on {count(agreement['both'], 'item')}"
+        tiles.append((number(agreement["difference"]), what))
+    return tiles
+
+
+def given_and_imported(given: int, first: str, last: str, *, imported: int, source: str) -> str:
+    """How many labels people gave and when, and how many came with the data.
+
+    Args:
+        given: Labels that people gave.
+        first: When the first was given, in ISO format; anything where there is none.
+        last: When the last was given.
+        imported: Labels that came with the data.
+        source: Name of the data.
+    """
+    said = []
+    if given:
+        start, end = utc_time(first), utc_time(last)
+        span = f"on {start}" if start == end else f"from {start} to {end}"
+        said.append(f"{count(given, 'label')} {'was' if given == 1 else 'were'} given {span}.")
+    if imported:
+        said.append(f"{count(imported, 'label')} came with the data ({shortened(source)}).")
+    return " ".join(said)
+
+
+def corrections_and_skips(corrected: int, skipped: int) -> str:
+    """How many labels were corrected and how many items skipped; empty where none were.
+
+    Examples:
+        >>> corrections_and_skips(1, 2)
+        '1 label was corrected. 2 items were skipped.'
+    """
+    counts = [(corrected, "label", "corrected"), (skipped, "item", "skipped")]
+    return " ".join(f"{count(n, noun)} {'was' if n == 1 else 'were'} {verb}." for n, noun, verb in counts if n)
+
+
+def not_started_sentence(initial: int, size: int) -> str:
+    """When the rule begins to judge."""
+    first = count(min(initial, size), "label")
+    return f"The model begins once it has its first {first}, of items drawn at random; then the rule judges."
+
+
+def stopping_sentences(status: Mapping[str, Any], reason: str, *, rule: str, stop: bool) -> list[str]:
+    """Why the rule says stop or go on, and how far it is from being enough."""
+    said = [reason]
+    if rule == RATIO_RULE:
+        said.append(ERROR_RATIO_EXPLAINED)
+    if status["forecast"] is not None and not stop:
+        said.append(f"At the pace so far it will take {more_labels(**status['forecast'])}.")
+    if status["behind"]:
+        said.append(
+            f"The model has not yet learned the newest {status['behind']:,} of the labels and skips; all of this is "
+            f"about the {status['learned']:,} labels before."
+        )
+    return said
+
+
+def quantity_name(rule: str) -> str:
+    """What the number that a rule compares is called."""
+    if rule == RATIO_RULE:
+        return "error ratio"
+    return "worth of a label" if rule in _WORTH_RULES else f"value of {rule}"
+
+
+def threshold_name(rule: str) -> str:
+    """What the number that a rule compares is compared with."""
+    return "cost" if rule in _WORTH_RULES else "threshold"
+
+
+def curve_caption(rule: str, *, forecast: bool) -> str:
+    """How to read the curve that a rule watches."""
+    least = " (thin) and its least so far (bold)" if rule == RATIO_RULE else ""
+    end = " The grey area is where it is expected to be enough." if forecast else ""
+    limit = f"the {threshold_name(rule)} that it is compared with (dashed)"
+    return f"The {quantity_name(rule)} after each label{least}, and {limit}.{end}"
+
+
+def expected_error_sentence(error: Sequence[float], *, share: bool) -> str:
+    """How good the model is by its own estimate."""
+    value, interval = with_interval(error[0], error[1], error[2], share=share)
+    lead = f"to get {value} of the items wrong" if share else f"to be off by about {value} on an item"
+    root = "" if share else " (root of the mean squared error)"
+    return f"The model expects {lead}{root}; by its own account {interval}."
+
+
+def expected_error_basis(items: int) -> str:
+    """What the error that a model expects of itself rests on."""
+    return (
+        "This is what the model says of itself: no labels were held back to measure it. It comes from the model's own "
+        f"probabilities on {count(items, 'item')} drawn at random, so it is right as far as the model suits the data; "
+        "on real data it was often off by a factor of two. To be sure, have some more items drawn at random, label "
+        "them, and compare."
+    )
+
+
+def next_labels_outlook(next_labels: Mapping[str, Any], *, share: bool) -> str:
+    """What the next labels are expected to change, for the report."""
+    then, ends = with_interval(next_labels["then"], next_labels["low"], next_labels["high"], share=share)
+    little = _is_next_to_nothing(next_labels["now"], next_labels["then"])
+    change = "change next to nothing in that" if little else f"bring that to about {then} ({ends})"
+    return f"{count(next_labels['labels'], 'more label')} would {change}, if it goes on as it did."
+
+
+def no_certificate_sentence(rule: str) -> str:
+    """That nothing is guaranteed."""
+    return f"Nothing so far: the rule {rule} has given no certificate."
+
+
+def certified_change_sentence(change: float) -> str:
+    """What a certificate means, for somebody who does not know the theory."""
+    return (
+        "In plain words: whatever the error of the model is, the newest label can have moved it by no more than "
+        f"{percent(change)} of the distance between the best and the worst that it could be."
+    )
+
+
+# Sentences of ``suffice run``, ``suffice audit`` and ``suffice recommend``.
+
+
+def with_labels(labels: int, pool: int) -> str:
+    """With how many labels a run ended.
+
+    Examples:
+        >>> with_labels(300, 500), with_labels(500, 500)
+        ('with 300 labels', 'with all 500 labels')
+    """
+    return f"with {'all ' if labels == pool else ''}{labels} labels"
+
+
+def run_not_enough_sentence(labels: int, pool: int, reason: str, forecast: str | None) -> str:
+    """That a run ended before the rule said stop."""
+    left = "" if forecast is None else f" {as_sentence(forecast)}"
+    return f"Not enough {with_labels(labels, pool).replace('with', 'within')}: {reason}.{left}"
+
+
+def run_enough_sentence(labels: int, pool: int, reason: str) -> str:
+    """That the rule said stop."""
+    return f"Enough at {labels} of {pool} labels: {reason}."
+
+
+def labels_saved_sentence(labels: int, pool: int) -> str:
+    """How many labels a stop saves."""
+    saved = pool - labels
+    return f"Labels that would have been saved: {saved} of {pool} ({100.0 * saved / pool:.3g}\u00a0%)."
+
+
+def run_error_sentence(name: str, at_stop: float | None, at_end: float, end: str) -> str:
+    """The error on the test set at the stop, where there is one, and at the end.
+
+    Args:
+        name: What the error is.
+        at_stop: The error at the stop, or None.
+        at_end: The error at the end.
+        end: With how many labels that is.
+    """
+    if at_stop is None:
+        return f"{name.capitalize()}: {at_end:.4g} {end}."
+    change = f" ({100.0 * (at_stop - at_end) / at_end:+.1f}\u00a0%)" if at_end > 0.0 else ""
+    return f"{name.capitalize()}: {at_stop:.4g} at the stop, {at_end:.4g} {end}{change}."
+
+
+def run_accuracy_sentence(at_stop: float | None, at_end: float, end: str) -> str:
+    """The accuracy of the predictions at the stop, where there is one, and at the end."""
+    stop = "" if at_stop is None else f"{at_stop:.3f} at the stop, "
+    return f"Accuracy of the predictions: {stop}{at_end:.3f} {end}."
+
+
+def classes_without_labels_sentence(unmet: int, classes: int) -> str:
+    """That some classes have no label yet."""
+    return f"Beware: no label of {unmet} of the {classes} classes has been bought up to there."
+
+
+def best_stop_sentence(labels: int, cheaper: float) -> str:
+    """Where the best stop was, in hindsight."""
+    difference = f"cheaper by {cheaper:.4g}" if cheaper else "as here"
+    return f"In hindsight, by labels and test error, the best stop was at {labels} labels, {difference}."
+
+
+def expected_cost_sentence(typical: float, median: float, p90: float, mean: float) -> str:
+    """How much dearer than the best stop a recommended rule is expected to be."""
+    return (
+        f"Expected: typically {rounded_percent(typical)} dearer than the best stop in hindsight, labels and error "
+        f"together; at most {rounded_percent(median)} in half of the runs, at most {rounded_percent(p90)} in nine of "
+        f"ten. (On average {rounded_percent(mean)}: the few worst runs weigh most there.)"
+    )

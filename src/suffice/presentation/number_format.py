@@ -1,0 +1,132 @@
+"""Numbers, shares, intervals, times and durations as people read them."""
+
+import math
+from datetime import datetime
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things.
+
+    Examples:
+        >>> count(1, "label"), count(12345, "label")
+        ('1 label', '12,345 labels')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def percent(share: float) -> str:
+    r"""A share in percent, with two digits; never rounded to 0 % or to 100 %.
+
+    Examples:
+        >>> [percent(share).replace("\xa0", "") for share in (0.123, 0.0567, 0.99999, 1.0, 0.0004)]
+        ['12%', '5.7%', '99.999%', '100%', '0.04%']
+    """
+    value = 100.0 * share
+    digits = next((d for d in range(2, 12) if float(f"{value:.{d}g}") < 100.0), 2) if value < 100.0 else 3
+    return f"{value:.{digits}g}\u00a0%"
+
+
+def rounded_percent(share: float) -> str:
+    r"""A share in percent: a whole number from 10 % on, one decimal below.
+
+    Examples:
+        >>> [rounded_percent(share).replace("\xa0", "") for share in (0.123, 0.0567, 2.5)]
+        ['12%', '5.7%', '250%']
+    """
+    value = 100.0 * share
+    return f"{value:.{0 if value >= 10.0 else 1}f}\u00a0%"
+
+
+def number(value: float) -> str:
+    """A number with four digits at most, or all digits before the decimal point.
+
+    Examples:
+        >>> number(1234567.8), number(0.0345678), number(3.0), number(2e12)
+        ('1,234,568', '0.03457', '3', '2e+12')
+    """
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def two_digits(number: int) -> int:
+    """A number rounded to two digits: a forecast with more digits would claim too much.
+
+    Examples:
+        >>> two_digits(1177), two_digits(73)
+        (1200, 73)
+    """
+    return int(float(f"{number:.2g}"))
+
+
+def utc_time(at: str) -> str:
+    """A moment in UTC, given in ISO format.
+
+    Examples:
+        >>> utc_time("2024-03-05T14:02:59Z")
+        '5 March 2024, 14:02 UTC'
+    """
+    when = datetime.fromisoformat(at)
+    return f"{when.day} {when:%B %Y, %H:%M} UTC"
+
+
+def duration(seconds: float) -> str:
+    """About how long something takes.
+
+    Examples:
+        >>> [duration(seconds) for seconds in (40.0, 3000.0, 8000.0, 90000.0)]
+        ['1 minute', '50 minutes', '2.2 hours', '25 hours']
+    """
+    if seconds < 5400.0:
+        return count(max(1, round(seconds / 60.0)), "minute")
+    return f"{float(f'{seconds / 3600.0:.2g}'):,g} hours"
+
+
+def percents(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """Shares in percent, with no more decimals than the interval allows, and at most two.
+
+    Examples:
+        >>> percents(0.1234, 0.09, 0.16), percents(0.0031, 0.002, 0.0045)
+        (('12', '9', '16'), ('0.31', '0.20', '0.45'))
+    """
+    width = 100.0 * (high - low)
+    digits = 0 if width >= 3.0 or width <= 0.0 else 1 if width >= 0.3 else 2
+    first, second, third = (f"{100.0 * each:.{digits}f}" for each in (value, low, high))
+    return first, second, third
+
+
+def numbers(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """Numbers with no more digits than their interval allows.
+
+    Examples:
+        >>> numbers(0.2932, 0.2758, 0.3112), numbers(123456.0, 121000.0, 126000.0)
+        (('0.29', '0.28', '0.31'), ('123,000', '121,000', '126,000'))
+    """
+    width = high - low
+    digits = -math.floor(math.log10(width)) if width > 0.0 else 2
+    first, second, third = (_rounded(each, digits) for each in (value, low, high))
+    return first, second, third
+
+
+def with_interval(value: float, low: float, high: float, *, share: bool) -> tuple[str, str]:
+    r"""An error and its interval, with the digits that the interval allows.
+
+    Args:
+        value: The error.
+        low: Lower end of its interval.
+        high: Upper end.
+        share: Whether they are shares of the items, to be written in percent.
+
+    Examples:
+        >>> with_interval(0.1234, 0.09, 0.16, share=True)
+        ('12\xa0%', '9 to 16\xa0%')
+        >>> with_interval(7.54, 7.295, 7.863, share=False)
+        ('7.5', '7.3 to 7.9')
+    """
+    one, least, most = percents(value, low, high) if share else numbers(value, low, high)
+    end = "\u00a0%" if share else ""
+    return f"{one}{end}", f"{least} to {most}{end}"
+
+
+def _rounded(value: float, digits: int) -> str:
+    if digits > 6 or abs(value) >= 1e9:
+        return f"{value:.3g}"
+    return f"{round(value, digits):,.{max(digits, 0)}f}"
