@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from suffice.criteria import Criterion, criterion_from_dict
-from suffice.errors import InvalidValueError
+from suffice.errors import InvalidValueError, upgrade_advice
 
 Task = Literal["classification", "regression"]
 Shown = Literal["table", "text", "image"]
@@ -66,7 +66,7 @@ class Settings:
         if unknown := set(saved) - known:
             raise InvalidValueError(
                 f"the project was made by a later version of suffice: it knows {', '.join(sorted(unknown))}; "
-                "run: pip install --upgrade suffice"
+                f"{upgrade_advice()}"
             )
         lists = {name: tuple(saved[name]) for name in ("classes", "columns", "notes") if name in saved}
         return Settings(**{**saved, **lists})
