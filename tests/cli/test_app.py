@@ -29,7 +29,8 @@ def suffice(*arguments: str, **environment: str) -> "subprocess.CompletedProcess
 def completed(line: str) -> list[str]:
     """What bash is offered at the end of a line."""
     words = line.split(" ")
-    done = suffice(_SUFFICE_COMPLETE="complete_bash", COMP_WORDS="\n".join(words), COMP_CWORD=str(len(words) - 1))
+    asked = {"_SUFFICE_COMPLETE": "complete_bash", "COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    done = CliRunner().invoke(app, env=asked, prog_name="suffice")
     assert done.stderr == ""
     return done.stdout.split()
 
