@@ -13,7 +13,15 @@ export PYTHONDONTWRITEBYTECODE :=
 
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo page test test-slow types pages lint-js setup docs benchmarks reproduction comparison clean
+# Tests of what depends on the versions of other packages; those that import torch are left out.
+LOWEST_TESTS = tests/criteria tests/data tests/divergence tests/posteriors tests/report tests/test_*.py \
+	$$(grep -LE '^(import|from) torch' tests/models/test_*.py tests/engines/test_*.py tests/learner/test_active.py) \
+	tests/cli/test_app.py tests/cli/test_run.py tests/cli/test_label.py tests/cli/test_data_command.py \
+	tests/cli/test_project_commands.py tests/session/test_export.py tests/session/test_layouts.py \
+	tests/session/test_project.py tests/session/test_reading*.py tests/session/test_storage*.py \
+	tests/web/test_access.py tests/web/test_api.py tests/web/test_serving.py
+
+.PHONY: demo page test test-slow test-lowest types pages lint-js setup docs benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -50,9 +58,13 @@ lint-js:
 	echo "node_modules/.bin/eslint --max-warnings 0 src/suffice/web/static eslint.config.js"; \
 	node_modules/.bin/eslint --max-warnings 0 src/suffice/web/static eslint.config.js
 
+# Deprecation warnings of old packages are no failures here.
+test-lowest: .venv-lowest/.ready
+	.venv-lowest/bin/python -m pytest -o filterwarnings=default --disable-warnings $(LOWEST_TESTS)
+
 setup: $(VENV)/.dev-ready
 
-docs: $(VENV)/.dev-ready
+docs: $(VENV)/.docs-ready
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
@@ -78,7 +90,7 @@ comparison: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/comparison.py
 
 clean:
-	rm -rf $(VENV) docs/_build node_modules
+	rm -rf $(VENV) .venv-lowest docs/_build node_modules
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -90,8 +102,20 @@ $(VENV)/.demo-ready: pyproject.toml constraints.txt | $(BIN)/python
 	@$(PIP) install --quiet -c constraints.txt -e '.[plot,web]'
 	@touch $@
 
+$(VENV)/.docs-ready: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Setting up $(VENV) with Sphinx: once, about a minute, from the package index ..."
+	@$(PIP) install --quiet -c constraints.txt -e '.[docs]'
+	@touch $@
+
+.venv-lowest/.ready: pyproject.toml tests/lowest_versions.py
+	rm -rf .venv-lowest
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python tests/lowest_versions.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet -e . pytest hypothesis mpmath -r .venv-lowest/lowest.txt
+	@touch $@
+
 $(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with PyTorch and the test tools: once, a few minutes, from the package index ..."
 	@$(PIP) install --quiet -c constraints.txt -e '.[dev,torch,embed]'
 	@$(PIP) install --quiet --no-deps $(REDUX) || echo "without batchbald_redux: its tests skip"
-	@touch $@ $(VENV)/.demo-ready
+	@touch $@ $(VENV)/.demo-ready $(VENV)/.docs-ready

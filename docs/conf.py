@@ -27,6 +27,7 @@ myst_heading_anchors = 3
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "measured"]
 
+autodoc_mock_imports = ["torch"]  # the documentation is built without it
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = True

@@ -1,7 +1,15 @@
 """Every error that suffice raises on purpose: one base, and children that are also Python's own kinds.
 
-A message names the argument, says what is required and what came, and gives the remedy.
+A message names the argument, says what is required and what came, and gives the remedy. The pip commands in it work
+for an installation from a checkout, from a wheel or from a package index alike.
 """
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from shutil import which
 
 
 class SufficeError(Exception):
@@ -29,16 +37,17 @@ class MissingInputError(InvalidValueError):
 
 
 class MissingExtraError(SufficeError, ImportError):
-    """An optional dependency is absent; the message holds the pip command that brings it.
+    """An optional dependency is absent; the message holds the pip command that installs it.
 
     Args:
         package: Name of the package that could not be imported.
-        extra: The extra of suffice that brings it.
+        extra: The extra of suffice that installs it.
         purpose: What it is needed for, as the subject of the sentence.
     """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {package}, which is not installed. Run: pip install 'suffice[{extra}]'")
+        command = pip_install(extra_requirements(extra) or [package])
+        super().__init__(f"{purpose} needs {package}, which is not installed. Run: {command}")
 
 
 class NotEnoughMemoryError(SufficeError, MemoryError):
@@ -55,3 +64,50 @@ class MissingDataError(SufficeError):
 
 class CorruptDataError(SufficeError):
     """A file of a data set is not what it should be; the message holds both checksums."""
+
+
+def extra_requirements(extra: str) -> list[str]:
+    """What an extra of suffice installs, by the metadata of the installed package; empty where it is not known.
+
+    The packages themselves are named because ``suffice[extra]`` would be looked up in a package index, also where
+    suffice was installed from a checkout.
+
+    Examples:
+        >>> extra_requirements("no such extra")
+        []
+    """
+    from importlib import metadata
+
+    try:
+        listed = metadata.requires("suffice") or []
+    except metadata.PackageNotFoundError:
+        return []
+    parts = (line.split(";", 1) for line in listed if ";" in line)
+    return [name.strip() for name, marker in parts if re.search(rf"""extra == ['"]{re.escape(extra)}['"]""", marker)]
+
+
+def pip_install(arguments: list[str]) -> str:
+    """The pip command of the running Python: ``python``, or its path where another one has that name."""
+    found = which("python")
+    same = found is not None and Path(found).absolute() == Path(sys.executable).absolute()
+    return shlex.join(["python" if same else sys.executable, "-m", "pip", "install", *arguments])
+
+
+def upgrade_advice() -> str:
+    """How to get a newer version of suffice in the way in which this one was installed."""
+    from importlib import metadata
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        recorded = metadata.distribution("suffice").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        return "install a newer version of suffice"
+    if recorded is None:
+        return f"run: {pip_install(['--upgrade', 'suffice'])}"
+    origin = json.loads(recorded)
+    if "dir_info" not in origin:
+        return f"install a newer version of suffice; this one came from {origin['url']}"
+    folder = url2pathname(urlsplit(origin["url"]).path)
+    command = pip_install([*(["-e"] if origin["dir_info"].get("editable") else []), folder])
+    return f"update {folder} (git pull), then run: {command}"

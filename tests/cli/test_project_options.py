@@ -210,7 +210,7 @@ def test_a_project_that_cannot_be_made_leaves_no_folder(monkeypatch: pytest.Monk
 def test_without_sqlalchemy_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     table()
     monkeypatch.setattr("suffice.cli.project_opening.find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'suffice\[label\]'"):
+    with pytest.raises(MissingExtraError, match=r"-m pip install .*'sqlalchemy>="):
         opened(classes="a,b")
 
 

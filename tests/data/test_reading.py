@@ -216,7 +216,7 @@ def test_any_cells_come_back_stripped(rows: list[tuple[str, str, str]], separato
 
 def test_parquet_without_pyarrow_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"Reading Parquet needs pyarrow.*pip install 'suffice\[parquet\]'"):
+    with pytest.raises(MissingExtraError, match=r"Reading Parquet needs pyarrow.*-m pip install 'pyarrow>="):
         read(b"PAR1", "t.parquet")
     with pytest.raises(InvalidValueError, match="there is no file"):
         read_columns(Path("nowhere.parquet"))

@@ -102,7 +102,9 @@ def test_places_without_features() -> None:
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingExtraError, match=r"--embed needs sentence-transformers.*pip install 'suffice\[embed\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"--embed needs sentence-transformers.*-m pip install 'sentence-transformers>="
+    ):
         read(text="review", embed="some-model")
 
 

@@ -1,49 +1,121 @@
-"""The commands, and how an error becomes a sentence and an exit code."""
+"""The commands by name, and how an error becomes a sentence and an exit code."""
 
 import os
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+import typer.main
+from typer.core import TyperGroup
 
 from suffice import __version__
-from suffice.cli.audit import audit_command
-from suffice.cli.compare import compare_command
-from suffice.cli.data import data_app
-from suffice.cli.demo import demo_command
-from suffice.cli.export import export_command
-from suffice.cli.label import label_command
-from suffice.cli.project_report import report_command
-from suffice.cli.recommend import recommend_command
-from suffice.cli.reproduce import reproduce_command
-from suffice.cli.run import run_command
-from suffice.cli.serve import serve_command
-from suffice.cli.status import status_command
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 
+
+class CommandEntry(NamedTuple):
+    """A command that is imported when it is used.
+
+    Attributes:
+        location: Where its function, or its ``typer.Typer`` with subcommands, is: ``"module:name"``.
+        summary: Its line in the list of commands; the first sentence or paragraph of its own help.
+    """
+
+    location: str
+    summary: str
+
+
+#: In the order of ``suffice --help``.
+COMMANDS: Final = {
+    "demo": CommandEntry(
+        "suffice.cli.demo:demo_command",
+        "Watch a simulated person label scikit-learn's diabetes, breast-cancer or digits data until it is enough.",
+    ),
+    "label": CommandEntry(
+        "suffice.cli.label:label_command",
+        "Label your own data in the terminal: start or resume a project, and be told when it is enough.",
+    ),
+    "serve": CommandEntry(
+        "suffice.cli.serve:serve_command",
+        "Label in the browser, alone or with others: starts a project, or goes on with it.",
+    ),
+    "status": CommandEntry(
+        "suffice.cli.status:status_command",
+        "Say where a labelling project stands: counts, verdict, forecast, expected error, people and their agreement.",
+    ),
+    "export": CommandEntry(
+        "suffice.cli.export:export_command",
+        "Write the labels, the model's predictions with their uncertainty for all other items, and the report.",
+    ),
+    "report": CommandEntry(
+        "suffice.cli.project_report:report_command",
+        "Write a page for the boss: what was labelled, why it stopped, how good the model is, what is guaranteed.",
+    ),
+    "run": CommandEntry(
+        "suffice.cli.run:run_command",
+        "Find out how many labels of a fully labelled table would have been enough, had they been bought one by one.",
+    ),
+    "audit": CommandEntry(
+        "suffice.cli.audit:audit_command",
+        "Find out when the labelling of a table could have stopped; its rows are in the order they were labelled in.",
+    ),
+    "recommend": CommandEntry(
+        "suffice.cli.recommend:recommend_command",
+        "Find out which stopping rule to take for a task and its two costs, and what to expect of it.",
+    ),
+    "reproduce": CommandEntry(
+        "suffice.cli.reproduce:reproduce_command",
+        "Run the experiments of the paper, and write its tables and figures, and what holds of its claims.",
+    ),
+    "compare": CommandEntry(
+        "suffice.cli.compare:compare_command",
+        "Compare stopping rules: label data sets once, replay every rule on the same runs, and rank them by their "
+        "cost.",
+    ),
+    "data": CommandEntry(
+        "suffice.cli.data:data_app",
+        "List, fetch and check the data sets of the paper, and four beyond it.",
+    ),
+}
+
+
+class _LazyGroup(TyperGroup):
+    """Imports the module of a command when the command is called, or its options are completed."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else _loaded_command(name), rest
+
+
+def _loaded_command(name: str) -> Any:
+    """Import a command and return it as typer builds it from the function or the group."""
+    module, attribute = COMMANDS[name].location.split(":")
+    found = getattr(import_module(module), attribute)
+    holder = typer.Typer(rich_markup_mode="rich")
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name)(found)
+    return typer.main.get_group(holder).commands[name]
+
+
 app = typer.Typer(
+    cls=_LazyGroup,
     help="Know when you have labelled enough.",
     epilog="Exit codes: 0 done, 1 could not be done, 2 called wrongly.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo_command)
-app.command("label")(label_command)
-app.command("serve")(serve_command)
-app.command("status")(status_command)
-app.command("export")(export_command)
-app.command("report")(report_command)
-app.command("run")(run_command)
-app.command("audit")(audit_command)
-app.command("recommend")(recommend_command)
-app.command("reproduce")(reproduce_command)
-app.command("compare")(compare_command)
-app.add_typer(data_app, name="data")
+
+
+def _not_loaded() -> None:
+    """Stand for a command in the list of commands; :class:`_LazyGroup` calls the command itself."""
+
+
+for _name, _entry in COMMANDS.items():
+    app.command(_name, help=_entry.summary)(_not_loaded)
 
 
 def _show_version(asked: bool) -> None:
@@ -64,8 +136,11 @@ def _options(
 def run() -> int:
     """Run the command that the arguments name; return the exit code of an error that was answered with a sentence."""
     try:
-        app()
+        app(prog_name="suffice")
     except SufficeError as error:
+        from rich.console import Console
+        from rich.markup import escape
+
         Console(stderr=True, soft_wrap=True).print(f"[bold red]suffice:[/] {escape(str(error))}", highlight=False)
         return 2 if isinstance(error, InvalidValueError | InvalidTypeError) else 1
     except MemoryError as error:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from suffice.cli.compare_plan import chosen_data, chosen_models, chosen_rules, numbers, planned
+from suffice.cli.compare_plan import WORDS, chosen_data, chosen_models, chosen_rules, numbers, planned
 from suffice.cli.compare_results import tell, write_results, write_rows
-from suffice.cli.many_runs import processors, require_folder, tell_skipped
+from suffice.cli.many_runs import completed_list, processors, require_folder, tell_skipped
 from suffice.cli.progress import RunsView, interrupted
 from suffice.files import require_writable
 
@@ -36,25 +36,50 @@ class CompareRequest:
     all_settings: bool
 
 
+def _completed_data(incomplete: str) -> list[str]:
+    from suffice.experiments.compare.sources import SOURCES
+
+    return completed_list(incomplete, [*WORDS, *SOURCES])
+
+
+def _completed_models(incomplete: str) -> list[str]:
+    from suffice.experiments.compare.recording import MODELS
+
+    return completed_list(incomplete, MODELS)
+
+
+def _completed_rules(incomplete: str) -> list[str]:
+    from suffice.experiments.compare.rules import catalogue
+
+    return completed_list(incomplete, (entry.name for entry in catalogue()))
+
+
 def compare_command(
     data: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
             help="Data sets, with commas between: names, paths of tables (with --target), or embedded, paper, all.",
+            autocompletion=_completed_data,
             show_default="four small ones",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of a table to predict.")] = None,
     model: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="gp, ridge (numbers), logistic (classes).", show_default="all that fit"),
+        typer.Option(
+            metavar="NAMES",
+            help="gp, ridge (numbers), logistic (classes).",
+            autocompletion=_completed_models,
+            show_default="all that fit",
+        ),
     ] = None,
     rules: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
             help="Stopping rules, with commas between; the references come along.",
+            autocompletion=_completed_rules,
             show_default="all but TimeLimit",
         ),
     ] = None,

@@ -21,9 +21,22 @@ data_app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _set_names() -> list[str]:
+    """What the shell completes."""
+    from suffice.data.catalogue import SETS
+
+    return list(SETS)
+
+
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAMES", help="Data sets, by the names of suffice data list; all if left out."),
+    typer.Argument(
+        metavar="NAMES",
+        help="Data sets, by the names of suffice data list; all if left out.",
+        autocompletion=_set_names,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 From = Annotated[

@@ -48,6 +48,23 @@ def tell_skipped(skipped: Iterable[tuple[str, str]]) -> None:
         typer.echo(f"suffice: skipped {', '.join(names)}: {reason}", err=True)
 
 
+def completed_list(incomplete: str, names: Iterable[str]) -> list[str]:
+    """Completions for the last name of a list with commas; those that do not begin like it are dropped by typer.
+
+    Names with spaces would need quotes, and are left out.
+
+    Args:
+        incomplete: What was typed so far.
+        names: All names that the list can hold.
+
+    Examples:
+        >>> completed_list("gp,r", ["ridge", "logistic"])
+        ['gp,ridge', 'gp,logistic']
+    """
+    before, comma, _ = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in names if " " not in name]
+
+
 def provenance() -> list[tuple[str, str]]:
     """Return the command that makes a report, and the versions it uses."""
     parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from suffice.cli.many_runs import processors, require_folder, tell_skipped
+from suffice.cli.many_runs import completed_list, processors, require_folder, tell_skipped
 from suffice.cli.progress import RunsView, interrupted
 from suffice.cli.reproduce_progress import outcome_summary
 from suffice.cli.reproduce_results import tell, write_results
@@ -44,6 +44,14 @@ class ReproduceRequest:
     errata: bool
 
 
+def _completed_experiments(incomplete: str) -> list[str]:
+    from suffice.experiments.paper.plan import choose
+
+    every = choose("published", None)
+    names = [name for each in every for name in (each.model, each.data, each.name)]
+    return completed_list(incomplete, dict.fromkeys(names))
+
+
 def reproduce_command(
     protocol: Annotated[
         Protocol,
@@ -54,6 +62,7 @@ def reproduce_command(
         typer.Option(
             metavar="NAMES",
             help="Experiments (gpr/power_plant), models (gpr) or data sets (skin), with commas between.",
+            autocompletion=_completed_experiments,
             show_default="all; the network only where there is a GPU",
         ),
     ] = None,

@@ -12,10 +12,17 @@ from suffice.criteria import RULES, After, AllOf, AnyOf, Criterion, ErrorStabili
 from suffice.errors import InvalidValueError
 from suffice.session.settings import DEFAULT_THRESHOLDS
 
+
+def _rule_names() -> list[str]:
+    """What the shell completes: the rules that a name alone makes, and those that take two costs."""
+    return [*named_rules(), *(name for name, kind in _rules().items() if set(_arguments(kind)) == _COSTS)]
+
+
 Rule = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
+        autocompletion=_rule_names,
         help="The stopping rule, by its name in Python; an unknown name is answered with all of them.",
         show_default="ErrorStability",
     ),

@@ -1,7 +1,7 @@
 """``suffice run``: with every label known, how many would have been enough."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -25,6 +25,8 @@ from suffice.cli.table_run import (
 )
 from suffice.trace import Trace
 
+_ACQUISITIONS: Final = ("variance", "entropy", "margin", "bald", "batchbald", "random", "k-centre", "order")
+
 
 def run_command(
     data: Data,
@@ -39,7 +41,7 @@ def run_command(
     bound: Bound = BoundName.paper,
     acquisition: Annotated[
         str | None,
-        typer.Option(help="Which row next: variance, entropy, margin, bald, batchbald, random, k-centre, order."),
+        typer.Option(help=f"Which row next: {', '.join(_ACQUISITIONS)}.", autocompletion=lambda: _ACQUISITIONS),
     ] = None,
     initial: Initial = None,
     batch: Batch = None,

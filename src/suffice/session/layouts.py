@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from suffice.errors import SufficeError
+from suffice.errors import SufficeError, upgrade_advice
 from suffice.session.database import LAYOUT, Database, about_table
 from suffice.session.places import Connection, sa, sync_folder
 
@@ -24,7 +24,7 @@ def require_layout(database: Database) -> None:
     if found > LAYOUT:
         raise SufficeError(
             f"{database.place} was made by a later version of suffice (layout {found}, this one knows up to {LAYOUT}); "
-            "run: pip install --upgrade suffice"
+            f"{upgrade_advice()}"
         )
     if database.read_only:
         raise SufficeError(

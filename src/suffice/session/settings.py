@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal
 
 from suffice.criteria import Criterion, ErrorStability, criterion_from_dict
-from suffice.errors import InvalidValueError
+from suffice.errors import InvalidValueError, upgrade_advice
 from suffice.models.factory import MODEL_FAMILIES, make_model, model_description
 
 Task = Literal["classification", "regression"]
@@ -72,7 +72,7 @@ class Settings:
         if unknown := set(saved) - known:
             raise InvalidValueError(
                 f"the project was made by a later version of suffice: it knows {', '.join(sorted(unknown))}; "
-                "run: pip install --upgrade suffice"
+                f"{upgrade_advice()}"
             )
         lists = {name: tuple(saved[name]) for name in ("classes", "columns", "notes") if name in saved}
         return Settings(**{**saved, **lists})

@@ -1,0 +1,120 @@
+"""The commands by name: listed without being loaded, loaded when used, completed by the shell."""
+
+import inspect
+import os
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from suffice import __version__
+from suffice.acquisition.scores import NAMES
+from suffice.cli.app import COMMANDS, app
+from suffice.data.catalogue import SETS
+
+MODULE = [sys.executable, "-m", "suffice"]
+
+
+def suffice(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*MODULE, *arguments], capture_output=True, text=True, check=False, env=os.environ | environment
+    )
+
+
+def completed(line: str) -> list[str]:
+    """What bash is offered at the end of a line."""
+    words = line.split(" ")
+    asked = {"_SUFFICE_COMPLETE": "complete_bash", "COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    done = CliRunner().invoke(app, env=asked, prog_name="suffice")
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_as_a_module_it_is_the_command() -> None:
+    assert suffice("--version").stdout == f"suffice {__version__}\n"
+    assert "Usage: suffice run [OPTIONS] " in suffice("run", "--help", COLUMNS="80").stdout
+    wrong = suffice("runn", COLUMNS="80")
+    assert wrong.returncode == 2
+    assert "Usage: suffice [OPTIONS] COMMAND" in wrong.stderr
+    assert "No such command 'runn'" in wrong.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_listed_with_the_beginning_of_its_own_help(name: str) -> None:
+    module, attribute = COMMANDS[name].location.split(":")
+    found = getattr(import_module(module), attribute)
+    own = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found)
+    assert own.startswith(COMMANDS[name].summary)
+    shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0
+    assert COMMANDS[name].summary in " ".join(shown.output.split())
+
+
+def test_the_list_of_commands_loads_none_of_them() -> None:
+    code = (
+        "import sys; from suffice.cli.app import app; app(['--help'], standalone_mode=False); "
+        "print([name for name in sys.modules if name.startswith(('suffice.cli.', 'suffice.experiments', 'scipy.'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "reproduce" in done.stdout
+    assert done.stdout.splitlines()[-1] == "['suffice.cli.app']"
+
+
+def test_a_command_loads_no_other_one() -> None:
+    code = (
+        "import sys; from suffice.cli.app import app; app(['data', 'list', '--json'], standalone_mode=False); "
+        "print([name for name in sys.modules if name.startswith('suffice.cli.')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['suffice.cli.app', 'suffice.cli.data']"
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("suffice ", list(COMMANDS)),
+        ("suffice re", ["report", "recommend", "reproduce"]),
+        ("suffice run --acq", ["--acquisition"]),
+        ("suffice run --model ", ["gp", "ridge", "logistic", "dropout"]),
+        ("suffice run --acquisition b", ["bald", "batchbald"]),
+        ("suffice run --rule Stab", ["StabilizingPredictions"]),
+        ("suffice audit --rule Label", ["LabelWorth"]),
+        ("suffice label mails.csv --rule MaxV", ["MaxVariance"]),
+        ("suffice recommend --task ", ["regression", "classification"]),
+        ("suffice data ", ["list", "fetch", "check"]),
+        ("suffice data fetch ", list(SETS)),
+        ("suffice compare --data wine,breast", ["wine,breast_cancer"]),
+        ("suffice compare --model gp,", ["gp,gp", "gp,ridge", "gp,logistic"]),
+        ("suffice compare --rules ErrorS", ["ErrorStability"]),
+        ("suffice reproduce --only gpr/p", ["gpr/power_plant", "gpr/protein"]),
+        ("suffice run ", []),  # bash then offers files
+    ],
+)
+def test_the_shell_completes_commands_options_and_names(line: str, offered: list[str]) -> None:
+    assert completed(line) == offered
+
+
+def test_acquisitions_that_are_offered_exist() -> None:
+    assert set(completed("suffice run --acquisition ")) <= {name for names in NAMES.values() for name in names}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_the_script_that_is_shown_works_in_bash(tmp_path: Path) -> None:
+    program = tmp_path / "suffice"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m suffice "$@"\n')
+    program.chmod(0o755)
+    script = suffice("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1").stdout
+    asked = 'COMP_WORDS=(suffice run --rule Err); COMP_CWORD=3; _suffice_completion suffice; echo "${COMPREPLY[@]}"'
+    done = subprocess.run(
+        ["bash", "--norc", "-c", f"{script}\n{asked}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+    )
+    assert done.stdout.split() == ["ErrorStability"]
