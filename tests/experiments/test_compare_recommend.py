@@ -10,8 +10,8 @@ import pytest
 
 import suffice as sf
 from suffice.errors import InvalidValueError
-from suffice.experiments.compare.evidence import evidence, shipped
-from suffice.experiments.compare.recommend import recommend
+from suffice.experiments.compare.evidence import evidence
+from suffice.experiments.compare.recommend import recommend, recorded_evidence
 from suffice.experiments.compare.rules import catalogue
 from suffice.experiments.compare.scoring import RuleScore, RunCase
 
@@ -135,7 +135,7 @@ def test_expectations_are_of_a_rule_and_not_of_stopping_at_once_or_never() -> No
 
 
 def test_what_is_shipped_is_whole() -> None:
-    found = shipped()
+    found = recorded_evidence()
     assert set(found["rules"]) == {"gp", "ridge", "logistic", "regression", "classification"}
     assert len(found["ratios"]) == 13
     for name, batches in found["rules"].items():
@@ -154,7 +154,7 @@ def test_what_is_shipped_is_whole() -> None:
 def test_rules_are_ranked_over_all_prices_and_the_first_can_be_used(task: str, ratio: float, batch: int) -> None:
     advice = recommend(task, error_cost=ratio * 2.0, label_cost=2.0, batch=batch)
     assert advice.regret == advice.expected.typical
-    rules = shipped()["rules"][task][str(batch)]
+    rules = recorded_evidence()["rules"][task][str(batch)]
     overall = [np.log1p(rules[each.name]["typical"]).mean() for each in (advice.expected, *advice.others)]
     assert overall == sorted(overall)
     assert len(advice.others) == 3
@@ -191,7 +191,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, tables: dict[str, dict[str, float]]) 
         "runs": {"regression": dict.fromkeys(rules, 20)},
         "rules": {"regression": rules},
     }
-    monkeypatch.setattr("suffice.experiments.compare.recommend.shipped", lambda: found)
+    monkeypatch.setattr("suffice.experiments.compare.recommend.recorded_evidence", lambda: found)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_only_rules_that_the_loop_can_feed_are_recommended() -> None:
 
 
 def test_a_network_is_asked_for_nothing_that_it_cannot_tell() -> None:
-    for ratio in shipped()["ratios"]:
+    for ratio in recorded_evidence()["ratios"]:
         needs = recommend("classification", "dropout", error_cost=ratio, label_cost=1.0).rule.needs()
         assert not needs & {"kl_prior", "train_error", "validation_error"}
 

@@ -1,11 +1,8 @@
 """What a comparison has shown, as a small table: the setting of every rule for every cost, and what to expect of it."""
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +14,6 @@ from suffice.experiments.compare.recording import MODELS
 from suffice.experiments.compare.rules import catalogue
 from suffice.experiments.compare.scoring import RuleScore
 
-_FILE: Final = "evidence.json"
 # Ways to set a rule that say one thing for each cost, or the only one there is.
 _HONEST: Final = ("per cost", "costs")
 
@@ -66,13 +62,6 @@ def _of(scores: Sequence[RuleScore], name: str, batch: int) -> list[RuleScore]:
     """Scores of runs with a model, or of a task with any of its models, which then count as one."""
     own = [score for score in scores if name in _names(score.case.model) and score.case.batch == batch]
     return [replace(score, case=replace(score.case, model=name, variant=score.case.model)) for score in own]
-
-
-@cache
-def shipped() -> Mapping[str, Any]:
-    """What comes with suffice."""
-    found: Mapping[str, Any] = json.loads((files(__package__) / _FILE).read_text(encoding="utf-8"))
-    return found
 
 
 def _names(model: str) -> tuple[str, str]:

@@ -1,9 +1,12 @@
 """Which rule to take: what the comparison has shown, turned into a configured rule."""
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
@@ -11,16 +14,25 @@ import numpy as np
 from suffice.arguments import real, whole
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError
-from suffice.experiments.compare.evidence import shipped
-from suffice.experiments.compare.recording import MODELS
 from suffice.experiments.compare.rules import catalogue
 from suffice.learner.facts import COUNTED_FIELDS
 from suffice.learner.networks import NetworkBackend
+from suffice.models.factory import MODEL_FAMILIES
 from suffice.trace import DIVERGENCES, STEP_FIELDS
 
+_EVIDENCE_FILE: Final = "evidence.json"
 _TASKS: Final = ("regression", "classification")
 _NETWORK: Final = "dropout"
+#: The models of the comparison, each with its task.
+_COMPARED_MODELS: Final = {name: family.task for name, family in MODEL_FAMILIES.items() if name != _NETWORK}
 _OTHER_COSTS: Final = "ErrorStability of costs"
+
+
+@cache
+def recorded_evidence() -> Mapping[str, Any]:
+    """The results of the comparison that is part of the package."""
+    found: Mapping[str, Any] = json.loads((files(__package__) / _EVIDENCE_FILE).read_text(encoding="utf-8"))
+    return found
 
 
 @dataclass(frozen=True)
@@ -121,7 +133,7 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
             (1.0 if target_variance is None else target_variance, "target_variance"),
         )
     )
-    ratio, found = error * variance / label, shipped()
+    ratio, found = error * variance / label, recorded_evidence()
     about = model if model in found["rules"] and model is not None else task
     at = _nearest(found["ratios"], ratio)
     tables = found["rules"][about]
@@ -136,9 +148,11 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
 def _require_task(task: str, model: str | None) -> None:
     if task not in _TASKS:
         raise InvalidValueError(f"task must be regression or classification, not {task!r}")
-    if model in MODELS and MODELS[model] != task:
-        fitting = ", ".join(name for name, kind in MODELS.items() if kind == task)
-        raise InvalidValueError(f"model {model!r} is for {MODELS[model]}, and the task is {task}; use {fitting}")
+    if model in _COMPARED_MODELS and _COMPARED_MODELS[model] != task:
+        fitting = ", ".join(name for name, kind in _COMPARED_MODELS.items() if kind == task)
+        raise InvalidValueError(
+            f"model {model!r} is for {_COMPARED_MODELS[model]}, and the task is {task}; use {fitting}"
+        )
     if model == _NETWORK and task == "regression":
         raise InvalidValueError("model 'dropout' is for classification, and the task is regression; use gp, ridge")
 
@@ -201,7 +215,9 @@ def _but(ranked: list[Expectation]) -> str:
 
 def _words(found: Mapping[str, Any], where: tuple[str, str], model: str | None, ratio: float) -> str:
     about, batch = where
-    models = [about] if about in MODELS else [name for name, kind in MODELS.items() if kind == about]
+    models = (
+        [about] if about in _COMPARED_MODELS else [name for name, kind in _COMPARED_MODELS.items() if kind == about]
+    )
     data, runs = ", ".join(found["data"][about]), found["runs"][about][batch]
     text = f"On {runs} runs with {', '.join(models)} on {data}, bought {batch} at a time; no rule was made on these"
     low, high = found["ratios"][0], found["ratios"][-1]
