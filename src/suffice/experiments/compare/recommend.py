@@ -24,7 +24,7 @@ _EVIDENCE_FILE: Final = "evidence.json"
 _TASKS: Final = ("regression", "classification")
 _NETWORK: Final = "dropout"
 #: The models of the comparison, each with its task.
-_COMPARED_MODELS: Final = {name: family.task for name, family in MODEL_FAMILIES.items() if name != _NETWORK}
+_COMPARED: Final = {name: family.task for name, family in MODEL_FAMILIES.items() if name != _NETWORK}
 _OTHER_COSTS: Final = "ErrorStability of costs"
 
 
@@ -148,10 +148,10 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
 def _require_task(task: str, model: str | None) -> None:
     if task not in _TASKS:
         raise InvalidValueError(f"task must be regression or classification, not {task!r}")
-    if model in _COMPARED_MODELS and _COMPARED_MODELS[model] != task:
-        fitting = ", ".join(name for name, kind in _COMPARED_MODELS.items() if kind == task)
+    if model in _COMPARED and _COMPARED[model] != task:
+        fitting = ", ".join(name for name, kind in _COMPARED.items() if kind == task)
         raise InvalidValueError(
-            f"model {model!r} is for {_COMPARED_MODELS[model]}, and the task is {task}; use {fitting}"
+            f"model {model!r} is for {_COMPARED[model]}, and the task is {task}; use {fitting}"
         )
     if model == _NETWORK and task == "regression":
         raise InvalidValueError("model 'dropout' is for classification, and the task is regression; use gp, ridge")
@@ -216,7 +216,7 @@ def _but(ranked: list[Expectation]) -> str:
 def _words(found: Mapping[str, Any], where: tuple[str, str], model: str | None, ratio: float) -> str:
     about, batch = where
     models = (
-        [about] if about in _COMPARED_MODELS else [name for name, kind in _COMPARED_MODELS.items() if kind == about]
+        [about] if about in _COMPARED else [name for name, kind in _COMPARED.items() if kind == about]
     )
     data, runs = ", ".join(found["data"][about]), found["runs"][about][batch]
     text = f"On {runs} runs with {', '.join(models)} on {data}, bought {batch} at a time; no rule was made on these"
