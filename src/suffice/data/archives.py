@@ -1,4 +1,7 @@
-"""A file out of a zip archive, or out of an archive within it, and no more bytes than can be meant."""
+"""Reads a file from a zip archive, or from an archive within it, up to a size limit.
+
+``pooch.Unzip`` does neither: it does not open archives within archives, and it has no size limit.
+"""
 
 import io
 import zipfile

@@ -1,4 +1,7 @@
-"""Where the data sets lie on this machine."""
+"""The folder of the data sets.
+
+Not from ``pooch.os_cache``: reading data sets must work without pooch.
+"""
 
 import os
 import sys
