@@ -48,7 +48,7 @@ def test_as_a_module_it_is_the_command() -> None:
 def test_a_command_is_listed_with_the_beginning_of_its_own_help(name: str) -> None:
     module, attribute = COMMANDS[name].location.split(":")
     found = getattr(import_module(module), attribute)
-    own = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found)
+    own = found.info.help if isinstance(found, typer.Typer) else str(inspect.getdoc(found))
     assert own.startswith(COMMANDS[name].summary)
     shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0
