@@ -348,7 +348,7 @@ def test_what_is_no_number_becomes_null(tmp_path: Path) -> None:
         certificate=Certificate("It is sure.", "Nothing."),
     )
     learning_status = LearningStatus(
-        calls=3,
+        n_answers=3,
         n_labelled=3,
         verdict=verdict,
         curve=(Point(2, 0.5, None), Point(3, 0.25, inf)),

@@ -1,3 +1,0 @@
-"""The script that created the projects works with suffice 0.6.0 only."""
-
-collect_ignore = ["create_projects.py"]
