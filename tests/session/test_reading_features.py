@@ -1,5 +1,6 @@
 """Features that are given, and texts as a language model sees them."""
 
+import pickle
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from suffice.data.reading import read_columns
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.session.items import Items
 from suffice.session.reading import ReadingOptions, read_items
@@ -168,6 +170,42 @@ def test_a_model_needs_a_text() -> None:
     Path("t.csv").write_text("a,b\n" + "".join(f"{text},{text}\n" for text in long))
     with pytest.raises(InvalidValueError, match="--embed reads a text, and 2 columns are text"):
         read_items(Path("t.csv"), ReadingOptions(classes=("a", "b"), embed="three-words"))
+
+
+# New rows
+
+
+def test_items_carry_a_transformer_of_new_rows() -> None:
+    items = read(text="review")
+    file = read_columns(Path("t.csv"))
+    assert items.transformer.transform(file) == pytest.approx(items.X, abs=1e-12)
+    new = pickle.loads(pickle.dumps(items.transformer)).transform({"n": [2], "review": ["good book"]})
+    assert new[0] == pytest.approx(items.X[2], abs=1e-12)
+    np.save("f.npy", np.eye(6))
+    assert read(features=Path("f.npy")).transformer is None
+
+
+@pytest.mark.usefixtures("encoder")
+def test_a_transformer_of_embeddings() -> None:
+    items = read(text="review", embed="three-words")
+    loaded = pickle.loads(pickle.dumps(items.transformer))
+    assert loaded.transform(read_columns(Path("t.csv"))) == pytest.approx(items.X, abs=1e-5)
+    assert loaded.transform({"n": [5], "review": [None]})[0] == pytest.approx(items.X[5], abs=1e-5)
+
+
+def test_a_text_column_of_digits_is_numbers() -> None:
+    items = read(text="n")
+    assert items.main == "n"
+    assert items.X.shape[1] == read().X.shape[1]
+
+
+def test_fewer_features_for_new_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 9))
+    Path("t.csv").write_text("\n".join(",".join(map(str, row)) for row in [[f"v{k}" for k in range(9)], *X.tolist()]))
+    items = read_items(Path("t.csv"), ReadingOptions(classes=tuple(f"c{k}" for k in range(150))))
+    assert items.X.shape == (60, 5)
+    assert items.transformer.transform(read_columns(Path("t.csv"))) == pytest.approx(items.X, abs=1e-9)
 
 
 # Parts

@@ -1,6 +1,7 @@
 """Images in a folder or a column: which they are, what the model sees of them, and what is said of bad ones."""
 
 import os
+import pickle
 import random
 import sys
 from collections.abc import Sequence
@@ -232,6 +233,8 @@ def test_features_are_principal_components() -> None:
     assert made.X[:, 0].std() == pytest.approx(1.0)
     assert (np.diff(made.X.std(axis=0)) <= 1e-9).all()
     assert made.X.mean(axis=0) == pytest.approx(np.zeros(29), abs=1e-5)
+    new = pickle.loads(pickle.dumps(made.transformer)).transform(["07.png"])
+    assert new[0] == pytest.approx(made.X[7], abs=1e-4)
 
 
 def test_at_most_50_components() -> None:

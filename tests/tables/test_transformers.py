@@ -269,9 +269,7 @@ def test_arrays_also_where_scikit_learn_returns_data_frames() -> None:
 
 
 def test_tables_that_cannot_be() -> None:
-    with pytest.raises(
-        InvalidTypeError, match="must be a mapping from column names to values or a DataFrame, not list"
-    ):
+    with pytest.raises(InvalidTypeError, match="a mapping from column names to values or a DataFrame, not list"):
         TableTransformer().fit([[1, 2]])
     with pytest.raises(InvalidValueError, match=r"must have the same length; the lengths are \{'a': 2, 'b': 1\}"):
         TableTransformer().fit({"a": [1, 2], "b": [1]})
@@ -391,10 +389,12 @@ def test_any_new_rows_give_finite_features_or_a_message(
     rows: list[tuple[str, str]], new: list[tuple[str, str]]
 ) -> None:
     transformer = TableTransformer().fit(dict(zip("ab", map(list, zip(*rows, strict=True)), strict=True)))
+    table = dict(zip("ab", map(list, zip(*new, strict=True)), strict=True))
     try:
-        X = transformer.transform(dict(zip("ab", map(list, zip(*new, strict=True)), strict=True)))
-    except InvalidValueError as error:
-        assert "must hold" in str(error) or "too large" in str(error)
+        X = transformer.transform(table)
+    except InvalidValueError:
+        with pytest.raises(InvalidValueError, match=r"column '.' must hold .*, but row|too large for the fitted scale"):
+            transformer.transform(table)
     else:
         assert X.shape == (len(new), len(transformer.get_feature_names_out()))
         assert np.isfinite(X).all()

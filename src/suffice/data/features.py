@@ -22,11 +22,6 @@ _ROW_NUMBER: Final = re.compile(r"(.*[ _.-])?(id|index)|column 1|unnamed: 0|__in
 _ISO_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _BOOLEAN: Final = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_REQUIRED_VALUES: Final[dict[str, str]] = {
-    "number": "numbers",
-    "date": "ISO dates such as 2024-02-29",
-    "boolean": "yes and no, or true and false",
-}
 
 
 class Features(NamedTuple):
@@ -127,7 +122,7 @@ def is_text(column: Column) -> bool:
 
 def _word_type(name: str, texts: Texts, place: Callable[[int], str]) -> ColumnType:
     n, present, distinct, counts = len(texts), int(np.sum(texts.codes >= 0)), len(texts.levels), texts.counts
-    if present == n and {_BOOLEAN.get(level.lower()) for level in texts.levels} == {0.0, 1.0}:
+    if present == n and set(map(_truth, texts.levels)) == {0.0, 1.0}:
         return ColumnType("boolean", (f"column {name!r}: yes and no, as 1 and 0",))
     if is_text(texts):
         return ColumnType("text")
@@ -170,6 +165,18 @@ def _day(text: str) -> float | None:
     return None
 
 
+def _truth(text: str) -> float | None:
+    return _BOOLEAN.get(text.lower())
+
+
+# What a column must hold, and the function that reads it.
+_READERS: Final[dict[str, tuple[str, Callable[[str], float | None]]]] = {
+    "number": ("numbers", as_number),
+    "date": ("ISO dates such as 2024-02-29", _day),
+    "boolean": ("yes and no, or true and false", _truth),
+}
+
+
 def column_values(table: TableColumns, name: str, found: ColumnType) -> NDArray[Any]:
     """Return the values of a column as its type requires.
 
@@ -193,11 +200,11 @@ def column_values(table: TableColumns, name: str, found: ColumnType) -> NDArray[
     if not isinstance(column, Texts) and (found.kind == "number" or np.isnan(column).all()):
         return column
     texts = table.texts(name)
-    read = {"number": as_number, "date": _day, "boolean": lambda level: _BOOLEAN.get(level.lower())}[str(found.kind)]
+    required, read = _READERS[str(found.kind)]
     values = [read(level) for level in texts.levels]
     if None in values:
         wrong = _first_at(texts, values.index(None), table.place)
-        required = f"column {name!r} must hold {_REQUIRED_VALUES[str(found.kind)]}"
+        required = f"column {name!r} must hold {required}"
         raise InvalidValueError(f"{required}, but {wrong}; correct it or leave it empty")
     return np.array([*values, np.nan], dtype=np.float64)[texts.codes]
 

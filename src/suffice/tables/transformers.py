@@ -158,7 +158,9 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             parts.append((f"column {k}", self._column_transformer(name), k if kind == "text" else [k]))
         self.transformer_ = ColumnTransformer(parts, sparse_threshold=0.0).set_output(transform="default")
         features: Floats = self.transformer_.fit_transform(self._array(table))
-        return features
+        # The memory layout decides how sums are rounded. Version 0.6 had rows contiguous if some column was left out,
+        # and otherwise the layout of numpy.hstack; with the same layout the numbers of a run are the same.
+        return features if len(self.columns_) == len(self.types_) else np.ascontiguousarray(features)
 
     def _column_transformer(self, name: str) -> Any:
         found = self.types_[name]
