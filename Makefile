@@ -14,11 +14,11 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 # Tests of what depends on the versions of other packages; those that import torch are left out.
-LOWEST_TESTS = tests/criteria tests/data tests/divergence tests/posteriors tests/report tests/test_*.py \
+LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence tests/posteriors tests/report tests/test_*.py \
 	$$(grep -LE '^(import|from) torch' tests/models/test_*.py tests/engines/test_*.py tests/learner/test_active.py) \
-	tests/cli/test_app.py tests/cli/test_run.py tests/cli/test_label.py tests/cli/test_data_command.py \
-	tests/cli/test_project_commands.py tests/session/test_export.py tests/session/test_layouts.py \
-	tests/session/test_project.py tests/session/test_reading*.py tests/session/test_storage*.py \
+	tests/cli/test_app.py tests/cli/test_run.py tests/cli/test_label.py \
+	tests/cli/test_project_commands.py tests/project/test_export.py tests/project/test_layouts.py \
+	tests/project/test_project.py tests/project/test_reading*.py tests/project/test_storage*.py \
 	tests/web/test_access.py tests/web/test_api.py tests/web/test_serving.py
 
 .PHONY: demo page test test-slow test-lowest types pages lint-js setup docs benchmarks reproduction comparison clean

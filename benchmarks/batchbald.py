@@ -19,8 +19,8 @@ import torch
 
 from batchbald_data import Probabilities, early, exchangeable, trained
 from suffice.acquisition import BatchBALD, bald, batchbald
+from suffice.acquisition.batchbald import Configurations
 from suffice.acquisition.candidates import ArrayCandidates
-from suffice.acquisition.joint import Configurations
 from tables import publish, table
 from timing import seconds
 

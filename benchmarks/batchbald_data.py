@@ -47,8 +47,8 @@ def _kept(name: str, **options: Any) -> Probabilities:
 
 
 def _predicted(folder: Path, options: dict[str, Any]) -> Any:
-    from suffice.data.mnist import read_mnist
-    from suffice.experiments.paper.mnist import published_network
+    from suffice.research.data.paper_sets import read_mnist
+    from suffice.research.paper.experiments import published_network
 
     images, labels = read_mnist(folder)
     order = np.random.default_rng(0).permutation(len(images))

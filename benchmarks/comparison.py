@@ -16,19 +16,25 @@ from typing import Any
 import numpy as np
 
 from stability_variants import variants_table
-from suffice.experiments.compare.board import Row, curves, leaderboard, rows
-from suffice.experiments.compare.costs import RATIOS
-from suffice.experiments.compare.evidence import evidence
-from suffice.experiments.compare.guarantees import coverage_summary
-from suffice.experiments.compare.judging import JudgedRun, judged
-from suffice.experiments.compare.recording import MODELS, RecordingJob, RecordingSettings, recordings
-from suffice.experiments.compare.rules import catalogue
-from suffice.experiments.compare.scoring import RuleScore
-from suffice.experiments.compare.writing import write_csv, write_json
-from suffice.experiments.runner import RunWatcher, SkippedRun, carry_out_all
-from suffice.report.compare.boards import Leaderboard, boards
-from suffice.report.compare.figures import draw_comparison
-from suffice.report.compare.tables import by_data_table, guarantees_table, leaderboard_table, runs_table, settings_table
+from suffice.recommendation.compared_rules import catalogue
+from suffice.recommendation.stopping_costs import RATIOS
+from suffice.research.compare.compare_command import write_csv, write_json
+from suffice.research.compare.comparison_figures import draw_comparison
+from suffice.research.compare.comparison_tables import (
+    Leaderboard,
+    boards,
+    by_data_table,
+    guarantees_table,
+    leaderboard_table,
+    runs_table,
+    settings_table,
+)
+from suffice.research.compare.evidence import evidence
+from suffice.research.compare.judging import JudgedRun, coverage_summary, judged
+from suffice.research.compare.leaderboard import Row, curves, leaderboard, rows
+from suffice.research.compare.recording import MODELS, RecordingJob, RecordingSettings, recordings
+from suffice.research.compare.scoring import RuleScore
+from suffice.research.runner import RunWatcher, SkippedRun, carry_out_all
 from tables import MEASURED, table
 
 ROOT = Path(__file__).parent.parent

@@ -18,13 +18,12 @@ from rich.console import Console
 from rich.live import Live
 
 import suffice as sf
-from suffice.cli.labeller.board import KeyHandler
-from suffice.cli.labeller.desk import Labeller, opened_labeller
-from suffice.cli.labeller.keys import END, ENTER
-from suffice.cli.labeller.loop import follow
-from suffice.session.items import Items
-from suffice.session.making import write_project
-from suffice.session.settings import Settings
+from suffice.cli.labeller.key_handler import KeyHandler, follow
+from suffice.cli.labeller.keyboard import END, ENTER
+from suffice.cli.labeller.labeller import Labeller, opened_labeller
+from suffice.project.create import write_project
+from suffice.project.items import Items
+from suffice.project.settings import Settings
 from tables import publish, table
 
 KEYS = 100

@@ -23,8 +23,8 @@ from typing import Any
 import httpx
 import numpy as np
 
-from suffice.session import open_project
-from suffice.session.events import EventKind
+from suffice.project import open_project
+from suffice.project.events import EventKind
 from tables import publish, table
 
 PEOPLE, SECONDS, ROWS, COLUMNS = 20, 60.0, 100_000, 10

@@ -38,13 +38,13 @@ def row(work: str, ours: float, reference: str, theirs: float, wanted: float) ->
 
 def rule_row(work: str, run: Callable[[], sf.Trace]) -> list[str]:
     """What divergences and verdicts add to a run, by the clock around them within the run."""
-    from suffice.learner import classes, course
-    from suffice.models.latent import Extension
+    from suffice.learner import backend, class_backend
+    from suffice.models.gaussian_state import Extension
 
     places: list[tuple[Any, str]] = [
         (Extension, "terms"),
-        (course, "in_units_of_noise"),
-        (classes, "divergences"),
+        (backend, "in_units_of_noise"),
+        (class_backend, "divergences"),
     ]
 
     spent = [0.0]

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from suffice.criteria import ErrorStability
-from suffice.data.mnist import read_mnist
-from suffice.data.protocols import PUBLISHED
-from suffice.experiments.paper.measures import correlation
-from suffice.experiments.paper.mnist import published_run, unlabelled_run
+from suffice.research.data.paper_sets import read_mnist
+from suffice.research.paper.experiments import published_run, unlabelled_run
+from suffice.research.paper.outcome import correlation
+from suffice.research.paper.protocols import PUBLISHED
 from suffice.trace import Trace
 from tables import MEASURED, publish, table
 
@@ -81,8 +81,8 @@ def parts() -> Iterator[dict[str, float]]:
     """Seconds spent in training, drawing, choosing and testing while it is on."""
     import torch
 
-    from suffice.learner import networks
-    from suffice.models.deep.machine import Machine
+    from suffice.learner import network_backend
+    from suffice.models.deep.trained_module import Machine
 
     spent: dict[str, float] = defaultdict(float)
     gpu = torch.cuda.is_available()
@@ -105,9 +105,9 @@ def parts() -> Iterator[dict[str, float]]:
 
     kept = [
         timed(Machine, "train", "training"),
-        timed(networks.NetworkBackend, "_probabilities", "draws over the pool"),
-        timed(networks, "batchbald", "BatchBALD"),
-        timed(networks.NetworkBackend, "_judged", "test"),
+        timed(network_backend.NetworkBackend, "_probabilities", "draws over the pool"),
+        timed(network_backend, "batchbald", "BatchBALD"),
+        timed(network_backend.NetworkBackend, "_judged", "test"),
         timed(Machine, "posterior", "weights read"),
     ]
     try:

@@ -14,10 +14,9 @@ import numpy as np
 
 import suffice as sf
 from suffice.criteria import pool_facts
-from suffice.experiments.compare.replay import Replayer
-from suffice.experiments.compare.rules import for_trace
-from suffice.experiments.compare.scoring import RunCase, scores
-from suffice.testing.criteria import example_steps
+from suffice.recommendation.compared_rules import for_trace
+from suffice.research.compare.scoring import Replayer, RunCase, scores
+from suffice.testing.criterion_checks import example_steps
 from suffice.trace import Trace
 from tables import publish, table
 

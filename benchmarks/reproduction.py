@@ -15,15 +15,13 @@ from dataclasses import replace
 from math import inf, isinf
 from pathlib import Path
 
-from suffice.data.protocols import CORRECTED
-from suffice.experiments.paper.claims import is_one_place
-from suffice.experiments.paper.groups import RunGroup, grouped, middle, spread
-from suffice.experiments.paper.measures import correlation
-from suffice.experiments.paper.outcome import measure
-from suffice.experiments.paper.plan import choose, plan
-from suffice.experiments.paper.runner import measured_run
-from suffice.experiments.paper.runs import run_experiment
-from suffice.experiments.runner import kept
+from suffice.research.paper.claims import is_one_place
+from suffice.research.paper.experiments import run_experiment
+from suffice.research.paper.groups import RunGroup, grouped, middle, spread
+from suffice.research.paper.jobs import choose, measured_run, plan
+from suffice.research.paper.outcome import correlation, measure
+from suffice.research.paper.protocols import CORRECTED
+from suffice.research.runner import kept
 from tables import MEASURED, table
 
 ROOT = Path(__file__).parent.parent

@@ -8,11 +8,11 @@ import numpy as np
 
 import suffice as sf
 from suffice.bounds import risk_gap
-from suffice.experiments.compare.choosing import choose
-from suffice.experiments.compare.costs import RATIOS, CostedRun, regrets
-from suffice.experiments.compare.recording import RecordingJob
-from suffice.experiments.runner import kept
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
+from suffice.recommendation.stopping_costs import RATIOS, CostedRun, regrets
+from suffice.research.compare.leaderboard import choose
+from suffice.research.compare.recording import RecordingJob
+from suffice.research.runner import kept
 from suffice.trace import Trace
 from tables import table
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import ErrorStability, Step
+from suffice.cli.demo_command import label_pool, new_model
 from suffice.errors import InvalidValueError
-from suffice.experiments.demo import label_pool, new_model
-from suffice.experiments.tasks import Task, demo_task
 from suffice.forecast import Forecast, labels_left
 from suffice.learner import audit
+from suffice.tables.example_data import Task, demo_task
 
 
 @given(st.floats(1.2, 1.8), st.integers(5, 200), st.floats(0.02, 0.5))

@@ -18,9 +18,9 @@ from suffice.errors import SufficeError
 from suffice.forecast import Forecast
 
 if TYPE_CHECKING:
-    from suffice import acquisition, data, models, session, testing
-    from suffice.experiments.compare.recommend import recommend
+    from suffice import acquisition, models, project, tables, testing
     from suffice.learner import ActiveLearner, StopSet, audit, simulate
+    from suffice.recommendation import recommend
     from suffice.trace import Trace
 
 __version__ = "0.6.0"
@@ -41,31 +41,32 @@ __all__ = [
     "bounds",
     "criteria",
     "criterion_from_dict",
-    "data",
     "divergence",
     "errors",
     "forecast",
     "kl",
     "models",
     "posteriors",
+    "project",
     "recommend",
     "register_kl",
-    "session",
     "simulate",
+    "tables",
     "testing",
 ]
 __all__ += list(criteria.RULES)
 
 # Imported when first used: `import suffice` loads numpy and scipy only.
-_LAZY_MODULES = frozenset({"acquisition", "data", "models", "session", "testing"})
+_LAZY_MODULES = frozenset({"acquisition", "models", "project", "tables", "testing"})
 _LAZY_NAMES = {
     "ActiveLearner": "learner",
     "StopSet": "learner",
     "audit": "learner",
-    "recommend": "experiments.compare.recommend",
+    "recommend": "recommendation",
     "simulate": "learner",
     "Trace": "trace",
 }
+_RENAMED = {"data": "suffice.tables or suffice.research.data", "session": "suffice.project"}
 
 
 def __getattr__(name: str) -> Any:
@@ -73,4 +74,5 @@ def __getattr__(name: str) -> Any:
         return import_module(f"suffice.{name}")
     if name in _LAZY_NAMES:
         return getattr(import_module(f"suffice.{_LAZY_NAMES[name]}"), name)
-    raise AttributeError(f"module 'suffice' has no attribute {name!r}")
+    remedy = f"; use {_RENAMED[name]} since version 0.7.0" if name in _RENAMED else ""
+    raise AttributeError(f"module 'suffice' has no attribute {name!r}{remedy}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
 from suffice.criteria.step import FIELD_KINDS
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 
 _FORMAT = "suffice-trace-1"
 _MEASURE = "measure_"

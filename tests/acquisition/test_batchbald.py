@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suffice.acquisition import BatchBALD, bald, batchbald
+from suffice.acquisition.batchbald import TIE, Configurations, resampled
 from suffice.acquisition.candidates import ArrayCandidates
-from suffice.acquisition.joint import Configurations, resampled
-from suffice.acquisition.search import TIE
 from suffice.errors import InvalidTypeError, InvalidValueError
 
 KINDS = ("spread", "peaked", "duplicates", "constant", "certain", "mixed")
@@ -284,14 +283,14 @@ def test_arithmetic_on_a_device(kind: str, device: str, monkeypatch: pytest.Monk
     torch = pytest.importorskip("torch")
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("torch sees no CUDA device")
-    from suffice.acquisition.tensors import TensorCandidates
+    from suffice.acquisition.candidates import TensorCandidates
 
     p = pool(6, 600, 8, 4, kind)
     tensor = torch.from_numpy(p).to(device)
     assert TensorCandidates(tensor).bald() == pytest.approx(bald(p), abs=1e-13)
     expected = [batchbald(p, 8, configurations=configurations) for configurations in (1000, 100_000)]
     # The module, which has the name of its function: tensors on the host would be taken for arrays.
-    monkeypatch.setattr(sys.modules["suffice.acquisition.greedy"], "candidates", TensorCandidates)
+    monkeypatch.setattr(sys.modules["suffice.acquisition.batchbald"], "candidates", TensorCandidates)
     same(batchbald(tensor, 8, configurations=1000), expected[0])
     same(batchbald(tensor, 8), expected[1])
 
@@ -364,7 +363,7 @@ def test_bad_types_are_named(probs: Any) -> None:
 
 def test_bad_tensors_are_named() -> None:
     torch = pytest.importorskip("torch")
-    from suffice.acquisition.tensors import TensorCandidates
+    from suffice.acquisition.candidates import TensorCandidates
 
     with pytest.raises(InvalidValueError, match="candidate 0, sample 0"):
         batchbald(torch.full((5, 2, 3), 0.3, dtype=torch.bfloat16), 1)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from suffice import __version__
 from suffice.acquisition.scores import NAMES
 from suffice.cli.app import COMMANDS, app
-from suffice.data.catalogue import SETS
+from suffice.research.data.catalogue import SETS
 
 MODULE = [sys.executable, "-m", "suffice"]
 
@@ -58,7 +58,7 @@ def test_a_command_is_listed_with_the_beginning_of_its_own_help(name: str) -> No
 def test_the_list_of_commands_loads_none_of_them() -> None:
     code = (
         "import sys; from suffice.cli.app import app; app(['--help'], standalone_mode=False); "
-        "print([name for name in sys.modules if name.startswith(('suffice.cli.', 'suffice.experiments', 'scipy.'))])"
+        "print([name for name in sys.modules if name.startswith(('suffice.cli.', 'suffice.research', 'scipy.'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "reproduce" in done.stdout
@@ -71,7 +71,7 @@ def test_a_command_loads_no_other_one() -> None:
         "print([name for name in sys.modules if name.startswith('suffice.cli.')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "['suffice.cli.app', 'suffice.cli.data']"
+    assert done.stdout.splitlines()[-1] == "['suffice.cli.app', 'suffice.research.data.data_command']"
 
 
 @pytest.mark.parametrize(

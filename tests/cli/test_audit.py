@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from suffice import ErrorStability, LabelWorth, Trace, audit
 from suffice.cli.app import app
-from suffice.data import read_table
 from suffice.errors import InvalidValueError
 from suffice.models import BayesianRidge
+from suffice.tables import read_table
 
 RUN = CliRunner()
 DATA = os.environ.get("SUFFICE_DATA")

@@ -134,7 +134,7 @@ def test_interrupt_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("suffice.experiments.demo.label_pool", interrupted)
+    monkeypatch.setattr("suffice.cli.demo_command.label_pool", interrupted)
     result = RUN.invoke(app, ["demo"])
     assert result.exit_code == 1
     assert "interrupted. Nothing was written" in result.output

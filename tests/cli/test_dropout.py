@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from suffice import Trace
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, TrainingDivergedError
-from suffice.experiments.tasks import digits_task
 from suffice.models.factory import make_model
+from suffice.tables.example_data import digits_task
 
 RUN = CliRunner()
 WITHOUT_TORCH = """
@@ -63,7 +63,7 @@ def test_the_demonstration_stops_early_with_nearly_the_accuracy_of_all_labels() 
 def test_the_demonstration_tells_a_person_what_happened(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = digits_task(np.random.default_rng(0))
     small = replace(whole, X_pool=whole.X_pool[:125], y_pool=whole.y_pool[:125])
-    monkeypatch.setattr("suffice.cli.demo.digits_task", lambda rng: small)
+    monkeypatch.setattr("suffice.cli.demo_command.digits_task", lambda rng: small)
     done = RUN.invoke(app, ["demo", "--model", "dropout", "--threshold", "0.9"])
     assert done.exit_code == 0, done.output
     for words in ("Go on", "Stop at", "Labels saved:", "Test error (cross entropy)", "Accuracy: 0.", "Certificate:"):

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.session.events import EventKind
-from suffice.session.making import open_project
+from suffice.project.create import open_project
+from suffice.project.events import EventKind
 
 MAIN = "from suffice.cli import main; main()"
 COMMAND = [sys.executable, "-c", MAIN, "label"]

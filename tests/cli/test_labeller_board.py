@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from suffice import ErrorStability
-from suffice.cli.labeller import keys
-from suffice.cli.labeller.board import KeyHandler
-from suffice.cli.labeller.desk import Labeller
+from suffice.cli.labeller import keyboard
+from suffice.cli.labeller.key_handler import KeyHandler
+from suffice.cli.labeller.labeller import Labeller
 from suffice.cli.labeller.view import Message, Mode
 from suffice.errors import InvalidValueError
-from suffice.session.insight import LearningStatus
-from suffice.session.items import Items
-from suffice.session.making import write_project
-from suffice.session.project import Project
-from suffice.session.settings import Settings
+from suffice.project.create import write_project
+from suffice.project.items import Items
+from suffice.project.labelling_project import Project
+from suffice.project.learning_status import LearningStatus
+from suffice.project.settings import Settings
 
 RULE = ErrorStability(0.1).state_dict()
 MAILS = Settings(
@@ -64,15 +64,15 @@ def test_keys_label_and_say_so(project: Project) -> None:
     assert (shown.counts.labelled, shown.counts.classes, shown.message.text) == (1, (0, 1), f"{first.id} is spam")
     assert not key_handler.press("7")
     assert key_handler.view().message == Message("'7' is no key here; ? shows the keys", bad=True)
-    key_handler.press(f"{keys.PASTED}1212")
+    key_handler.press(f"{keyboard.PASTED}1212")
     assert key_handler.view().message.text == "what is pasted is not taken for keys"
-    key_handler.press(keys.UNDO)
+    key_handler.press(keyboard.UNDO)
     assert key_handler.view().item == first
     key_handler.press("u")
     assert "there is nothing of ann to undo" in key_handler.view().message.text
     key_handler.press("c")
     assert key_handler.view().message == Message("there is no label to correct yet", bad=True)
-    key_handler.press(keys.END)
+    key_handler.press(keyboard.END)
     assert key_handler.left
 
 
@@ -89,7 +89,7 @@ def test_a_correction_can_be_left_and_undone(project: Project) -> None:
     assert (key_handler.view().mode, key_handler.view().item) == (Mode.correct, first)
     key_handler.press("s")
     assert "Esc goes back" in key_handler.view().message.text
-    key_handler.press(keys.ESCAPE)
+    key_handler.press(keyboard.ESCAPE)
     assert (key_handler.view().mode, key_handler.view().item) == (Mode.label, waiting)
     for key in "c12":
         key_handler.press(key)
@@ -102,16 +102,16 @@ def test_a_correction_can_be_left_and_undone(project: Project) -> None:
 @pytest.mark.parametrize("project", [PRICES], indirect=True)
 def test_a_number_is_typed_letter_by_letter(project: Project) -> None:
     key_handler = key_handler_of(project)
-    for key in ["1", "2", keys.BACKSPACE, ".", "5", "x", keys.ENTER]:
+    for key in ["1", "2", keyboard.BACKSPACE, ".", "5", "x", keyboard.ENTER]:
         key_handler.press(key)
     assert key_handler.view().typed == "1.5x"
     assert key_handler.view().message.bad
-    for key in [keys.BACKSPACE, keys.ENTER]:
+    for key in [keyboard.BACKSPACE, keyboard.ENTER]:
         key_handler.press(key)
     assert (key_handler.view().typed, project.state().n_labelled) == ("", 1)
-    key_handler.press(f"{keys.PASTED}{'9' * 300}")
+    key_handler.press(f"{keyboard.PASTED}{'9' * 300}")
     assert "more than 200 characters are no label" in key_handler.view().message.text
-    key_handler.press(keys.ENTER)
+    key_handler.press(keyboard.ENTER)
     assert "type something first" in key_handler.view().message.text
     key_handler.press("s")
     assert key_handler.view().counts.skipped == 1
@@ -174,5 +174,5 @@ def test_a_label_that_is_saved_is_said_to_be_so_when_the_next_item_cannot_be_had
             key_handler.view().message.text == "that is saved, but the next item cannot be asked for: the disk is full"
         )
     assert key_handler.view().counts.labelled == 1
-    monkeypatch.setattr("suffice.cli.labeller.desk._ASK_AGAIN", 0.0)
+    monkeypatch.setattr("suffice.cli.labeller.labeller._ASK_AGAIN", 0.0)
     assert key_handler.view().item is not None

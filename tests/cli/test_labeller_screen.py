@@ -13,20 +13,19 @@ from PIL import Image
 from rich.console import Console
 
 from suffice import ErrorStability, StabilizingPredictions
-from suffice.cli.labeller import keys
-from suffice.cli.labeller.answers import command_keys, direct_keys, typed_class
-from suffice.cli.labeller.keys import KeyDecoder
-from suffice.cli.labeller.paper import Viewport, wrapped
+from suffice.cli.labeller import keyboard
+from suffice.cli.labeller.keyboard import KeyDecoder
+from suffice.cli.labeller.labeller import command_keys, direct_keys, typed_class
 from suffice.cli.labeller.pictures import Picture, Pictures, drawn, read_picture
 from suffice.cli.labeller.screen import last_top, rendered_screen
 from suffice.cli.labeller.view import Counts, Given, LabellerView, Message, Mode
-from suffice.cli.labeller.visible import one_line, visible
+from suffice.cli.labeller.viewport import Viewport, one_line, visible, wrapped
 from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
-from suffice.session.insight import ErrorEstimate, LearningStatus, Point, Purchase
-from suffice.session.items import Item
-from suffice.session.settings import Settings
+from suffice.project.items import Item
+from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Purchase
+from suffice.project.settings import Settings
 
 SIZES = [(80, 24), (120, 40), (40, 24), (40, 12), (20, 8), (71, 10), (200, 60), (10, 4), (3, 2)]
 EVIL = "\x1b]0;owned\x07\x1b[2J[bold]not bold[/bold] :snail: \u202etxet\u202c \x00\x7f\x9b31m"
@@ -77,8 +76,18 @@ def screen(
 
 def test_escape_sequences_letters_and_pastes_are_keys_however_they_are_cut() -> None:
     sent = "a\x1b[Aé🐌\r\x1bOB\x7f\x1b[5~\x1b[6~\x1b[1;5C\x1b[200~two\nlines\x1b[201~\x04\x1a\x15z".encode()
-    expected = ["a", keys.UP, "é", "🐌", keys.ENTER, keys.DOWN, keys.BACKSPACE, keys.PAGE_UP, keys.PAGE_DOWN]
-    expected += [f"{keys.PASTED}two lines", keys.END, keys.UNDO, keys.CLEAR, "z"]
+    expected = [
+        "a",
+        keyboard.UP,
+        "é",
+        "🐌",
+        keyboard.ENTER,
+        keyboard.DOWN,
+        keyboard.BACKSPACE,
+        keyboard.PAGE_UP,
+        keyboard.PAGE_DOWN,
+    ]
+    expected += [f"{keyboard.PASTED}two lines", keyboard.END, keyboard.UNDO, keyboard.CLEAR, "z"]
     assert KeyDecoder().feed(sent) == expected
     for size in (1, 2, 3, 7):
         decoder = KeyDecoder()
@@ -91,8 +100,8 @@ def test_the_escape_key_is_known_by_nothing_coming_after_it() -> None:
     decoder = KeyDecoder()
     assert decoder.feed(b"\x1b") == []
     assert decoder.waiting
-    assert decoder.flush() == [keys.ESCAPE]
-    assert decoder.feed(b"\x1bq") == [keys.ESCAPE, "q"]
+    assert decoder.flush() == [keyboard.ESCAPE]
+    assert decoder.feed(b"\x1bq") == [keyboard.ESCAPE, "q"]
     assert decoder.feed(b"\xff") == ["\ufffd"]
 
 

@@ -3,7 +3,7 @@ import io
 from rich.console import Console
 
 from suffice import ErrorStability
-from suffice.cli.live import LiveView
+from suffice.cli.demo_command import LiveView
 from suffice.presentation.text_chart import chart
 from suffice.testing import example_steps
 

@@ -12,15 +12,15 @@ import pytest
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
-from suffice.cli.project_reading import Reading
+from suffice.cli.stored_project import Reading
 from suffice.errors import MissingExtraError, SufficeError
-from suffice.session.companion import BackgroundLearner
-from suffice.session.insight import LearningStatus
-from suffice.session.making import open_project
-from suffice.session.summary import status
-from tests.report.reading import Reader
-from tests.session.labelled_projects import busy_project, label_some, learned
-from tests.session.making_projects import make
+from suffice.project.background_learner import BackgroundLearner
+from suffice.project.create import open_project
+from suffice.project.learning_status import LearningStatus
+from suffice.project.status_summary import status
+from tests.project.labelled_projects import busy_project, label_some, learned
+from tests.project.making_projects import make
+from tests.research.paper.reading import Reader
 
 RUN = CliRunner()
 

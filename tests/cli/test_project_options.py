@@ -15,11 +15,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
-from suffice.cli.choices import BoundName
 from suffice.cli.project_options import ProjectModel, ProjectOptions, login_name, opened_project, place_of
+from suffice.cli.rule_options import BoundName
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
-from suffice.session.events import EventKind
-from suffice.session.settings import Settings
+from suffice.project.events import EventKind
+from suffice.project.settings import Settings
 
 RUN = CliRunner()
 
@@ -203,13 +203,13 @@ def test_a_project_that_cannot_be_made_leaves_no_folder(monkeypatch: pytest.Monk
     def fail(*_: object) -> None:
         raise SufficeError("the disk is full")
 
-    monkeypatch.setattr("suffice.session.making.write_contents", fail)
+    monkeypatch.setattr("suffice.project.create.write_contents", fail)
     assert refused(classes="a,b") == "the disk is full"
 
 
 def test_without_sqlalchemy_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     table()
-    monkeypatch.setattr("suffice.cli.project_opening.find_spec", lambda _: None)
+    monkeypatch.setattr("suffice.cli.project_options.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"-m pip install .*'sqlalchemy>="):
         opened(classes="a,b")
 

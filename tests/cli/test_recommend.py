@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 import suffice as sf
 from suffice.cli.app import app
-from suffice.cli.choices import ModelName
-from suffice.cli.recommend import python_line, run_options
+from suffice.cli.recommend_command import python_line, run_options
+from suffice.cli.rule_options import ModelName
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError
-from suffice.experiments.compare.recommend import recommend, recorded_evidence
-from suffice.experiments.compare.rules import catalogue
+from suffice.recommendation.compared_rules import catalogue
+from suffice.recommendation.rule_choice import recommend, recorded_evidence
 
 RUN = CliRunner()
 CLASSES = ["--task", "classification", "--error-cost", "2000", "--label-cost", "2"]
@@ -63,7 +63,7 @@ def at_the_second(found: dict[str, Any]) -> dict[str, float]:
 
 @pytest.fixture
 def _evidence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suffice.experiments.compare.recommend.recorded_evidence", lambda: EVIDENCE)
+    monkeypatch.setattr("suffice.recommendation.rule_choice.recorded_evidence", lambda: EVIDENCE)
 
 
 def result(*arguments: str) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def test_others_stand_in_the_order_over_all_prices(monkeypatch: pytest.MonkeyPat
     """One that is better at this price, and worse at the two others, comes later."""
     here = {**part(0.05, [0.2, 0.1, 0.01]), "typical": [90.0, 0.05, 90.0]}
     rules = {"classification": {"1": {**CLASSIFICATION, "EntropyMax": here}}}
-    monkeypatch.setattr("suffice.experiments.compare.recommend.recorded_evidence", lambda: {**EVIDENCE, "rules": rules})
+    monkeypatch.setattr("suffice.recommendation.rule_choice.recorded_evidence", lambda: {**EVIDENCE, "rules": rules})
     found = result(*CLASSES)
     assert found["rule"]["name"] == "LabelWorth"
     assert [other["name"] for other in found["others"]] == ["StabilizingPredictions", "MinExpectedError", "Budget"]
@@ -164,7 +164,7 @@ def test_the_variance_is_passed_on_only_where_it_was_given(monkeypatch: pytest.M
         passed.append(options["target_variance"])
         return recommend(*arguments, **options)
 
-    monkeypatch.setattr("suffice.experiments.compare.recommend.recommend", noting)
+    monkeypatch.setattr("suffice.recommendation.rule_choice.recommend", noting)
     result(*CLASSES)
     result(*NUMBERS)
     result(*NUMBERS, "--target-variance", "900")
@@ -211,7 +211,7 @@ def test_a_loop_that_can_feed_no_rule_better_than_a_budget(fields: str) -> None:
 @pytest.mark.usefixtures("_evidence")
 def test_a_rule_that_the_command_has_no_options_for(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = {"classification": {"1": {"Budget": part(0.1, [50, 100, 500])}}}
-    monkeypatch.setattr("suffice.experiments.compare.recommend.recorded_evidence", lambda: {**EVIDENCE, "rules": rules})
+    monkeypatch.setattr("suffice.recommendation.rule_choice.recorded_evidence", lambda: {**EVIDENCE, "rules": rules})
     shown = told(*CLASSES)
     assert "rule = sf.Budget(labels=100)" in shown
     assert "suffice run has no options for this rule." in shown

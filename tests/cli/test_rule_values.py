@@ -6,8 +6,8 @@ import math
 from rich.console import Console
 
 from suffice import LabelWorth, PerformanceConvergence, Step
-from suffice.cli.live import LiveView
-from suffice.cli.rule_values import RuleValues
+from suffice.cli.demo_command import LiveView
+from suffice.cli.table_run import RuleValues
 from suffice.criteria import Verdict
 from suffice.presentation.text_chart import number_chart
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import Criterion, Step, Verdict, criterion_from_dict
-from suffice.criteria.comparing import Comparison, apart
+from suffice.criteria.base import Comparison, apart
 from suffice.criteria.confidence import (
     EntropyMax,
     MarginExhaustion,

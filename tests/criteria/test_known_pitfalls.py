@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from suffice import Budget, Criterion, ErrorStability, Step
 from suffice.criteria import expected_f
 from suffice.criteria.accuracy import SelectedAccuracy
-from suffice.criteria.agreement import cohen_kappa, f_change
 from suffice.criteria.bayesian import DeterministicBoundRuns, InformationGain, PacBayes
 from suffice.criteria.committee import IntrinsicStopping, SelectionAgreement, ValidationSetAgreement
 from suffice.criteria.confidence import (
@@ -25,6 +24,7 @@ from suffice.criteria.confidence import (
     MinExpectedError,
     OverallUncertainty,
 )
+from suffice.criteria.prediction_statistics import cohen_kappa, f_change
 from suffice.criteria.stability import ClassificationChange, PredictedFChange, StabilizingPredictions
 from suffice.criteria.trend import DropInConfidence
 from suffice.testing import example_steps

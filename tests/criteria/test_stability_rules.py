@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score, f1_score
 
 from suffice import Budget, Criterion, Step, Verdict, criterion_from_dict
-from suffice.criteria.agreement import cohen_kappa, f_change
+from suffice.criteria.base import snapped, tightened
 from suffice.criteria.bayesian import InformationGain
-from suffice.criteria.comparing import snapped, tightened
+from suffice.criteria.prediction_statistics import cohen_kappa, f_change
 from suffice.criteria.stability import (
     ClassificationChange,
     KappaCertificate,

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from suffice.engines.cross_entropy import BinaryCrossEntropy, SoftmaxCrossEntropy, expected_softplus
-from suffice.models.laplace import Laplace
+from suffice.engines.prediction_quality import BinaryCrossEntropy, SoftmaxCrossEntropy, expected_softplus
+from suffice.models.laplace import Laplace, SoftmaxLaplace
 from suffice.models.predictive import weight_draws
-from suffice.models.softmax import SoftmaxLaplace
 
 
 @pytest.mark.parametrize("variance", [0.0, 1e-6, 0.05, 0.15, 0.16, 0.3, 0.31, 0.5, 1.0, 1.9, 2.1, 10.0, 1e3, 1e6])

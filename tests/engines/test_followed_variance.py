@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suffice.engines.followed_variance import FollowedVariance
-from suffice.engines.rows import TILE, FeatureRows, KernelRows
+from suffice.engines.tracked_rows import TILE, FeatureRows, FollowedVariance, KernelRows
+from suffice.models.gaussian_state import KernelState, WeightState, block_of
 from suffice.models.kernels import GaussianKernel
-from suffice.models.latent import KernelState, WeightState, block_of
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 
 NOISE = 0.1
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_softmax, logsumexp
 
-from suffice.engines.sampled import calibration_error, quality
-from suffice.special import Floats
+from suffice.engines.prediction_quality import calibration_error, quality
+from suffice.numerics.special_functions import Floats
 
 
 def draws(seed: int, rows: int, k: int, classes: int, scale: float = 2.0) -> tuple[Floats, Any]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.acquisition import class_scores
-from suffice.engines.uncertain import UncertainPool, smallest
+from suffice.engines.class_pool import UncertainPool, smallest
 from suffice.models.laplace import Laplace
 
 

@@ -13,24 +13,24 @@ from sklearn.preprocessing import StandardScaler
 import suffice as sf
 from suffice.divergence import KLPair
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
-from suffice.learner import Backend, RunSettings, StepResults, course, register_backend
-from suffice.learner.classes import ClassBackend
-from suffice.learner.course import backend_type
-from suffice.learner.gaussian import ProcessBackend, RidgeBackend
-from suffice.learner.networks import NetworkBackend
-from suffice.learner.start import final_estimator, provided_fields, require_provided
+from suffice.learner import Backend, RunSettings, StepResults, backend, register_backend
+from suffice.learner.backend import backend_type
+from suffice.learner.class_backend import ClassBackend
+from suffice.learner.gaussian_backend import ProcessBackend, RidgeBackend
+from suffice.learner.network_backend import NetworkBackend
+from suffice.learner.prepare import final_estimator, provided_fields, require_provided
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
+from suffice.numerics.special_functions import Floats
 from suffice.posteriors import Gaussian
-from suffice.special import Floats
 
 
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
     """Forget what a test registers."""
-    kept = dict(course._BACKENDS)
+    kept = dict(backend._BACKENDS)
     yield
-    course._BACKENDS.clear()
-    course._BACKENDS.update(kept)
+    backend._BACKENDS.clear()
+    backend._BACKENDS.update(kept)
 
 
 class ConstantMean(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -192,7 +192,7 @@ class Bare(Backend):
 def test_what_cannot_be_registered(model_type: Any, backend: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         register_backend(model_type)(backend)
-    assert ConstantMean not in course._BACKENDS
+    assert ConstantMean not in backend._BACKENDS
 
 
 def test_the_check_of_a_rule_takes_the_words_of_its_caller() -> None:

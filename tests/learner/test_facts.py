@@ -13,15 +13,15 @@ from sklearn.pipeline import make_pipeline
 
 import suffice as sf
 from suffice.errors import InvalidValueError
-from suffice.learner.classes import ClassBackend
-from suffice.learner.facts import COUNTED_FIELDS, VALIDATION_FIELDS
-from suffice.learner.gaussian import GaussianBackend
-from suffice.learner.networks import NetworkBackend
+from suffice.learner.class_backend import ClassBackend
+from suffice.learner.gaussian_backend import GaussianBackend
+from suffice.learner.network_backend import NetworkBackend
+from suffice.learner.step_inputs import COUNTED_FIELDS, VALIDATION_FIELDS
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
 from suffice.models.laplace import Laplace, SoftmaxLaplace, divergence_from_prior
 from suffice.models.predictive import weight_draws
+from suffice.numerics.special_functions import Floats
 from suffice.posteriors import Gaussian
-from suffice.special import Floats
 from suffice.trace import Trace
 
 STOP = sf.StopSet(np.array([3, 4, 11, 20, 21, 30, 44, 58]), 60)

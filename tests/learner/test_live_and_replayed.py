@@ -12,13 +12,12 @@ from scipy.special import expit
 
 import suffice as sf
 from suffice.criteria import Criterion, Verdict
-from suffice.engines.followed_variance import FollowedVariance
+from suffice.engines.tracked_rows import FollowedVariance
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
-from suffice.experiments.compare.guarantees import guarantees
-from suffice.learner.beliefs import LaplacePredictor, SampledPredictor
-from suffice.learner.facts import ClassInputCollector, joined_rows
+from suffice.learner.step_inputs import ClassInputCollector, LaplacePredictor, SampledPredictor, joined_rows
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
+from suffice.research.compare.judging import guarantees
 from suffice.trace import Trace
 from tests.every_rule import OF_CLASSES_ONLY, RULES
 
@@ -599,7 +598,7 @@ def test_a_large_pool_is_looked_at_in_parts_that_do_not_show(monkeypatch: pytest
         settings: dict[str, Any] = {"initial": 12, "steps": 2, "stop_set": 25, "record": "all"}
         whole = sf.simulate(made.model(), *made.data, **settings)
         with monkeypatch.context() as patched:
-            patched.setattr("suffice.learner.facts._ROWS", 7)
+            patched.setattr("suffice.learner.step_inputs._ROWS", 7)
             parts = sf.simulate(made.model(), *made.data, **settings)
         for name in set(whole.measures) - {"seconds"}:
             assert parts.measures[name] == pytest.approx(whole.measures[name], rel=1e-5, abs=1e-6), name
@@ -872,7 +871,7 @@ def test_nothing_is_said_of_items_that_were_taken() -> None:
         def expected_error(self, rows: Any) -> float:
             return float(np.mean(rows))
 
-    from suffice.learner.facts import StepInputs
+    from suffice.learner.step_inputs import StepInputs
 
     wanted = StepInputs(frozenset({"pool_changes", "pool_gain", "expected_error"}), stop=np.array([0, 5]))
     model, collector = Flipping(), ClassInputCollector(wanted, 6)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 import suffice as sf
 from suffice.acquisition import batchbald
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.learner import networks
+from suffice.learner import network_backend
 from suffice.models import DropoutNetwork
 from tests.processes import environment
 
@@ -42,7 +42,7 @@ def test_an_interrupted_first_training_leaves_the_learner_as_it_was(monkeypatch:
     learner = sf.ActiveLearner(network(), X, initial=10)
     first = learner.ask(10)
     with monkeypatch.context() as patched:
-        patched.setattr("suffice.models.deep.machine.train", interrupt)
+        patched.setattr("suffice.models.deep.trained_module.train", interrupt)
         with pytest.raises(KeyboardInterrupt):
             learner.tell(first, Y[first])
     assert learner.labelled == []
@@ -62,7 +62,7 @@ def test_an_interrupt_after_the_training_of_a_round_undoes_the_round(
     learner.tell(first, Y[first])
     items, before = learner.ask(5), weights(learner)
     with monkeypatch.context() as patched:
-        patched.setattr(networks, name, interrupt)
+        patched.setattr(network_backend, name, interrupt)
         with pytest.raises(KeyboardInterrupt):
             learner.tell(items, Y[items])
     np.testing.assert_array_equal(weights(learner), before)

@@ -16,9 +16,9 @@ import suffice as sf
 from suffice.acquisition import class_scores
 from suffice.errors import InfiniteDivergenceError, InvalidValueError, MissingInputError, NotEnoughMemoryError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
-from suffice.models.evidence import RidgeScales, learn_ridge, log_marginal
+from suffice.models.hyperparameters import RidgeScales, learn_ridge, log_marginal
 from suffice.models.laplace import Laplace
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 
 RNG = np.random.default_rng(0)
 

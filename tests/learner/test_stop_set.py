@@ -15,7 +15,7 @@ from suffice import StopSet
 from suffice.criteria import cohen_kappa
 from suffice.errors import InvalidValueError
 from suffice.learner.stop_set import _shares
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 
 
 def blobs(*sizes: int) -> Floats:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from suffice.models.evidence import (
+from suffice.models.hyperparameters import (
     ProcessScales,
     RidgeScales,
     learn_process,

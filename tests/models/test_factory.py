@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from suffice import models
-from suffice.cli.choices import ModelName
+from suffice.cli.rule_options import ModelName
 from suffice.errors import InvalidValueError
 from suffice.models.factory import MODEL_FAMILIES, basis_size, make_model, model_description, model_names
 
@@ -74,7 +74,7 @@ def test_what_does_not_go_together(name: str, options: dict[str, Any], said: str
 
 def test_names_are_known_without_scikit_learn() -> None:
     code = (
-        "import sys; from suffice.models.factory import model_description; import suffice.session; "
+        "import sys; from suffice.models.factory import model_description; import suffice.project; "
         "model_description('ridge'); import suffice.models; assert 'BayesianRidge' in dir(suffice.models); "
         "print(sorted({'sklearn', 'torch', 'suffice.criteria.step'} & set(sys.modules)))"
     )

@@ -25,8 +25,8 @@ from suffice.models.laplace import (
     learn_alpha,
     log_evidence,
 )
+from suffice.numerics.special_functions import Floats
 from suffice.posteriors import Gaussian
-from suffice.special import Floats
 
 EPS = np.finfo(np.float64).eps
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3, 4])

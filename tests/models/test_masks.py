@@ -14,10 +14,10 @@ from torch import nn
 
 from suffice.errors import InvalidValueError
 from suffice.models import DropoutNetwork
-from suffice.models.deep.masks import Masks, must_multiply_early
+from suffice.models.deep.dropout_layers import Masks, must_multiply_early
 from suffice.models.deep.sampling import features, log_draws
 from suffice.models.deep.training import Recipe, averaged_loss
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 
 ROWS = torch.tensor(np.random.default_rng(0).normal(size=(23, 6)), dtype=torch.float32)
 

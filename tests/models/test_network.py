@@ -20,10 +20,10 @@ from suffice import kl
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.models import DropoutNetwork
 from suffice.models.deep import training
-from suffice.models.deep.masks import Masks
+from suffice.models.deep.dropout_layers import Masks
 from suffice.models.deep.sampling import log_draws
 from suffice.models.deep.training import batches, train
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 from suffice.testing import MODEL_CHECKS
 
 RNG = np.random.default_rng(0)
@@ -144,7 +144,7 @@ def test_observing_trains_on_all_labels_from_the_weights_it_finds(monkeypatch: p
         seen.append((inputs.numpy().copy(), codes.tolist(), start, rest["recipe"].epochs))
         return train(net, inputs, codes, **rest)
 
-    monkeypatch.setattr("suffice.models.deep.machine.train", spy)
+    monkeypatch.setattr("suffice.models.deep.trained_module.train", spy)
     model.observe(X[30:], Y[30:])
     ((rows, codes, start, epochs),) = seen
     np.testing.assert_array_equal(rows, X)

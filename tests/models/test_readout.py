@@ -12,8 +12,8 @@ from suffice import kl
 from suffice.divergence import dropout_contributions
 from suffice.errors import InvalidValueError
 from suffice.models import DropoutNetwork
-from suffice.models.deep.readout import Structure, dropout_posterior, structure
-from suffice.special import Floats
+from suffice.models.deep.dropout_layers import Structure, dropout_posterior, structure
+from suffice.numerics.special_functions import Floats
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 6)).astype(np.float32)

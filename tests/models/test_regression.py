@@ -16,10 +16,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import suffice as sf
 from suffice.errors import InvalidValueError, NotPositiveDefiniteError
 from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
-from suffice.models.evidence import RidgeScales, learn_ridge, ridge_evidence
-from suffice.models.latent import Scaling
+from suffice.models.gaussian_state import Scaling
+from suffice.models.hyperparameters import RidgeScales, learn_ridge, ridge_evidence
 from suffice.models.ridge import RidgePrior
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]

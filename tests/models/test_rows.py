@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from suffice.errors import InvalidValueError
-from suffice.models.deep.masks import Masks, must_multiply_early
+from suffice.models.deep.dropout_layers import Masks, must_multiply_early
 from suffice.models.deep.sampling import log_draws
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 
 
 def drawn(module: nn.Module, rows: torch.Tensor, k: int) -> Floats:

@@ -9,7 +9,7 @@ from jinja2 import UndefinedError
 
 import suffice
 from suffice.errors import MissingExtraError
-from suffice.report.page import _environment, rendered, require_jinja2
+from suffice.report.html_page import _environment, rendered, require_jinja2
 
 TEMPLATES = sorted(Path(suffice.__file__).parent.rglob("*.jinja"))
 

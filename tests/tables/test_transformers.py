@@ -14,9 +14,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from suffice.data import read_table
-from suffice.data.reading import TableColumns, read_columns
 from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.tables import read_table
+from suffice.tables.file_reader import TableColumns, read_columns
 from suffice.tables.transformers import (
     PrincipalComponents,
     StandardizedNumbers,

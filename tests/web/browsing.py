@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from suffice.session.events import Event, EventKind
-from suffice.session.making import open_project
+from suffice.project.create import open_project
+from suffice.project.events import Event, EventKind
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

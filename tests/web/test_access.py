@@ -7,8 +7,8 @@ import pytest
 from fastapi import FastAPI
 
 from suffice.errors import InvalidValueError
-from suffice.web.access import Access, granted_access, host_name, is_loopback, made_token
-from suffice.web.headers import PAGE_POLICY, SECURITY_HEADERS
+from suffice.web.http_errors import PAGE_POLICY, SECURITY_HEADERS
+from suffice.web.security import Access, granted_access, host_name, is_loopback, made_token
 from tests.web.web_projects import TOKEN, csrf_of, make_project, running_app, script_of
 
 NEXT = {"person": "Ann"}
@@ -248,7 +248,7 @@ def test_an_error_that_nobody_thought_of_has_the_headers_too(local: FastAPI, mon
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a secret")
 
-    monkeypatch.setattr("suffice.web.routes_reading.status", broken)
+    monkeypatch.setattr("suffice.web.routes.status", broken)
     answer = script_of(local).get("/api/status")
     assert answer.status_code == 500
     assert "secret" not in answer.text

@@ -16,16 +16,14 @@ from fastapi import FastAPI
 from suffice.criteria import Certificate, Verdict
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.forecast import Forecast
-from suffice.session.companion import BackgroundLearner
-from suffice.session.database import StorageError, StorageFullError
-from suffice.session.insight import ErrorEstimate, LearningStatus, Point, Purchase
-from suffice.session.project import ConflictError, Project
-from suffice.web.access import granted_access
-from suffice.web.app import create_app
-from suffice.web.headers import REPORT_POLICY
-from suffice.web.limits import LARGEST_BODY
-from suffice.web.problems import problem_page, status_of
-from suffice.web.routes_page import assets
+from suffice.project.background_learner import BackgroundLearner
+from suffice.project.labelling_project import ConflictError, Project
+from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Purchase
+from suffice.project.storage import StorageError, StorageFullError
+from suffice.web.http_errors import REPORT_POLICY, problem_page, status_of
+from suffice.web.routes import assets
+from suffice.web.security import LARGEST_BODY, granted_access
+from suffice.web.server import create_app
 from tests.web.web_projects import ODD, Script, make_image_project, make_project, running_app, script_of
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from suffice.session.events import EventKind
+from suffice.project.events import EventKind
 from tests.web.browsing import Server, Watched, chromium, served, write_rows
 
 if TYPE_CHECKING:

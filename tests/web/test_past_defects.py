@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from suffice.report.labelling import report_page
-from suffice.session import companion as background_module
-from suffice.session.companion import BackgroundLearner
-from suffice.session.learning import ProjectLearner
-from suffice.session.project import Project
-from suffice.web import routes_files, routes_reading
-from suffice.web.access import granted_access
+from suffice.project import background_learner as background_module
+from suffice.project.background_learner import BackgroundLearner
+from suffice.project.labelling_project import Project
+from suffice.project.project_learner import ProjectLearner
+from suffice.report.project_report import report_page
+from suffice.web import routes
+from suffice.web.security import granted_access
 from tests.web.web_projects import TOKEN, Script, make_image_project, make_project, running_app, script_of
 
 LONG = 60.0
@@ -149,7 +149,7 @@ def test_the_report_right_after_a_correction_is_that_of_the_corrected_model(app:
 def test_a_model_that_is_still_learning_is_not_taken_home(
     app: FastAPI, held: Held, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes_files, "_PATIENCE", 0.01)
+    monkeypatch.setattr(routes, "_PATIENCE", 0.01)
     script = script_of(app)
     held.go.clear()
     held.until_waited_for = False
@@ -160,7 +160,7 @@ def test_a_model_that_is_still_learning_is_not_taken_home(
     # Labels are there without the model.
     assert script.get("/api/export/labels").status_code == 200
     held.go.set()
-    monkeypatch.setattr(routes_files, "_PATIENCE", LONG)
+    monkeypatch.setattr(routes, "_PATIENCE", LONG)
     assert script.get(path).status_code == 200
 
 
@@ -171,8 +171,8 @@ def test_a_model_that_cannot_choose_is_waited_for_like_any_other(
     def fails(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("suffice.session.learning.ActiveLearner.ask", fails)
-    monkeypatch.setattr(routes_files, "_PATIENCE", 0.01)
+    monkeypatch.setattr("suffice.project.project_learner.ActiveLearner.ask", fails)
+    monkeypatch.setattr(routes, "_PATIENCE", 0.01)
     script = script_of(app)
     correct(script)
     assert background_of(app).wait_settled(LONG)
@@ -199,7 +199,7 @@ def test_a_second_opinion_can_be_declined_on_the_page(tmp_path: Path) -> None:
 
 
 def test_an_image_that_is_too_large_to_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes_reading, "_LARGEST_IMAGE", 1 << 20)
+    monkeypatch.setattr(routes, "_LARGEST_IMAGE", 1 << 20)
     root = tmp_path / "images"
     root.mkdir()
     for name, size in (("fits.png", 1 << 20), ("large.png", (1 << 20) + 1)):

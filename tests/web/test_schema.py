@@ -10,10 +10,10 @@ from fastapi import FastAPI
 from hypothesis import settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from suffice.session.companion import BackgroundLearner
-from suffice.session.project import Project
-from suffice.web.access import Access
-from suffice.web.app import create_app
+from suffice.project.background_learner import BackgroundLearner
+from suffice.project.labelling_project import Project
+from suffice.web.security import Access
+from suffice.web.server import create_app
 from tests.web.web_projects import make_project, running_app, script_of
 
 # The host that schemathesis names.

@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 import suffice.web
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
-from suffice.session.making import open_project
-from suffice.web.serving import listening, url_of
+from suffice.project.create import open_project
+from suffice.web.server import listening, url_of
 
 TOKEN = "correct-horse-battery"
 OWN = {"Authorization": f"Bearer {TOKEN}"}

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suffice import ErrorStability
-from suffice.session.companion import BackgroundLearner
-from suffice.session.items import Items
-from suffice.session.making import write_project
-from suffice.session.project import Project
-from suffice.session.settings import Settings
-from suffice.web.access import Access, granted_access
-from suffice.web.app import create_app
+from suffice.project.background_learner import BackgroundLearner
+from suffice.project.create import write_project
+from suffice.project.items import Items
+from suffice.project.labelling_project import Project
+from suffice.project.settings import Settings
+from suffice.web.security import Access, granted_access
+from suffice.web.server import create_app
 
 with warnings.catch_warnings():
     # Newer versions of Starlette would rather have the successor of httpx.

@@ -1,9 +1,8 @@
 """Which label would be most useful: scores, and choices that cover the pool."""
 
-from suffice.acquisition.choosers import Chooser, Indices, InOrder, KCentre, RandomOrder, label_free_chooser
-from suffice.acquisition.classes import class_scores
-from suffice.acquisition.greedy import BatchBALD, batchbald
-from suffice.acquisition.scores import NAMES, bald, entropy, margin, require_known
+from suffice.acquisition.batchbald import BatchBALD, batchbald
+from suffice.acquisition.label_free import Chooser, Indices, InOrder, KCentre, RandomOrder, label_free_chooser
+from suffice.acquisition.scores import NAMES, bald, class_scores, entropy, margin, require_known
 
 __all__ = [
     "NAMES",

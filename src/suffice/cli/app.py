@@ -28,52 +28,52 @@ class CommandEntry(NamedTuple):
 #: In the order of ``suffice --help``.
 COMMANDS: Final = {
     "demo": CommandEntry(
-        "suffice.cli.demo:demo_command",
+        "suffice.cli.demo_command:demo_command",
         "Watch a simulated person label scikit-learn's diabetes, breast-cancer or digits data until it is enough.",
     ),
     "label": CommandEntry(
-        "suffice.cli.label:label_command",
+        "suffice.cli.label_command:label_command",
         "Label your own data in the terminal: start or resume a project, and be told when it is enough.",
     ),
     "serve": CommandEntry(
-        "suffice.cli.serve:serve_command",
+        "suffice.cli.serve_command:serve_command",
         "Label in the browser, alone or with others: starts a project, or goes on with it.",
     ),
     "status": CommandEntry(
-        "suffice.cli.status:status_command",
+        "suffice.cli.status_command:status_command",
         "Say where a labelling project stands: counts, verdict, forecast, expected error, people and their agreement.",
     ),
     "export": CommandEntry(
-        "suffice.cli.export:export_command",
+        "suffice.cli.export_command:export_command",
         "Write the labels, the model's predictions with their uncertainty for all other items, and the report.",
     ),
     "report": CommandEntry(
-        "suffice.cli.project_report:report_command",
+        "suffice.cli.report_command:report_command",
         "Write a page for the boss: what was labelled, why it stopped, how good the model is, what is guaranteed.",
     ),
     "run": CommandEntry(
-        "suffice.cli.run:run_command",
+        "suffice.cli.run_command:run_command",
         "Find out how many labels of a fully labelled table would have been enough, had they been bought one by one.",
     ),
     "audit": CommandEntry(
-        "suffice.cli.audit:audit_command",
+        "suffice.cli.audit_command:audit_command",
         "Find out when the labelling of a table could have stopped; its rows are in the order they were labelled in.",
     ),
     "recommend": CommandEntry(
-        "suffice.cli.recommend:recommend_command",
+        "suffice.cli.recommend_command:recommend_command",
         "Find out which stopping rule to take for a task and its two costs, and what to expect of it.",
     ),
     "reproduce": CommandEntry(
-        "suffice.cli.reproduce:reproduce_command",
+        "suffice.research.paper.reproduce_command:reproduce_command",
         "Run the experiments of the paper, and write its tables and figures, and what holds of its claims.",
     ),
     "compare": CommandEntry(
-        "suffice.cli.compare:compare_command",
+        "suffice.research.compare.compare_command:compare_command",
         "Compare stopping rules: label data sets once, replay every rule on the same runs, and rank them by their "
         "cost.",
     ),
     "data": CommandEntry(
-        "suffice.cli.data:data_app",
+        "suffice.research.data.data_command:data_app",
         "List, fetch and check the data sets of the paper, and four beyond it.",
     ),
 }

@@ -1,16 +1,46 @@
-"""Which stopping rule a command takes: the paper's, one named, or one that is told two costs."""
+"""Command options for models and stopping rules."""
 
 import dataclasses
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Annotated, Any, Final
 
 import typer
 
 from suffice.arguments import real
-from suffice.cli.choices import BoundName, ModelName
 from suffice.criteria import RULES, After, AllOf, AnyOf, Criterion, ErrorStability, LabelWorth, Patience
 from suffice.errors import InvalidValueError
-from suffice.session.settings import DEFAULT_THRESHOLDS
+from suffice.project.settings import DEFAULT_THRESHOLDS
+
+
+class TaskName(StrEnum):
+    """What is predicted."""
+
+    regression = "regression"
+    classification = "classification"
+
+
+class ModelName(StrEnum):
+    """Which model learns."""
+
+    gp = "gp"
+    ridge = "ridge"
+    logistic = "logistic"
+    dropout = "dropout"
+
+
+class DemoModel(StrEnum):
+    """Which model the demonstration shows."""
+
+    linear = "linear"
+    dropout = "dropout"
+
+
+class BoundName(StrEnum):
+    """Which bound on the change of error the rule takes."""
+
+    paper = "paper"
+    tight = "tight"
 
 
 def _rule_names() -> list[str]:
@@ -134,7 +164,7 @@ def require_provided_fields(rule: Criterion, model: Any, name: ModelName) -> Non
     Raises:
         MissingInputError: The rule cannot be used; the message names the rules that can.
     """
-    from suffice.learner.start import provided_fields, require_provided
+    from suffice.learner.prepare import provided_fields, require_provided
 
     provided = provided_fields(model)
     others = [each for each, kind in named_rules().items() if kind.requires <= provided]

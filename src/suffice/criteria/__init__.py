@@ -9,14 +9,21 @@ from suffice.criteria import (
     committee,
     confidence,
     error_stability,
+    label_worth,
     stability,
     trend,
-    worth,
 )
-from suffice.criteria.agreement import cohen_kappa, f_change
-from suffice.criteria.base import Criterion, criterion_from_dict
-from suffice.criteria.compose import After, AllOf, AnyOf, Patience
-from suffice.criteria.facts import committee_agreement, entropies, expected_f, margins, pool_facts, worth_facts
+from suffice.criteria.base import After, AllOf, AnyOf, Criterion, Patience, criterion_from_dict
+from suffice.criteria.prediction_statistics import (
+    cohen_kappa,
+    committee_agreement,
+    entropies,
+    expected_f,
+    f_change,
+    margins,
+    pool_facts,
+    worth_facts,
+)
 from suffice.criteria.rule_exports import *  # noqa: F403 - the rules that the modules of rules list in __all__
 from suffice.criteria.rule_info import rules_in
 from suffice.criteria.step import Step
@@ -24,7 +31,7 @@ from suffice.criteria.verdict import Certificate, Verdict
 
 #: Every stopping rule that is not composed of others, by name, in the order of the documentation and the comparison.
 RULES: Final[dict[str, type[Criterion]]] = rules_in(
-    error_stability, bayesian, worth, confidence, accuracy, trend, stability, committee, budget
+    error_stability, bayesian, label_worth, confidence, accuracy, trend, stability, committee, budget
 )
 
 __all__ = [

@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from suffice.arguments import real, whole
-from suffice.criteria.base import Criterion
-from suffice.criteria.comparing import Comparison, tightened
+from suffice.criteria.base import Comparison, Criterion, tightened
 from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict

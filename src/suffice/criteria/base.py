@@ -1,20 +1,103 @@
-"""The base class of stopping rules. It provides JSON state, resume and composition."""
+"""The interface of a stopping rule, comparison with a threshold, saved state, and rules composed of other rules."""
 
 import copy
 import dataclasses
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from suffice.criteria.comparing import Comparison
+from suffice.arguments import real, whole
 from suffice.criteria.step import Step
-from suffice.criteria.verdict import Verdict
+from suffice.criteria.verdict import Certificate, First, Known, Last, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 
 if TYPE_CHECKING:
     from typing import Self
+
+# What the sentence says where the relation holds, and where it does not.
+_RELATION_WORDS: Final = {"<=": ("at most", "above"), "<": ("below", "not below"), ">=": ("at least", "below")}
+#: Averages that should be equal may differ by this much.
+AVERAGE_ROUNDING: Final = 1e-12
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A quantity that a rule compares with a limit. The rule stops if the relation holds.
+
+    Attributes:
+        quantity: Name of the quantity, for the sentence.
+        relation: The relation of the quantity to the limit at which the rule stops.
+        limit: Name of the limit.
+
+    Examples:
+        >>> Comparison("risk", "<").sentence(0.05, 0.05)
+        'the risk, 0.05, is not below the threshold 0.05'
+    """
+
+    quantity: str
+    relation: Literal["<=", "<", ">="]
+    limit: str = "threshold"
+
+    def holds(self, value: float, limit: float) -> bool:
+        """Whether the relation holds."""
+        if self.relation == "<":
+            return value < limit
+        return value <= limit if self.relation == "<=" else value >= limit
+
+    def sentence(self, value: float, limit: float) -> str:
+        """Return a sentence that says whether the relation holds."""
+        words = _RELATION_WORDS[self.relation][0 if self.holds(value, limit) else 1]
+        shown, against = apart(value, limit)
+        return f"the {self.quantity}, {shown}, is {words} the {self.limit} {against}"
+
+
+def apart(value: float, limit: float) -> tuple[str, str]:
+    """Return two numbers as text, with three digits or as many as are needed to tell them apart.
+
+    Examples:
+        >>> apart(0.05, 0.1), apart(0.05000001, 0.05)
+        (('0.05', '0.1'), ('0.05000001', '0.05'))
+    """
+    for digits in (3, 6, 12):
+        shown, against = f"{value:.{digits}g}", f"{limit:.{digits}g}"
+        if shown != against or value == limit:
+            return shown, against
+    return repr(value), repr(limit)
+
+
+def tightened(threshold: float, factor: float, *, limit: float) -> float:
+    """Return a stricter threshold: its distance from the strictest one, ``limit``, times ``factor``.
+
+    Args:
+        threshold: The present threshold.
+        factor: Inside (0, 1).
+        limit: 0 where a lower threshold is stricter, 1 where a higher one is.
+
+    Raises:
+        InvalidValueError: ``factor`` is not inside (0, 1).
+
+    Examples:
+        >>> tightened(0.1, 0.5, limit=0.0), round(tightened(0.9, 0.5, limit=1.0), 4)
+        (0.05, 0.95)
+    """
+    share = real(factor, "factor", "between 0 and 1", lambda x: 0.0 < x < 1.0)
+    stricter = limit + (threshold - limit) * share
+    # Never rounded to the limit itself, because a rule may be unable to reach it.
+    return threshold if stricter == limit else stricter
+
+
+def snapped(value: float, limit: float) -> float:
+    """Return ``value``, or ``limit`` where the two differ by no more than the rounding of an average.
+
+    Examples:
+        >>> snapped(0.1 + 0.2, 0.3), snapped(0.29, 0.3)
+        (0.3, 0.29)
+    """
+    return limit if abs(value - limit) <= AVERAGE_ROUNDING else value
+
 
 _RULES: Final[dict[str, type["Criterion"]]] = {}
 
@@ -147,23 +230,17 @@ class Criterion(ABC):
 
     def patience(self, k: int) -> "Criterion":
         """Return a rule that stops when this one has said stop at ``k`` consecutive steps."""
-        from suffice.criteria.compose import Patience
-
         return Patience(self, k)
 
     def after(self, n: int) -> "Criterion":
         """Return a rule that stops when this one does, but not before ``n`` labels are bought."""
-        from suffice.criteria.compose import After
-
         return After(self, n)
 
     def __and__(self, other: "Criterion") -> "Criterion":
-        from suffice.criteria.compose import AllOf
 
         return AllOf((self, other)) if isinstance(other, Criterion) else NotImplemented
 
     def __or__(self, other: "Criterion") -> "Criterion":
-        from suffice.criteria.compose import AnyOf
 
         return AnyOf((self, other)) if isinstance(other, Criterion) else NotImplemented
 
@@ -244,3 +321,152 @@ def _is_saved_rule(value: Any) -> bool:
 
 def _default(spec: "dataclasses.Field[Any]") -> Any:
     return spec.default if spec.default_factory is dataclasses.MISSING else spec.default_factory()
+
+
+def _own(rules: tuple[Criterion, ...], flatten: type[Criterion]) -> tuple[Criterion, ...]:
+    """Return copies of ``rules``; a rule of the class ``flatten`` is replaced by its parts."""
+    if not isinstance(rules, tuple | list) or not rules:
+        raise InvalidValueError(f"{flatten.__name__} needs a tuple of at least one rule, not {rules!r}")
+    own: list[Criterion] = []
+    for rule in rules:
+        _require_rule(rule)
+        own.extend(part.copy() for part in (getattr(rule, "rules") if type(rule) is flatten else (rule,)))  # noqa: B009
+    return tuple(own)
+
+
+def _require_rule(rule: object) -> None:
+    if not isinstance(rule, Criterion):
+        raise InvalidTypeError(f"a stopping rule is composed of stopping rules, not {type(rule).__name__}")
+
+
+@dataclass
+class AllOf(Criterion):
+    """Stop when all rules say stop at the same step: ``a & b``.
+
+    Args:
+        rules: One or more rules.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> (Budget(2) & Budget(3)).observe(Step(n_labelled=2)).stop
+        False
+    """
+
+    rules: tuple[Criterion, ...]
+
+    def __post_init__(self) -> None:
+        self.rules = _own(self.rules, AllOf)
+
+    def judge(self, step: Step) -> Verdict:
+        """Judge with every rule; all must say stop."""
+        parts = tuple(rule.observe(step) for rule in self.rules)
+        waiting = [part for part in parts if not part.stop]
+        reason = "; and ".join(p.reason for p in parts) if not waiting else "; ".join(p.reason for p in waiting)
+        certificate = Certificate.best(parts)
+        ready = all(part.ready for part in parts)
+        outlook = Last(tuple(part.outlook for part in parts))
+        return self.verdict(
+            step, stop=not waiting, reason=reason, ready=ready, parts=parts, certificate=certificate, outlook=outlook
+        )
+
+
+@dataclass
+class AnyOf(Criterion):
+    """Stop when at least one of the rules says stop: ``a | b``.
+
+    Args:
+        rules: One or more rules.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> print((Budget(2) | Budget(3)).observe(Step(n_labelled=2)))
+        Stop at 2 labels: 2 labels are bought, and the budget is 2.
+    """
+
+    rules: tuple[Criterion, ...]
+
+    def __post_init__(self) -> None:
+        self.rules = _own(self.rules, AnyOf)
+
+    def judge(self, step: Step) -> Verdict:
+        """Judge with every rule; one that says stop is enough."""
+        parts = tuple(rule.observe(step) for rule in self.rules)
+        stopping = [part for part in parts if part.stop]
+        reason = "; ".join(part.reason for part in stopping or parts)
+        certificate = Certificate.best(parts)
+        ready = any(part.ready for part in parts)
+        outlook = First(tuple(part.outlook for part in parts))
+        return self.verdict(
+            step, stop=bool(stopping), reason=reason, ready=ready, parts=parts, certificate=certificate, outlook=outlook
+        )
+
+
+@dataclass
+class Patience(Criterion):
+    """Stop when a rule has said stop at ``k`` consecutive steps: ``rule.patience(k)``.
+
+    Args:
+        rule: The rule.
+        k: Number of consecutive steps, at least 1. A "go on" between them restarts the count.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> rule = Budget(2).patience(2)
+        >>> [rule.observe(Step(n_labelled=n)).stop for n in (1, 2, 3)]
+        [False, False, True]
+    """
+
+    rule: Criterion
+    k: int
+    in_a_row: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        _require_rule(self.rule)
+        self.rule, self.k = self.rule.copy(), whole(self.k, "patience", least=1)
+
+    def judge(self, step: Step) -> Verdict:
+        """Judge with the rule and count its stops."""
+        part = self.rule.observe(step)
+        self.in_a_row = self.in_a_row + 1 if part.stop else 0
+        count = f"{part.reason} ({self.in_a_row} of {self.k} steps in a row)"
+        reason = count if part.stop and self.k > 1 else part.reason
+        # The forecast of the first stop does not say how long a noisy value stays below its threshold.
+        outlook = part.outlook if self.k == 1 else None
+        return _passed_on(self, step, part, stop=self.in_a_row >= self.k, reason=reason, outlook=outlook)
+
+
+@dataclass
+class After(Criterion):
+    """Stop when a rule says stop, but not before ``n`` labels: ``rule.after(n)``.
+
+    Args:
+        rule: The rule; it observes every step, also the early ones.
+        n: Smallest number of labels, including the initial ones.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> rule = Budget(2).after(4)
+        >>> [rule.observe(Step(n_labelled=n)).stop for n in (2, 3, 4)]
+        [False, False, True]
+    """
+
+    rule: Criterion
+    n: int
+
+    def __post_init__(self) -> None:
+        _require_rule(self.rule)
+        self.rule, self.n = self.rule.copy(), whole(self.n, "after", least=0)
+
+    def judge(self, step: Step) -> Verdict:
+        """Judge with the rule; suppress its stop while there are too few labels."""
+        part = self.rule.observe(step)
+        early = part.stop and step.n_labelled < self.n
+        reason = f"{part.reason}, but at least {self.n} labels are required" if early else part.reason
+        outlook = Last((part.outlook, Known(self.n - step.n_labelled)))
+        return _passed_on(self, step, part, stop=part.stop and not early, reason=reason, outlook=outlook)
+
+
+def _passed_on(rule: Criterion, step: Step, part: Verdict, **own: Any) -> Verdict:
+    """Return the verdict of a rule that wraps another one: its own decision with the other rule's numbers."""
+    passed = {name: getattr(part, name) for name in ("value", "threshold", "ready", "certificate")}
+    return rule.verdict(step, parts=(part,), **passed, **own)

@@ -7,8 +7,7 @@ from typing import ClassVar, Final, Literal
 
 from suffice.arguments import real, whole
 from suffice.bounds import risk_gap, total_variation
-from suffice.criteria.base import Criterion
-from suffice.criteria.comparing import Comparison, tightened
+from suffice.criteria.base import Comparison, Criterion, tightened
 from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo, geometric_grid
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict

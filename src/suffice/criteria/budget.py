@@ -6,10 +6,9 @@ from typing import ClassVar, Final
 
 from suffice.arguments import real, whole
 from suffice.criteria.base import Criterion
-from suffice.criteria.outlook import Known
 from suffice.criteria.rule_info import ComparedRule, RuleInfo, geometric_grid
 from suffice.criteria.step import Step
-from suffice.criteria.verdict import Verdict
+from suffice.criteria.verdict import Known, Verdict
 
 __all__ = ["Budget", "CostLimit", "PoolFraction", "TimeLimit"]
 

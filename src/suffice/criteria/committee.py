@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from suffice.arguments import real, whole
-from suffice.criteria.base import Criterion
-from suffice.criteria.comparing import AVERAGE_ROUNDING, Comparison, snapped, tightened
+from suffice.criteria.base import AVERAGE_ROUNDING, Comparison, Criterion, snapped, tightened
 from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict

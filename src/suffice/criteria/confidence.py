@@ -7,13 +7,12 @@ from typing import ClassVar, Final
 import numpy as np
 
 from suffice.arguments import real
-from suffice.criteria.base import Criterion
-from suffice.criteria.comparing import Comparison, tightened
-from suffice.criteria.facts import entropies
+from suffice.criteria.base import Comparison, Criterion, tightened
+from suffice.criteria.prediction_statistics import entropies
 from suffice.criteria.rule_info import CLASSES, NUMBERS, ComparedRule, RuleInfo, geometric_grid
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 
 __all__ = [
     "EntropyMax",

@@ -10,10 +10,9 @@ import numpy as np
 from suffice.arguments import real, whole
 from suffice.bounds import risk_gap, threshold, total_variation
 from suffice.criteria.base import Criterion
-from suffice.criteria.outlook import Curve
 from suffice.criteria.rule_info import ComparedRule, RuleInfo, geometric_grid
 from suffice.criteria.step import Step
-from suffice.criteria.verdict import Certificate, Verdict
+from suffice.criteria.verdict import Certificate, Curve, Verdict
 from suffice.errors import InvalidValueError
 
 __all__ = ["ErrorStability"]

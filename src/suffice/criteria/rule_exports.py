@@ -10,6 +10,6 @@ from suffice.criteria.budget import *
 from suffice.criteria.committee import *
 from suffice.criteria.confidence import *
 from suffice.criteria.error_stability import *
+from suffice.criteria.label_worth import *
 from suffice.criteria.stability import *
 from suffice.criteria.trend import *
-from suffice.criteria.worth import *

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.arguments import real, whole
-from suffice.criteria.agreement import cohen_kappa, f_change
-from suffice.criteria.base import Criterion
-from suffice.criteria.comparing import AVERAGE_ROUNDING, Comparison, snapped, tightened
+from suffice.criteria.base import AVERAGE_ROUNDING, Comparison, Criterion, snapped, tightened
 from suffice.criteria.confidence import RISK_GRID, MinExpectedError
+from suffice.criteria.prediction_statistics import cohen_kappa, f_change
 from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo, geometric_grid, grid_towards_one
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from suffice.arguments import real, whole
-from suffice.criteria.base import Criterion
-from suffice.criteria.comparing import apart
+from suffice.criteria.base import Criterion, apart
 from suffice.criteria.confidence import selected_entropies
 from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo, geometric_grid
 from suffice.criteria.step import Step

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from suffice.bounds import ROUNDING
 from suffice.errors import InfiniteDivergenceError, InvalidValueError
-from suffice.linalg import cholesky, solve_lower, symmetric
-from suffice.posteriors.arrays import frozen
-from suffice.special import Floats, log1p_gap
+from suffice.numerics.cholesky import cholesky, solve_lower, symmetric
+from suffice.numerics.special_functions import Floats, log1p_gap
+from suffice.posteriors.distributions import frozen
 
 
 class KLPair(NamedTuple):

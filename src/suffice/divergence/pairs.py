@@ -6,9 +6,9 @@ import numpy as np
 
 from suffice.divergence.registry import Divergence, register_kl
 from suffice.errors import InfiniteDivergenceError, InvalidValueError
-from suffice.linalg import solve_lower
+from suffice.numerics.cholesky import solve_lower
+from suffice.numerics.special_functions import Floats, bernoulli_kl, variance_gap
 from suffice.posteriors import Draws, DropoutLayer, DropoutNetwork, Gaussian, GaussianProcess
-from suffice.special import Floats, bernoulli_kl, variance_gap
 
 
 @register_kl(Gaussian, Gaussian)

@@ -1,11 +1,11 @@
 """Active learning loops: ask which item to label next, tell its label, learn whether to stop."""
 
 # Importing a backend registers it.
-from suffice.learner import classes, gaussian, networks  # noqa: F401
+from suffice.learner import class_backend, gaussian_backend, network_backend  # noqa: F401
 from suffice.learner.active import ActiveLearner
-from suffice.learner.committee import bagged_votes
-from suffice.learner.course import Backend, RunSettings, StepResults, register_backend
+from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
 from suffice.learner.simulate import audit, simulate
+from suffice.learner.step_inputs import bagged_votes
 from suffice.learner.stop_set import StopSet
 
 __all__ = [

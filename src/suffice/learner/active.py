@@ -10,10 +10,8 @@ from suffice.acquisition import Indices
 from suffice.arguments import whole
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
-from suffice.learner.course import RunSettings, StepResults
-from suffice.learner.facts import StepInputs, joined_rows, new_step_inputs
-from suffice.learner.recording import relearned
-from suffice.learner.start import (
+from suffice.learner.backend import RunSettings, StepResults
+from suffice.learner.prepare import (
     checked_indices,
     first_items,
     generator,
@@ -24,10 +22,12 @@ from suffice.learner.start import (
     seed_name,
     validation_set,
 )
+from suffice.learner.simulate import relearned
+from suffice.learner.step_inputs import StepInputs, joined_rows, new_step_inputs
 from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
 

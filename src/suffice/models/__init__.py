@@ -4,12 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from suffice.models.basis import RadialBasis
     from suffice.models.deep.network import DropoutNetwork
+    from suffice.models.gaussian_process import GaussianProcess
     from suffice.models.kernels import GaussianKernel
     from suffice.models.logistic import BayesianLogistic
-    from suffice.models.process import GaussianProcess
-    from suffice.models.ridge import BayesianRidge
+    from suffice.models.ridge import BayesianRidge, RadialBasis
 
 __all__ = ["BayesianLogistic", "BayesianRidge", "DropoutNetwork", "GaussianKernel", "GaussianProcess", "RadialBasis"]
 

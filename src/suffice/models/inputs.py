@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from suffice.errors import InvalidValueError
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 
 
 def training_inputs(model: Any, X: Any, y: Any, *, reset: bool = True, dtype: Any = np.float64) -> tuple[Floats, Any]:

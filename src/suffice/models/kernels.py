@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from suffice.errors import InvalidValueError
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
 
 # Beyond this squared distance from the middle, in length scales, |a|^2 + |b|^2 - 2ab would lose more than 11 digits.
 _FAR = 1e4

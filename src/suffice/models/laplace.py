@@ -1,16 +1,403 @@
-"""Laplace's posterior of logistic regression for two classes, the divergence of two of them, and the learned prior."""
+"""Laplace posteriors of logistic regression that grow label by label, for two classes or many."""
 
-from typing import Any, Final
+from abc import ABC, abstractmethod
+from functools import cached_property
+from math import sqrt
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 
 from suffice.divergence import KLPair, kl
 from suffice.errors import InvalidValueError
-from suffice.models.softmax import LEAST_PIVOT, GrowingPosterior, Snapshot, SoftmaxLaplace
 from suffice.models.threads import one_thread
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
+from suffice.posteriors import Gaussian
+
+#: A pivot that keeps less than this share of its diagonal entry: the sum over labels has rounded the prior away.
+LEAST_PIVOT: Final = 1e-7
+_EPS: Final = float(np.finfo(np.float64).eps)
+_TINY: Final = float(np.finfo(np.float64).tiny)
+# Distance to the minimum in posterior standard deviations at which Newton's next step reaches rounding.
+_NEAR: Final = 1e-9
+# A step with an old Hessian must leave at most this share of the distance; else a new Hessian is the cheaper way.
+_CONTRACTION: Final = 0.25
+# Largest change of a logit for which the Hessian is as good as constant.
+_SLIGHT: Final = 0.01
+# So many Hessians without a lower objective or half the distance: the rest is rounding.
+_STALLS: Final = 3
+_MOST_HESSIANS: Final = 300
+# Norm of the gradient after the last step, tenfold below what is promised.
+_GRADIENT: Final = 1e-9
+
+
+class Snapshot:
+    """The posterior ``N(weights, information^-1)`` as it stood after some label; nothing is copied.
+
+    Attributes:
+        weights: ``P`` numbers, the minimum.
+        information: ``H``, ``P x P``.
+        factor: Lower ``L`` with ``H = L L'``.
+        pivot: Smallest share of a diagonal entry of ``H`` that is left in ``L``; see :data:`LEAST_PIVOT`.
+    """
+
+    def __init__(self, weights: Floats, information: Floats, factor: Floats, pivot: float) -> None:
+        self.weights, self.information, self.factor, self.pivot = weights, information, factor, pivot
+
+    @cached_property
+    def inverse_factor(self) -> Floats:
+        """``L^-1``, lower triangular."""
+        return np.asarray(dtrtri(self.factor, lower=1)[0])
+
+    def gaussian(self) -> Gaussian:
+        """The posterior as a value that :func:`suffice.kl` knows."""
+        # The state in which a Gaussian is pickled: its factor is known and need not be computed again.
+        value = Gaussian.__new__(Gaussian)
+        value.__setstate__({"mean": self.weights.copy(), "factor": self.factor.copy(), "of": "precision"})
+        return value
+
+
+class _Point(NamedTuple):
+    """Weights (``P``), the logits of all labelled rows there, and the gradient (``P``)."""
+
+    weights: Floats
+    logits: Floats
+    gradient: Floats
+
+
+class GrowingPosterior(ABC):
+    """What the binary and the many-class posterior share: the rows, the way to the minimum, and what is known there.
+
+    Args:
+        n_features: ``J``.
+        n_classes: ``K``; labels are class codes ``0 .. K-1``.
+        alpha: Prior precision, above 0.
+        outputs: Number of logits of a row, ``C``: 1 for two classes, else ``K``. There are ``P = C J`` weights.
+
+    Attributes:
+        n: Number of labels.
+        alpha: Prior precision.
+    """
+
+    def __init__(self, n_features: int, n_classes: int, alpha: float, outputs: int) -> None:
+        if not (0.0 < alpha < np.inf):
+            raise InvalidValueError(f"alpha is the precision of the prior and must be above 0, not {alpha!r}")
+        self.n_features, self.n_classes, self.alpha, self.n = n_features, n_classes, float(alpha), 0
+        self._outputs, self._longest = outputs, 0.0
+        self._unreached: Floats | None = None
+        # One column a label: a product with the first n columns needs no copy, and long rows are fast to go through.
+        self._columns, self._scratch = np.empty((2, n_features, 16))
+        self._codes = np.empty(16, dtype=np.intp)
+        zero = np.zeros(outputs * n_features)
+        prior = np.eye(len(zero), order="F")
+        self._state = Snapshot(zero, self.alpha * prior, np.sqrt(self.alpha) * prior, 1.0)
+        self._point = _Point(zero, self._logits(zero, 0), zero)
+
+    @property
+    def weights(self) -> Floats:
+        """The minimum, ``J`` numbers, or ``K x J`` for many classes."""
+        return self._state.weights
+
+    @property
+    def information(self) -> Floats:
+        """The Hessian ``H``, ``P x P``."""
+        return self._state.information
+
+    @property
+    def factor(self) -> Floats:
+        """Lower Cholesky factor of :attr:`information`, ``P x P``."""
+        return self._state.factor
+
+    def snapshot(self) -> Snapshot:
+        """What :func:`divergences` compares; it stays as it is when labels are added."""
+        return self._state
+
+    def latent(self, features: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes."""
+        inverse, width = self._state.inverse_factor, self.n_features
+        mean = features @ self._state.weights.reshape(self._outputs, width).T
+        variance = np.empty_like(mean)
+        for k, first in enumerate(range(0, len(inverse), width)):
+            # Rows above the block are 0 in a lower triangle.
+            block = inverse[first:, first : first + width]
+            spread = features @ (block if len(block) == width else np.asarray(np.linalg.qr(block, mode="r"))).T
+            variance[:, k] = np.einsum("ij,ij->i", spread, spread)
+        return (mean[:, 0], variance[:, 0]) if self._outputs == 1 else (mean, variance)
+
+    def posterior(self) -> Gaussian:
+        """The posterior over all ``P`` weights, by its precision."""
+        return self._state.gaussian()
+
+    def labelled(self) -> tuple[Floats, Any]:
+        """Features (``n x J``) and class codes (``n``) of all labels so far."""
+        return np.ascontiguousarray(self._columns[:, : self.n].T), self._codes[: self.n].copy()
+
+    def extend(self, features: Floats, labels: Any) -> Self:
+        """Add labels, move to the new minimum, and return itself.
+
+        Steps with the old Hessian and the new rows are taken while each leaves at most a quarter of the distance; then
+        a Hessian is formed where they ended, and a step with it is the last. Where that does not converge, Newton's
+        step is cut to the minimum along it, so that the objective falls with every Hessian, from anywhere. The gradient
+        at the end is at most 1e-8, or else its rounding error: ``eps sum_i |x_ij| q_i (1 + sum_k |x_ik w_k|)`` for
+        feature ``j``, with ``q_i`` the probability of what label ``i`` is not. Features of scale 1e8 come to that.
+
+        Args:
+            features: ``k x J``.
+            labels: ``k`` class codes.
+
+        Raises:
+            InvalidValueError: Shapes that do not fit, or a code that is no class.
+        """
+        features, labels = np.asarray(features, dtype=np.float64), np.asarray(labels)
+        if features.shape != (len(labels), self.n_features):
+            raise InvalidValueError(f"features must be {len(labels)} x {self.n_features}, not {features.shape}")
+        if not len(labels):
+            return self
+        if not 0 <= labels.min() <= labels.max() < self.n_classes:
+            raise InvalidValueError(f"labels must be codes from 0 to {self.n_classes - 1}, not {labels.tolist()}")
+        start = self._append(features, labels)
+        here = self._point
+        logits = self._logits(here.weights, start)
+        gradient = here.gradient + self._pull(logits, start)
+        whole = np.concatenate([here.logits, logits], axis=1)
+        self._settle(_Point(here.weights, whole, gradient), self._state.information + self._curvature(logits, start))
+        return self
+
+    def reweigh(self, alpha: float) -> Self:
+        """Move to the minimum under another prior precision, with the same labels."""
+        here, change = self._point, alpha - self.alpha
+        self.alpha = float(alpha)
+        moved = self._state.information.copy(order="F")
+        np.fill_diagonal(moved, moved.diagonal() + change)
+        self._settle(here._replace(gradient=here.gradient + change * here.weights), moved)
+        return self
+
+    def objective(self, here: _Point | None = None) -> float:
+        """Negative log posterior up to a constant, loss and ``alpha w'w / 2``; at the minimum if no point is given."""
+        at = here or self._point
+        return self._loss(at.logits) + 0.5 * self.alpha * float(at.weights @ at.weights)
+
+    def _append(self, features: Floats, labels: Any) -> int:
+        """Keep the rows; return how many there were before."""
+        start, end = self.n, self.n + len(labels)
+        if end > len(self._codes):
+            # Not a power of 2: columns that far apart would share one place in the cache.
+            room = 2 * end + 24
+            wider = np.empty((2, self.n_features, room))
+            wider[0, :, :start] = self._columns[:, :start]
+            self._columns, self._scratch = wider
+            self._codes = np.concatenate([self._codes[:start], np.empty(room - start, dtype=np.intp)])
+        self._columns[:, start:end] = features.T
+        self._codes[start:end] = labels
+        self._longest = max(self._longest, sqrt((features * features).sum(axis=1).max()))
+        self.n, self._unreached = end, None
+        return start
+
+    def _settle(self, here: _Point, information: Floats) -> None:
+        """Go from ``here`` to the minimum, with a Hessian not far off, and take the Hessian there."""
+        if self._state.pivot >= LEAST_PIVOT:
+            factor, failed = dpotrf(information, lower=1)
+            here = here if failed else self._approach(here, factor, _NEAR)
+        lowest, nearest, stalled = np.inf, np.inf, 0
+        for _ in range(_MOST_HESSIANS):
+            state, step, distance = self._newton(here)
+            change, size = self._longest * sqrt(step @ step), sqrt(here.gradient @ here.gradient)
+            # Where Newton's step hardly changes a logit, it leaves no more of the gradient than that share.
+            last = change <= _SLIGHT
+            if distance <= _NEAR and size * (change if last else 1.0) <= _GRADIENT:
+                state.weights = here.weights - step if last else here.weights
+                break
+            value = self.objective(here)
+            lower, nearer = value < lowest * (1.0 - 4.0 * _EPS), distance < 0.5 * nearest
+            stalled = 0 if lower or nearer else stalled + 1
+            lowest, nearest = value if lower else lowest, distance if nearer else nearest
+            if stalled == _STALLS:
+                break
+            there = here if state.pivot < LEAST_PIVOT else self._approach(here, state.factor, 0.0)
+            here = self._search(here, step) if there is here else there
+        self._point, self._state = here, state
+
+    def _approach(self, here: _Point, factor: Floats, near: float) -> _Point:
+        """Take steps with one factor while they converge fast, or until the distance is ``near``."""
+        before, last = here, np.inf
+        while True:
+            step = _solve(factor, here.gradient)
+            left = float(here.gradient @ step)
+            if not left <= 0.25 * last:
+                return before
+            if left <= near**2 or left > _CONTRACTION**2 * last:
+                return here
+            before, last = here, left
+            here = self._at(here.weights - step)
+
+    def _search(self, here: _Point, step: Floats) -> _Point:
+        """The minimum along Newton's step, or its end if the objective still falls there."""
+        there, along = self._at(here.weights - step), -self._logits(step, 0)
+        if there.gradient @ step >= 0.0 or np.abs(along).max() <= _SLIGHT:
+            return there
+        slope, bend = self.alpha * float(here.weights @ step), self.alpha * float(step @ step)
+
+        def falls(share: float) -> bool:
+            pull = float(np.vdot(self._residual(here.logits + share * along, 0), along))
+            return pull + share * bend < slope
+
+        high = 1.0
+        # Where the losses are all but straight lines the step can be too long by many orders of magnitude.
+        while not falls(low := high / 16.0) and high > _TINY:
+            high = low
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if falls(middle) else (low, middle)
+        return self._at(here.weights - low * step)
+
+    def _logits(self, weights: Floats, start: int) -> Floats:
+        """Logits of the labelled rows from ``start`` on, ``C x (n - start)``."""
+        return np.asarray(weights.reshape(self._outputs, -1) @ self._columns[:, start : self.n])
+
+    def _pull(self, logits: Floats, start: int) -> Floats:
+        """Gradient of the loss of the rows from ``start`` on, ``P``."""
+        return np.asarray((self._residual(logits, start) @ self._columns[:, start : self.n].T).ravel())
+
+    def _at(self, weights: Floats) -> _Point:
+        logits = self._logits(weights, 0)
+        return _Point(weights, logits, self._pull(logits, 0) + self.alpha * weights)
+
+    def _newton(self, here: _Point) -> tuple[Snapshot, Floats, float]:
+        """The posterior with the Hessian of a point, Newton's step from there, and the distance it covers."""
+        information = self._curvature(here.logits, 0)
+        diagonal = information.diagonal() + self.alpha
+        np.fill_diagonal(information, diagonal)
+        lower, failed = dpotrf(information, lower=1)
+        pivot = 0.0 if failed else float((lower.diagonal() ** 2 / diagonal).min())
+        if pivot >= LEAST_PIVOT:
+            step = _solve(lower, here.gradient)
+            return Snapshot(here.weights, information, lower, pivot), step, sqrt(abs(here.gradient @ step))
+        lower = self._orthogonalised(here.logits)
+        return Snapshot(here.weights, information, lower, pivot), *self._reached_step(here, lower)
+
+    def _reached_step(self, here: _Point, factor: Floats) -> tuple[Floats, float]:
+        """Newton's step and distance, without what rounding put where the rows do not reach."""
+        stray = here.weights - self._reached(here.weights)
+        gradient = self._reached(here.gradient)
+        step = self._reached(_solve(factor, gradient))
+        return step + stray, sqrt(abs(gradient @ step) + self.alpha * (stray @ stray))
+
+    def _orthogonalised(self, logits: Floats) -> Floats:
+        """The factor from the rows themselves, never from ``H``: only the root of its condition counts."""
+        rows = self._roots(logits)
+        # Large rows come first, for then each row is rounded relative to its own size.
+        rows = rows[np.argsort(-np.abs(rows).max(axis=1), kind="stable")]
+        stacked = np.concatenate([rows, np.sqrt(self.alpha) * np.eye(rows.shape[1])])
+        triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
+        return np.asfortranarray((triangle * np.sign(triangle.diagonal())[:, None]).T)
+
+    def _reached(self, vector: Floats) -> Floats:
+        """Weights, a gradient or a step without what rounding put where a weak prior does not hold against it.
+
+        That is, directions that no row has a share in, for the minimum is a combination of rows; and what all classes
+        have in common, for the residuals of a row sum to 0.
+        """
+        if self._unreached is None:
+            rows = self._columns[:, : self.n].T
+            scale = np.abs(rows).max(axis=0) + _TINY
+            _, sizes, basis = np.linalg.svd(np.linalg.qr(rows / scale, mode="r"))
+            rank = int((sizes > sizes[0] * max(rows.shape) * _EPS).sum())
+            # For rows of scaled features the weights are w * scale.
+            self._unreached = np.linalg.qr(basis[rank:].T / scale[:, None])[0]
+        parts = vector.reshape(self._outputs, -1)
+        parts = parts - parts @ self._unreached @ self._unreached.T
+        return (parts - parts.mean(axis=0) if self._outputs > 1 else parts).ravel()
+
+    @abstractmethod
+    def _residual(self, logits: Floats, start: int) -> Floats:
+        """Derivative of the loss of the rows from ``start`` on by their logits, of the same shape."""
+
+    @abstractmethod
+    def _curvature(self, logits: Floats, start: int) -> Floats:
+        """Hessian of the loss of the rows from ``start`` on by the weights, a new ``P x P`` matrix."""
+
+    @abstractmethod
+    def _roots(self, logits: Floats) -> Floats:
+        """Rows ``A`` with ``A'A`` the Hessian of the loss of all labels."""
+
+    @abstractmethod
+    def _loss(self, logits: Floats) -> float:
+        """Negative log likelihood of all labels."""
+
+
+class SoftmaxLaplace(GrowingPosterior):
+    r"""Logistic regression for ``K`` classes, ``p_k = exp(w_k'x) / sum_l exp(w_l'x)``.
+
+    All ``K J`` weights are under the prior, none is set to 0. The gradient by ``w_k`` is ``X'(p_k - y_k) + alpha w_k``
+    with labels ``y_k`` as 0 and 1, and the blocks of the Hessian are
+
+    .. math:: H_{kl} = -X' \mathrm{diag}(p_k p_l) X \;(k \ne l), \qquad H_{kk} = \alpha I - \sum_{l \ne k} H_{kl},
+
+    because the probabilities sum to 1: ``K(K-1)/2`` products make it.
+
+    Args:
+        n_features: ``J``; a constant feature is up to the caller.
+        n_classes: ``K``, 2 or more (for 2, :class:`~suffice.models.laplace.Laplace` has half the weights).
+        alpha: Prior precision.
+
+    Reference: [IshibashiHino2021] section 5.2, model 2, for more than two classes.
+
+    Examples:
+        >>> import numpy as np
+        >>> model = SoftmaxLaplace(1, 3, alpha=1.0).extend(np.array([[-1.0], [0.0], [1.0]]), np.array([0, 1, 2]))
+        >>> model.weights.ravel().round(4) + 0.0
+        array([-0.6143,  0.    ,  0.6143])
+    """
+
+    def __init__(self, n_features: int, n_classes: int, alpha: float = 1.0) -> None:
+        if n_classes < 2:
+            raise InvalidValueError(f"n_classes must be 2 or more, not {n_classes}")
+        super().__init__(n_features, n_classes, alpha, outputs=n_classes)
+
+    @property
+    def weights(self) -> Floats:
+        """The minimum, ``K x J``."""
+        return self._state.weights.reshape(self.n_classes, self.n_features)
+
+    def _residual(self, logits: Floats, start: int) -> Floats:
+        own = self._codes[start : self.n], np.arange(self.n - start)
+        odds = np.exp(logits - logits.max(axis=0))
+        mine = odds[own]
+        # 1 - p of the label's class is the sum of the others, and no difference of nearly equal numbers.
+        odds[own] = 0.0
+        odds[own] = -(others := odds.sum(axis=0))
+        return np.asarray(odds / (mine + others))
+
+    def _curvature(self, logits: Floats, start: int) -> Floats:
+        rows, scratch = self._columns[:, start : self.n], self._scratch[:, start : self.n]
+        p, J = softmax(logits, axis=0), self.n_features
+        blocks = np.zeros((self.n_classes, J, self.n_classes, J))
+        for k in range(self.n_classes):
+            for other in range(k):
+                product = rows @ np.multiply(rows, 0.5 * p[k] * p[other], out=scratch).T
+                product = product + product.T
+                blocks[k, :, other] = blocks[other, :, k] = -product
+                blocks[k, :, k] += product
+                blocks[other, :, other] += product
+        return blocks.reshape(self.n_classes * J, self.n_classes * J)
+
+    def _roots(self, logits: Floats) -> Floats:
+        # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), for I - u u' is a projection.
+        u = np.sqrt(softmax(logits, axis=0))
+        halves = u * (np.eye(self.n_classes)[:, :, None] - u[:, None] * u)
+        rows = np.einsum("cki,ji->cikj", halves, self._columns[:, : self.n])
+        return np.asarray(rows.reshape(-1, self.n_classes * self.n_features))
+
+    def _loss(self, logits: Floats) -> float:
+        own = logits[self._codes[: self.n], np.arange(self.n)]
+        return float((np.logaddexp.reduce(logits, axis=0) - own).sum())
+
+
+def _solve(factor: Floats, right: Floats) -> Floats:
+    return np.asarray(dpotrs(factor, right, lower=1)[0])
+
 
 __all__ = [
     "GrowingPosterior",

@@ -13,8 +13,8 @@ from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels, is_missing, prediction_inputs, training_inputs
 from suffice.models.laplace import laplace, learn_alpha
 from suffice.models.predictive import moderated_logits, probabilities
+from suffice.numerics.special_functions import Floats
 from suffice.posteriors import Gaussian
-from suffice.special import Floats
 
 
 class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

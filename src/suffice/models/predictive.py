@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from suffice.linalg import solve_upper
-from suffice.special import Floats
+from suffice.numerics.cholesky import solve_upper
+from suffice.numerics.special_functions import Floats
 
 
 def moderated_logits(posterior: Any, features: Floats) -> Floats:
@@ -18,7 +18,7 @@ def moderated_logits(posterior: Any, features: Floats) -> Floats:
     independent of the rest.
 
     Args:
-        posterior: :class:`~suffice.models.laplace.Laplace` or :class:`~suffice.models.softmax.SoftmaxLaplace`.
+        posterior: :class:`~suffice.models.laplace.Laplace` or :class:`~suffice.models.laplace.SoftmaxLaplace`.
         features: ``m x J``.
 
     Returns:

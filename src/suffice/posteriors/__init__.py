@@ -3,10 +3,15 @@
 Old and new posterior are two objects that never change; :func:`suffice.kl` compares them.
 """
 
-from suffice.posteriors.convert import as_posterior, caveat
-from suffice.posteriors.draws import Draws
-from suffice.posteriors.dropout import DropoutLayer, DropoutNetwork
-from suffice.posteriors.gaussian import Gaussian
-from suffice.posteriors.process import GaussianProcess
+from suffice.posteriors.conversion import as_posterior, caveat
+from suffice.posteriors.distributions import Draws, DropoutLayer, DropoutPosterior, Gaussian, GaussianProcessPosterior
 
-__all__ = ["Draws", "DropoutLayer", "DropoutNetwork", "Gaussian", "GaussianProcess", "as_posterior", "caveat"]
+__all__ = [
+    "Draws",
+    "DropoutLayer",
+    "DropoutPosterior",
+    "Gaussian",
+    "GaussianProcessPosterior",
+    "as_posterior",
+    "caveat",
+]

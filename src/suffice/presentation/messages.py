@@ -1,7 +1,4 @@
-"""Every sentence that tells a person where labelling stands: on the page, in the terminal, in reports.
-
-The functions take numbers, texts and the JSON values of :func:`suffice.session.summary.status`.
-"""
+"""Sentences about the state of labelling, built from plain values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

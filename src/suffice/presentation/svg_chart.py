@@ -1,8 +1,4 @@
-"""A curve over labels as a picture inside a page: drawn as SVG, in the colours of the page.
-
-The elements are written by hand and not by a template: nearly all of the work is the computation of positions, and
-whatever is written is a number or passes through :func:`html.escape`.
-"""
+"""A curve over labels as SVG, in the colours of the page."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -18,17 +18,17 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.data.features import ColumnType, Features, column_type, column_values, counted, short, shortened
-from suffice.data.reading import TableColumns, table_columns
 from suffice.errors import InvalidValueError
-from suffice.special import Floats
+from suffice.numerics.special_functions import Floats
+from suffice.tables.column_features import ColumnType, Features, column_type, column_values, counted, short, shortened
+from suffice.tables.file_reader import TableColumns, table_columns
 
 
 class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Make each column of a table into features, by its type; a :class:`~sklearn.compose.ColumnTransformer` does it.
 
-    :func:`suffice.data.table.read_table` lists the types and their features. The input of ``fit`` and ``transform`` is
-    :class:`~suffice.data.reading.TableColumns`, a mapping from column names to values, or a pandas DataFrame.
+    :func:`suffice.tables.table.read_table` lists the types and their features. The input of ``fit`` and ``transform`` is
+    :class:`~suffice.tables.file_reader.TableColumns`, a mapping from column names to values, or a pandas DataFrame.
 
     ``transform`` finds columns by their names, so their order does not matter. New rows may differ from those of the
     fit:

@@ -10,7 +10,7 @@ or all at once with :func:`check_criterion`, :func:`check_posterior` and :func:`
 ``AssertionError`` with a sentence.
 """
 
-from suffice.testing.criteria import (
+from suffice.testing.criterion_checks import (
     CRITERION_CHECKS,
     CriterionCheck,
     MakeRule,
@@ -28,7 +28,7 @@ from suffice.testing.criteria import (
     verdicts_are_well_formed,
     verdicts_stay_as_given,
 )
-from suffice.testing.models import (
+from suffice.testing.model_checks import (
     MODEL_CHECKS,
     MakeModel,
     ModelCheck,
@@ -40,7 +40,7 @@ from suffice.testing.models import (
     predictions_carry_their_deviation,
     the_first_label_may_be_observed,
 )
-from suffice.testing.posteriors import (
+from suffice.testing.posterior_checks import (
     POSTERIOR_CHECKS,
     PosteriorCheck,
     check_posterior,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from suffice.session.labels import checked_person, checked_request
+from suffice.project.events import checked_person, checked_request
 
 #: Most items that one asks for at once.
 MOST_ITEMS: Final = 20

@@ -47,7 +47,7 @@ def read_picture(path: Path) -> Picture:
         from PIL import Image, ImageOps
     except ImportError:
         raise MissingExtraError("pillow", "label", "Showing images") from None
-    from suffice.session.reading.images import FORMATS
+    from suffice.project.images import FORMATS
 
     try:
         with warnings.catch_warnings():

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from suffice.cli.labeller.pictures import Picture
-from suffice.session.events import Label
-from suffice.session.insight import LearningStatus
-from suffice.session.items import Item
-from suffice.session.settings import Settings
+from suffice.project.events import Label
+from suffice.project.items import Item
+from suffice.project.learning_status import LearningStatus
+from suffice.project.settings import Settings
 
 
 class Mode(Enum):

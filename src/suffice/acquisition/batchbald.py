@@ -1,0 +1,416 @@
+"""BatchBALD: the batch of labels that together carry the most information about the parameters."""
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from suffice.acquisition.candidates import TINY, Candidates, Weights, candidates, plogp
+from suffice.acquisition.label_free import Indices
+from suffice.arguments import whole
+from suffice.errors import InvalidValueError
+from suffice.models.threads import one_thread
+from suffice.numerics.special_functions import Floats
+
+# Part of the average worth that each unit of mass is given when configurations are drawn: without it, one whose
+# posterior is nearly settled would be drawn rarely and then with a huge weight.
+_DEFENSIVE: Final = 0.1
+# Sizes of merged sets: the least, and from one to the next.
+_LEAST_MERGED: Final = 32
+_GROWTH: Final = 4
+
+
+@dataclass(frozen=True)
+class Configurations:
+    """Configurations of the labels of some picks.
+
+    Attributes:
+        rows: Weight of configuration and sample together, ``S x K``; masses are above 0.
+        exact: Whether none was left to chance.
+
+    Examples:
+        >>> pick, rng = np.array([[0.9, 0.1], [0.2, 0.8]]), np.random.default_rng(0)
+        >>> Configurations.of_nothing(2).joined(pick, most=100, negligible=0.0, rng=rng).rows.round(2)
+        array([[0.45, 0.1 ],
+               [0.05, 0.4 ]])
+    """
+
+    rows: Floats
+    exact: bool = True
+
+    @classmethod
+    def of_nothing(cls, samples: int) -> "Configurations":
+        """The one configuration of no labels."""
+        return cls(np.full((1, samples), 1.0 / samples))
+
+    def joined(self, pick: Floats, *, most: int, negligible: float, rng: np.random.Generator) -> "Configurations":
+        """Configurations with one label more, at most ``most`` of them.
+
+        Left out are those worth no more than ``negligible`` nats together. Where more than ``most`` remain, the
+        worthiest stay as they are and the others are drawn, so that every weight is right on average.
+
+        Args:
+            pick: Probabilities of the label under each sample, ``K x C``.
+            most: How many there may be.
+            negligible: What may be lost.
+            rng: Draws.
+
+        Reference: [FearnheadClifford2003], for how they are drawn.
+        """
+        mass = self.rows @ pick
+        # Mass times entropy of the posterior, by m log m - sum_k w log w with w = W p: no S C x K array is needed.
+        doubt = plogp(mass) - plogp(self.rows) @ pick - self.rows @ plogp(pick)
+        worth = np.maximum(np.minimum(doubt, mass * np.log(pick.shape[1])), 0.0).ravel()
+        ordered = np.sort(worth)
+        lost = int(np.searchsorted(np.cumsum(ordered), negligible, side="right"))
+        if lost == len(ordered):
+            return Configurations(self.rows[:0], self.exact)
+        kept = np.flatnonzero((worth >= ordered[lost]) & (mass.ravel() > 0.0))
+        if len(kept) <= most:
+            return Configurations(self._children(kept, pick), self.exact)
+        masses, worths = mass.ravel()[kept], worth[kept]
+        chances = worths + _DEFENSIVE * masses * (worths.sum() / masses.sum())
+        drawn, factors = resampled(chances, most, rng)
+        return Configurations(self._children(kept[drawn], pick) * factors[:, None], exact=False)
+
+    def _children(self, which: Indices, pick: Floats) -> Floats:
+        parents, labels = np.divmod(which, pick.shape[1])
+        return np.asarray(self.rows[parents] * pick.T[labels])
+
+    def doubt(self) -> float:
+        """What there is left to know about the samples once the labels are known, ``H[w | y]``, in nats."""
+        return max(float(plogp(self.rows.sum(axis=1)).sum() - plogp(self.rows).sum()), 0.0)
+
+    def merged(self) -> list[Floats]:
+        """Merged configurations in growing numbers, ``G x K`` each; none where there are few to begin with.
+
+        Each is put together with those that make the same sample likeliest, or the same two; what loses most by it
+        stays alone. The loss is mass times divergence from the posterior of all that make the same sample likeliest.
+        """
+        count, samples = self.rows.shape
+        size, sets = max(_LEAST_MERGED, samples + samples // 2), []
+        if 2 * size > count:
+            return []
+        first = self.rows.argmax(axis=1)
+        others = self.rows.copy()
+        np.put_along_axis(others, first[:, None], -1.0, axis=1)
+        _, pair = np.unique(first * samples + others.argmax(axis=1), return_inverse=True)
+        loss = _loss(self.rows, first)
+        worst, dearest = np.argsort(-loss, kind="stable"), np.argsort(-np.bincount(pair, loss), kind="stable")
+        while 2 * size <= count:
+            # Numbers of groups: samples first, then pairs of them, then single configurations.
+            room = size - samples
+            taken = dearest[: room // 2]
+            alone = worst[: room - len(taken)]
+            groups = np.where(np.isin(pair, taken), samples + pair, first)
+            groups[alone] = samples + len(dearest) + np.arange(len(alone))
+            sets.append(_summed(self.rows, groups))
+            size *= _GROWTH
+        return sets
+
+
+def resampled(chances: Floats, size: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
+    r"""Choose about ``size`` of more items, each with a factor that is 1 on average over the draws.
+
+    With :math:`\kappa` such that :math:`\sum_i \min(1, c_i / \kappa)` is ``size``, items of
+    :math:`c_i \ge \kappa` stay, with factor 1; of the others, laid out along a line by their chances, one is drawn in
+    every stretch of length :math:`\kappa`, with factor :math:`\kappa / c_i`.
+
+    Deviation: the draws of the paper share one random number; here each stretch has its own, for the children of
+    configurations repeat with a period, and equal steps fall in with it.
+
+    Args:
+        chances: Above 0.
+        size: How many; fewer than there are items.
+        rng: Draws.
+
+    Returns:
+        Indices in increasing order, and factors.
+
+    Reference: [FearnheadClifford2003], the optimal resampling.
+
+    Examples:
+        >>> items, factors = resampled(np.array([8.0, 1.0, 1.0, 1.0, 1.0]), 3, np.random.default_rng(0))
+        >>> items, factors
+        (array([0, 2, 3]), array([1., 2., 2.]))
+    """
+    ordered = np.sort(chances)[::-1]
+    after = np.cumsum(ordered[:0:-1])[::-1][:size]
+    # c_i (size - i) < c_i + c_(i+1) + ...: from here on, chances are below kappa.
+    first = int(np.argmax(ordered[:size] * np.arange(size - 1, -1, -1) < after))
+    light = np.flatnonzero(chances <= ordered[first])
+    drawing = size - (len(chances) - len(light))
+    ends = np.cumsum(chances[light])
+    points = (np.arange(drawing) + rng.random(drawing)) * (ends[-1] / drawing)
+    times = np.bincount(np.searchsorted(ends[:-1], points, side="right"), minlength=len(light))
+    factors = np.ones(len(chances))
+    factors[light] = times * (ends[-1] / drawing) / chances[light]
+    chosen = np.flatnonzero(factors)
+    return chosen, factors[chosen]
+
+
+def _loss(rows: Floats, groups: Indices) -> Floats:
+    """Mass of each configuration times the divergence of its posterior from that of its group, numbered by sample."""
+    sums = np.zeros((rows.shape[1], rows.shape[1]))
+    np.add.at(sums, groups, rows)
+    shares = sums / np.maximum(sums.sum(axis=1, keepdims=True), TINY)
+    return np.asarray(
+        plogp(rows).sum(axis=1) - plogp(rows.sum(axis=1)) - (rows * np.log(shares + TINY)[groups]).sum(axis=1)
+    )
+
+
+def _summed(rows: Floats, groups: Indices) -> Floats:
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    return np.asarray(np.add.reduceat(rows[order], starts, axis=0))
+
+
+#: Gains in nats that differ by no more than this count as equal: rounding is a thousand times smaller.
+TIE: Final = 1e-10
+# What rounding may add to a gain whose bound was rounded too.
+_ROUNDING: Final = 1e-12
+# How many candidates are bounded first, and how many of them looked at closely, to have something to beat.
+_HEAD, _FEW = 256, 4
+# Candidates bounded at a time, and the part of the whole work that bounds may waste before they are given up.
+_PIECE, _WASTE = 1024, 0.01
+
+
+class Search:
+    """Keeps an upper bound of every candidate's gain, and works out gains only where the bound is not enough.
+
+    Args:
+        pool: The candidates.
+        lazy: False works out every gain.
+    """
+
+    def __init__(self, pool: Candidates, *, lazy: bool) -> None:
+        self.evaluated, self.bounded = pool.shape[0], 0
+        self._pool, self._lazy = pool, lazy
+        self._alone = pool.bald()
+        self._bound = self._alone.copy()
+        self._gain = self._alone.copy()
+        self._free = np.ones(pool.shape[0], dtype=bool)
+        self._best = float(self._gain.max())
+
+    def take(self) -> tuple[int, float]:
+        """Take the best candidate of the last look; ties go to the lowest index."""
+        index = self._winner()
+        self._free[index] = False
+        return index, float(self._gain[index])
+
+    def rest(self, count: int) -> list[int]:
+        """The first candidates that are not taken, where one is as good as another."""
+        return [int(index) for index in np.flatnonzero(self._free)[:count]]
+
+    def look(self, configurations: Configurations) -> None:
+        """Find the best gains next to a batch whose labels have these configurations."""
+        self._best = -np.inf
+        self._gain.fill(-np.inf)
+        full, free = self._pool.weights(configurations.rows), np.flatnonzero(self._free)
+        if not self._lazy:
+            self._settle(free, full)
+            return
+        self._renew(configurations)
+        ladder = [self._pool.weights(rows) for rows in configurations.merged()]
+        rivals = self._challenged(self._rivals(free), ladder, full)
+        for step, weights in enumerate(ladder):
+            above = ladder[step + 1] if step + 1 < len(ladder) else full
+            rivals = self._narrowed(rivals, weights, _rows(above), _rows(full))
+            self._settle(self._sorted(rivals)[:_FEW], full)
+        self._settle_rivals(rivals, full)
+        self._settle_ties(free, full)
+
+    def _renew(self, configurations: Configurations) -> None:
+        """Bounds that hold now.
+
+        Next to a larger batch no gain is larger, so old bounds hold; but not for what is estimated from configurations
+        drawn anew. Merged into one, these have ``K max_k v_k`` times the even share ``1/K`` of any sample at most, so
+        the gain next to nothing, times that, is a bound. No gain is above what there is left to know.
+        """
+        if not configurations.exact:
+            share = configurations.rows.sum(axis=0).max(initial=0.0) * configurations.rows.shape[1]
+            self._bound = self._alone * share
+        np.minimum(self._bound, configurations.doubt(), out=self._bound)
+
+    def _challenged(self, rivals: Indices, ladder: list[Weights], full: Weights) -> Indices:
+        """Look closely at the few candidates that promise most, and return those that may still beat them."""
+        head = rivals
+        if len(rivals) > _HEAD:
+            head = rivals[np.argpartition(-self._bound[rivals], _HEAD)[:_HEAD]]
+        if ladder:
+            self._lower(head, ladder[0])
+        self._settle(self._sorted(head)[:_FEW], full)
+        return self._rivals(rivals)
+
+    def _narrowed(self, rivals: Indices, weights: Weights, above: int, full: int) -> Indices:
+        """Lower bounds by merged configurations, of the most promising first, as long as that saves work."""
+        order = self._sorted(rivals)
+        wasted = 0
+        for start in range(0, len(order), _PIECE):
+            piece = self._rivals(order[start : start + _PIECE])
+            self._lower(piece, weights)
+            wasted += len(piece) * _rows(weights) - (len(piece) - len(self._rivals(piece))) * above
+            if wasted > _WASTE * len(order) * full:
+                break
+        return self._rivals(order)
+
+    def _settle_rivals(self, rivals: Indices, full: Weights) -> None:
+        """Gains of the most promising first, until no bound is above the best gain."""
+        order, size = self._sorted(self._rivals(rivals)), _FEW
+        while len(order):
+            self._settle(order[:size], full)
+            order = self._rivals(order[size:])
+            size *= 2
+
+    def _settle_ties(self, free: Indices, full: Weights) -> None:
+        """Gains of what may tie with the best at a lower index, in order, until one does."""
+        order, size = free[np.isneginf(self._gain[free])], 1
+        while len(order):
+            near = self._bound[order] >= self._best - TIE - _ROUNDING
+            order = order[near & (order < self._winner())]
+            self._settle(order[:size], full)
+            order, size = order[size:], 2 * size
+
+    def _lower(self, which: Indices, weights: Weights) -> None:
+        self.bounded += len(which)
+        self._bound[which] = np.minimum(self._bound[which], self._pool.information(which, weights))
+
+    def _settle(self, which: Indices, full: Weights) -> None:
+        self.evaluated += len(which)
+        gains = self._pool.information(which, full)
+        self._gain[which] = gains
+        self._bound[which] = np.minimum(self._bound[which], gains)
+        self._best = max(self._best, float(gains.max(initial=-np.inf)))
+
+    def _rivals(self, which: Indices) -> Indices:
+        """Candidates, not settled, that may have a gain above the best; below a tie with nothing, none matters."""
+        return which[(self._bound[which] > max(self._best, TIE)) & np.isneginf(self._gain[which])]
+
+    def _winner(self) -> int:
+        """The lowest index of a best gain so far; the number of candidates if there is none yet."""
+        if np.isneginf(self._best):
+            return len(self._gain)
+        return int(np.argmax(self._gain >= self._best - TIE))
+
+    def _sorted(self, which: Indices) -> Indices:
+        return which[np.argsort(-self._bound[which], kind="stable")]
+
+
+def _rows(weights: Weights) -> int:
+    return int(weights.rows.shape[0])
+
+
+# What configurations that are left out may add to a gain, over the whole batch, in nats.
+_NEGLIGIBLE: Final = 1e-13
+
+
+class BatchBALD(NamedTuple):
+    """A batch, in the order in which it was chosen.
+
+    Attributes:
+        indices: Of the candidates.
+        gains: What each label tells about the parameters, given the labels before it, in nats.
+        exact: How many of the picks, from the first, were made by exact gains; the others by estimates.
+        evaluated: How many gains were worked out, one for every candidate at the start among them.
+        bounded: How many times a gain was bounded from above instead, for a fraction of the work.
+    """
+
+    indices: Indices
+    gains: Floats
+    exact: int
+    evaluated: int
+    bounded: int
+
+
+def batchbald(
+    probs: Any,
+    batch_size: int,
+    *,
+    configurations: int = 100_000,
+    seed: int | np.random.Generator = 0,
+    lazy: bool = True,
+) -> BatchBALD:
+    r"""Choose candidates greedily by what their labels tell about the parameters together.
+
+    The gain of a candidate next to a batch with labels :math:`y_1 \dots y_m` is the mutual information
+
+    .. math:: I(y; w \mid y_1 \dots y_m) = H(y \mid y_1 \dots y_m) - \frac{1}{K} \sum_k H(y \mid w_k)
+
+    by which BatchBALD's score of the batch grows, with :math:`p(w)` uniform over the ``K`` samples.
+
+    **Exact**, up to 1e-13 nats and rounding, as long as the configurations of the labels that can matter (all
+    :math:`C^{m+1}` of them, at most) are no more than ``configurations``. Left out are only those whose mass times
+    :math:`\min(\log C, H[w \mid y_1 \dots y_m])`, which is the most that a gain can lose, adds up to less than that.
+
+    **Estimated** beyond: ``configurations // C`` of the batch's configurations are kept, the same for all candidates;
+    those that matter most stay as they are, the rest are drawn by ``seed`` with weights that are right on average. Next
+    to a given batch the estimate of a gain is right on average, never negative, and its error vanishes as
+    ``configurations`` grows.
+
+    **Lazy**: a candidate is passed over when an upper bound of its gain (an older gain, or the gain with configurations
+    merged) is below a gain already found. In the exact stage an older gain is a bound since the score is submodular;
+    for estimates it is none, and they are bounded by merging the very configurations that they are made from, which
+    raises them with certainty. So the picks are those of ``lazy=False`` in both stages.
+
+    **Ties**: gains within 1e-10 nats of the best count as equal, and the lowest index of them is picked. No batch gains
+    more than :math:`\log K`: once its labels tell which sample it is, all gains are 0 and the picks go by index.
+
+    Args:
+        probs: Probability of each class under each sample of the posterior, ``N x K x C``: a numpy array, or a torch
+            tensor of any floating precision, worked on where it lives. Sums over the classes may miss 1 by 1e-4, or by
+            8 units in the last place of half precision; every row is divided by its sum.
+        batch_size: How many to choose, at most ``N``.
+        configurations: How many configurations of labels, that of the candidate among them, are weighed for a gain;
+            ``C`` at least. Memory is a few times ``8 K configurations / C`` bytes.
+        seed: Of the draws, or what makes them; matters only where gains are estimated.
+        lazy: False works out every candidate's gain for every pick.
+
+    Returns:
+        The picks in order, their gains, and how they were found.
+
+    Raises:
+        InvalidTypeError: ``probs`` is not made of real numbers.
+        InvalidValueError: It does not hold probabilities, or a number is out of its range.
+
+    Reference: [Kirsch2019] algorithm 1; [Minoux1978] for the lazy choice; [FearnheadClifford2003] for the draws.
+
+    Examples:
+        The second candidate is the first again: the most informative one by one, but not after it.
+
+        >>> first, other = [1.0, 1.0, 0.0, 0.0], [0.95, 0.05, 0.95, 0.05]
+        >>> heads = np.array([first, first, other])
+        >>> batch = batchbald(np.stack([heads, 1.0 - heads], axis=2), 2)
+        >>> batch.indices, batch.gains.round(4), batch.exact
+        (array([0, 2]), array([0.6931, 0.4946]), 2)
+    """
+    pool = candidates(probs)
+    n, samples, classes = pool.shape
+    batch_size = _size(batch_size, n)
+    if whole(configurations, "configurations", least=1) < classes:
+        raise InvalidValueError(f"configurations must be {classes} or more, one for each class, not {configurations}")
+    rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(whole(seed, "seed", least=0))
+    with one_thread():
+        search = Search(pool, lazy=lazy)
+        picks, exact, labels = [search.take()], 1, Configurations.of_nothing(samples)
+        for _ in range(batch_size - 1):
+            latest = pool.one(picks[-1][0])
+            labels = labels.joined(latest, most=configurations // classes, negligible=_NEGLIGIBLE / batch_size, rng=rng)
+            exact += labels.exact
+            if lazy and labels.doubt() <= TIE:
+                # No label can tell more than is left to know: the rest are ties.
+                rest = search.rest(batch_size - len(picks))
+                picks += [(index, 0.0) for index in rest]
+                exact += (len(rest) - 1) * labels.exact
+                break
+            search.look(labels)
+            picks.append(search.take())
+    indices, gains = zip(*picks, strict=True)
+    return BatchBALD(np.array(indices, dtype=np.intp), np.array(gains), exact, search.evaluated, search.bounded)
+
+
+def _size(batch_size: int, n: int) -> int:
+    if n == 0:
+        raise InvalidValueError("probs must hold at least one candidate, but holds none")
+    if whole(batch_size, "batch_size", least=1) > n:
+        raise InvalidValueError(f"batch_size must be at most the number of candidates, {n}, not {batch_size}")
+    return int(batch_size)

@@ -1,0 +1,80 @@
+"""``suffice audit``: when labelling in this order could have stopped."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suffice.cli.rule_options import Bound, BoundName, ErrorCost, LabelCost, Rule, RuleOptions, Threshold
+from suffice.cli.table_run import (
+    AsJson,
+    Basis,
+    Batch,
+    Data,
+    Ignore,
+    Initial,
+    Job,
+    Model,
+    Order,
+    Save,
+    Target,
+    Task,
+    conduct,
+    counts,
+)
+from suffice.trace import Trace
+
+
+def audit_command(
+    data: Data,
+    target: Target,
+    task: Task = None,
+    model: Model = None,
+    basis: Basis = None,
+    error_cost: ErrorCost = None,
+    label_cost: LabelCost = None,
+    rule: Rule = None,
+    threshold: Threshold = None,
+    bound: Bound = BoundName.paper,
+    initial: Initial = None,
+    batch: Batch = None,
+    most: Annotated[int, typer.Option(help="Labels to look at, from the first row on; 0 for all.")] = 5000,
+    ignore: Ignore = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-audit.png"),
+    ] = None,
+    save: Save = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find out when the labelling of a table could have stopped; its rows are in the order they were labelled in.
+
+    Example: suffice audit labelled.csv --target spam --task classification
+
+    With two costs: suffice audit labelled.csv --target spam --error-cost 5000 --label-cost 0.1
+    """
+    first, size = counts(model, initial, batch)
+    order = Order(
+        command="audit",
+        data=data,
+        target=target,
+        task=task,
+        model=model,
+        basis=basis,
+        rule=RuleOptions(rule, threshold, bound, error_cost, label_cost),
+        initial=first,
+        batch=size,
+        most=most,
+        ignore=tuple(ignore or ()),
+        figure=figure,
+        save=save,
+        as_json=as_json,
+    )
+
+    def label(job: Job) -> Trace:
+        from suffice.learner import audit
+
+        X, y = job.X[: job.labels], job.y[: job.labels]
+        return audit(job.model, X, y, initial=first, batch=size, record=job.rule, progress=job.progress)
+
+    conduct(order, label)

@@ -1,0 +1,386 @@
+"""``suffice demo``: a simulated person labels real data until the rule stops."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+from threadpoolctl import threadpool_limits
+
+from suffice.cli.rule_options import BoundName, DemoModel, TaskName
+from suffice.cli.side_problems import problem
+from suffice.cli.table_run import RuleValues
+from suffice.criteria import Criterion, ErrorStability, Verdict
+from suffice.engines.prediction_quality import quality
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.learner import ActiveLearner
+from suffice.models.factory import make_model
+from suffice.numerics.special_functions import Floats
+from suffice.presentation.messages import RATIO_RULE
+from suffice.presentation.text_chart import chart
+from suffice.report.run_figure import RunCurves, draw_run, require_writable_figure
+from suffice.tables.example_data import Task, demo_task, digits_task
+from suffice.trace import Trace
+
+#: Labels bought at random before the first question is chosen.
+INITIAL = 10
+#: The same for a network, which then asks for some at a time.
+NETWORK_INITIAL, NETWORK_BATCH = 50, 10
+
+
+# Error on the test set, and the share of right predictions for classes.
+Errors = tuple[float, float | None]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a labelling run stands after one more label.
+
+    Attributes:
+        n_labelled: Labels bought so far.
+        error: Error on the test set.
+        accuracy: Share of the test set that is predicted right; None for numbers.
+        verdicts: What the rule says of every step so far: the newest last. Where the model's scales were learned again,
+            the past is seen with the new ones.
+        trace: The run so far.
+    """
+
+    n_labelled: int
+    error: float
+    accuracy: float | None
+    verdicts: tuple[Verdict, ...]
+    trace: Trace
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the rule says now."""
+        return self.verdicts[-1]
+
+
+def new_model(task: Task) -> Any:
+    """The linear model that fits the task."""
+    return make_model("ridge", basis=0) if task.kind == "regression" else make_model("logistic")
+
+
+def label_pool(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterator[Progress]:
+    """Buy labels one at a time, the most useful first, to the end of the pool; the caller stops when it has enough.
+
+    A label leaves the pool only when it is bought: neither model nor rule sees another.
+    """
+    first = rng.choice(len(task.X_pool), size=INITIAL, replace=False)
+    acquisition = "variance" if task.kind == "regression" else "map-entropy"
+    learner = ActiveLearner(new_model(task), task.X_pool, criterion=rule, acquisition=acquisition, initial=first)
+    yield from _bought(task, learner, (INITIAL, 1), linear_error)
+
+
+def label_with_network(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterator[Progress]:
+    """The same with a dropout network, which asks for ten labels at a time by BatchBALD."""
+    first = rng.choice(len(task.X_pool), size=NETWORK_INITIAL, replace=False)
+    model = make_model("dropout", classes=np.unique(task.y_pool).tolist(), seed=int(rng.integers(2**31)))
+    learner = ActiveLearner(model, task.X_pool, criterion=rule, initial=first)
+    yield from _bought(task, learner, (NETWORK_INITIAL, NETWORK_BATCH), network_error)
+
+
+def _bought(
+    task: Task, learner: ActiveLearner, counts: tuple[int, int], error_of: Callable[[Task, Any], Errors]
+) -> Iterator[Progress]:
+    initial, size = counts
+    while learner.left:
+        items = learner.ask(size if learner.labelled else initial)
+        learner.tell(items, task.y_pool[items.tolist()])
+        if learner.verdicts:
+            error, accuracy = error_of(task, learner.model)
+            yield Progress(len(learner.labelled), error, accuracy, tuple(learner.verdicts), learner.trace())
+
+
+def linear_error(task: Task, model: Any) -> Errors:
+    """Root mean squared error in the units of the target; or cross entropy, and the share of right predictions."""
+    if task.kind == "regression":
+        return float(np.sqrt(np.mean((task.y_test - model.predict(task.X_test)) ** 2))), None
+    logits: Floats = model.latent(task.X_test)[0]
+    accuracy = float(np.mean((logits > 0.0) == (task.y_test > 0.5)))
+    return float(np.mean(np.logaddexp(0.0, np.where(task.y_test > 0.5, -logits, logits)))), accuracy
+
+
+def network_error(task: Task, model: Any) -> Errors:
+    """Cross entropy of a network, averaged over its draws, and the share of right predictions."""
+    draws = model.log_draws(model.machine_.tensor(task.X_test), model.samples, model.seed)
+    found = quality(draws, np.searchsorted(model.classes_, task.y_test))
+    return found.error, found.accuracy
+
+
+_EVERY = 25
+
+
+class LiveView:
+    """Shows the newest verdict, the curve behind it, and how much of the pool is labelled.
+
+    Args:
+        console: Where to show it.
+        pool: Size of the pool.
+        threshold: Where the rule stops.
+    """
+
+    def __init__(self, console: Console, pool: int, threshold: float) -> None:
+        self._console, self._pool, self._threshold = console, pool, threshold
+        self._next = _EVERY
+        self._live = Live(console=console, refresh_per_second=20) if self.animated else None
+
+    @property
+    def animated(self) -> bool:
+        """Whether there is a terminal with somebody before it."""
+        return self._console.is_terminal and not self._console.is_dumb_terminal and not self._console.quiet
+
+    def __enter__(self) -> "LiveView":
+        if self._live is not None:
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+    def show(self, verdicts: list[Verdict]) -> None:
+        """Show where the run stands; the newest verdict is last."""
+        newest = verdicts[-1]
+        if self._live is not None:
+            self._live.update(self._panel(verdicts))
+        elif newest.n_labelled >= self._next and not newest.stop:
+            self._next = (newest.n_labelled // _EVERY + 1) * _EVERY
+            self._console.print(str(newest), soft_wrap=True)
+
+    def go_on(self, n_labelled: int) -> None:
+        """Say that the rest of the pool is labelled too, to see what more labels would have bought."""
+        if self._live is not None:
+            self._live.update(Text(f"enough; labelling the rest to compare: {n_labelled} of {self._pool}", style="dim"))
+
+    def _panel(self, verdicts: list[Verdict]) -> Panel:
+        newest = verdicts[-1]
+        width = max(20, min(64, self._console.width - 16))
+        caption, curve = self._curve(verdicts, width)
+        count = f"{newest.n_labelled} of {self._pool} labelled"
+        bar = Table.grid(padding=(0, 1))
+        bar.add_row(ProgressBar(total=self._pool, completed=newest.n_labelled, width=width - 20), count)
+        forecast = Text("" if newest.forecast is None else f"{newest.forecast} until it is enough")
+        # Where there is no number to draw, the rule's own words have to do.
+        shown = (Text(caption, style="dim"), Text("\n".join(curve), style="cyan")) if curve else (Text(newest.reason),)
+        return Panel(Group(bar, forecast, *shown), title="suffice demo", width=width + 14)
+
+    def _curve(self, verdicts: list[Verdict], width: int) -> tuple[str, list[str]]:
+        """A heading and the curve below it."""
+        plain = not self._console.encoding.lower().startswith("utf")
+        if verdicts[-1].rule == RATIO_RULE:
+            values = [v.value for v in verdicts if v.value is not None]
+            caption = f"error ratio, and the threshold {self._threshold:g}"
+            return caption, chart(values, self._threshold, width=width, height=9, plain=plain)
+        found = RuleValues.of(verdicts)
+        return found.caption, found.chart(width=width, height=9, plain=plain)
+
+
+_DEFAULT_FIGURE = Path("suffice-demo.png")
+# A person should see it happen; a file or a pipe need not wait.
+_SECONDS_A_LABEL = 0.03
+
+_ERROR_NAME = {"regression": "test error (root mean square)", "classification": "test error (cross entropy)"}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A labelling run to the end of the pool, with the moment at which the rule stopped."""
+
+    task: Task
+    steps: "list[Progress]"
+    verdicts: list[Verdict]
+    stop: int | None
+
+    @property
+    def last(self) -> int:
+        return len(self.verdicts) - 1 if self.stop is None else self.stop
+
+    @property
+    def n_labelled(self) -> list[int]:
+        return [step.n_labelled for step in self.steps]
+
+    @property
+    def errors(self) -> list[float]:
+        return [step.error for step in self.steps]
+
+
+def demo_command(
+    task: Annotated[
+        TaskName | None,
+        typer.Option(
+            help="What to predict: a number, or a class.", show_default="regression; classification by dropout"
+        ),
+    ] = None,
+    model: Annotated[
+        DemoModel, typer.Option(help="A linear model, or a network with dropout (needs torch; half a minute).")
+    ] = DemoModel.linear,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Error ratio at which to stop, from 0 to 1.", show_default="0.1; 0.2 for dropout"),
+    ] = None,
+    bound: Annotated[BoundName, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")] = (
+        BoundName.paper
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.", min=0)] = 0,
+    figure: Annotated[
+        Path | None, typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-demo.png")
+    ] = None,
+    page: Annotated[
+        bool,
+        typer.Option("--page", help="Label handwritten digits yourself, in the browser, in a project suffice-digits."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")] = False,
+) -> None:
+    """Watch a simulated person label scikit-learn's diabetes, breast-cancer or digits data until it is enough.
+
+    Example: suffice demo --task classification --threshold 0.05
+
+    To label yourself: suffice demo --page
+    """
+    if page:
+        _serve_digits(as_json=as_json)
+        return
+    rule, path = _rule(model, threshold, bound), figure or _DEFAULT_FIGURE
+    _require_network(task, model)
+    failure = problem(lambda: require_writable_figure(path), raised=figure is not None)
+    # Off a terminal nobody wants lines broken at a width that is not there.
+    console = Console(quiet=as_json, highlight=False)
+    console.soft_wrap = not console.is_terminal
+    rng = np.random.default_rng(seed)
+    job = digits_task(rng) if model is DemoModel.dropout else demo_task((task or TaskName.regression).value, rng)
+    try:
+        # The fits are small: a second thread would only get in the way of the first, and badly on a busy machine.
+        with threadpool_limits(limits=1):
+            run = _label(job, model, rule, rng, LiveView(console, len(job.y_pool), rule.threshold))
+    except KeyboardInterrupt:
+        typer.echo("\nsuffice: interrupted. Nothing was written; give the same command to start again.", err=True)
+        raise typer.Exit(1) from None
+    _summarise(console, run)
+    failure = failure or problem(lambda: draw_run(_curves(run, rule.threshold), path), raised=False)
+    console.print(f"No figure: {failure}" if failure else f"Figure: {path}", markup=False)
+    if as_json:
+        typer.echo(json.dumps(_result(run, rule.threshold, None if failure else path)))
+    # Asked for by name, a figure that could not be written is a failure; but only now, with the result shown.
+    if failure and figure is not None:
+        raise SufficeError(failure)
+
+
+def _serve_digits(*, as_json: bool) -> None:
+    """Serve the page with images that anybody can label."""
+    from suffice.cli.project_options import ProjectOptions
+    from suffice.cli.serve_command import serve_project
+    from suffice.tables.example_data import DIGITS, write_digits
+
+    folder = Path("suffice-digits")
+    write_digits(folder)
+    options = ProjectOptions(str(folder), classes=",".join(DIGITS), target="digit", threshold=0.2)
+    serve_project(options, ("127.0.0.1", 0), token=False, open_page=not as_json, as_json=as_json)
+
+
+def _rule(model: DemoModel, threshold: float | None, bound: BoundName) -> ErrorStability:
+    """The rule; for a network it is calibrated by one step, as in the paper."""
+    if model is DemoModel.linear:
+        return ErrorStability(0.1 if threshold is None else threshold, bound=bound.value)
+    return ErrorStability(0.2 if threshold is None else threshold, calibration=1, bound=bound.value)
+
+
+def _require_network(task: TaskName | None, model: DemoModel) -> None:
+    """Refuse what a network cannot do before anything is begun."""
+    if model is DemoModel.linear:
+        return
+    if task is TaskName.regression:
+        raise InvalidValueError("--model dropout predicts classes; leave --task out, or use --task classification")
+    from suffice.models.deep.training import require_torch
+
+    require_torch()
+
+
+def _label(task: Task, model: DemoModel, rule: ErrorStability, rng: np.random.Generator, view: LiveView) -> _Run:
+    """Label to the end of the pool, showing it until the rule stops."""
+    # Brings scikit-learn, which `suffice --help` need not wait for.
+
+    label = label_pool if model is DemoModel.linear else label_with_network
+    steps: list[Progress] = []
+    verdicts: list[Verdict] = []
+    stop: int | None = None
+    with view:
+        for progress in label(task, rule, rng):
+            steps.append(progress)
+            if stop is None:
+                # After a replay the past is seen with the scales of today; a stop that was not taken stays untaken.
+                verdicts = list(progress.verdicts)
+                view.show(verdicts)
+                stop = len(verdicts) - 1 if progress.verdict.stop else None
+                if view.animated and model is DemoModel.linear:
+                    time.sleep(_SECONDS_A_LABEL)
+            else:
+                verdicts.append(progress.verdict)
+                view.go_on(progress.n_labelled)
+    return _Run(task, steps, verdicts, stop)
+
+
+def _curves(run: _Run, threshold: float) -> RunCurves:
+    return RunCurves(
+        title=run.task.name,
+        n_labelled=run.n_labelled,
+        error=run.errors,
+        error_name=_ERROR_NAME[run.task.kind],
+        value=[v.value if v.value is not None else 1.0 for v in run.verdicts],
+        value_name="error ratio",
+        threshold=threshold,
+        stop=run.stop,
+    )
+
+
+def _result(run: _Run, threshold: float, figure: Path | None) -> dict[str, object]:
+    verdict = run.verdicts[run.last]
+    return {
+        "task": run.task.kind,
+        "data": run.task.name,
+        "stopped": run.stop is not None,
+        "labels": run.n_labelled[run.last],
+        "pool": len(run.task.y_pool),
+        "saved": len(run.task.y_pool) - run.n_labelled[run.last],
+        "error_at_stop": None if run.stop is None else run.errors[run.last],
+        "error_with_all": run.errors[-1],
+        "accuracy_at_stop": None if run.stop is None else run.steps[run.last].accuracy,
+        "accuracy_with_all": run.steps[-1].accuracy,
+        "error_name": _ERROR_NAME[run.task.kind],
+        "ratio": verdict.value,
+        "threshold": threshold,
+        "reason": verdict.reason,
+        "certificate": str(verdict.certificate),
+        "figure": None if figure is None else str(figure),
+    }
+
+
+def _summarise(console: Console, run: _Run) -> None:
+    verdict, pool, n = run.verdicts[run.last], len(run.task.y_pool), run.n_labelled[run.last]
+    error, best, name = run.errors[run.last], run.errors[-1], _ERROR_NAME[run.task.kind].capitalize()
+    if run.stop is None:
+        console.print(f"\n[bold]No stop: all {pool} labels are used up, and {verdict.reason}.[/]")
+        console.print(f"{name}: {best:.4g} with all labels.")
+    else:
+        console.print(f"\n[bold]{verdict}[/]")
+        console.print(f"Labels saved: {pool - n} of {pool} ({100.0 * (pool - n) / pool:.0f}\u00a0%).")
+        change = f"{100.0 * (error - best) / best:+.1f}\u00a0%"
+        console.print(f"{name}: {error:.4g} at the stop, {best:.4g} with all labels ({change}).")
+    if run.steps[-1].accuracy is not None:
+        stop = "" if run.stop is None else f"{run.steps[run.last].accuracy:.3f} at the stop, "
+        console.print(f"Accuracy: {stop}{run.steps[-1].accuracy:.3f} with all labels.")
+    console.print(f"Certificate: {verdict.certificate}")

@@ -1,0 +1,104 @@
+"""``suffice export``: labels, predictions for the unlabelled items, and the report as files."""
+
+import json
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from suffice.cli.stored_project import Place, Reading, made_folder, plain_console, reading
+from suffice.cli.table_run import AsJson
+from suffice.errors import SufficeError
+from suffice.files import require_writable, write_bytes_whole
+
+if TYPE_CHECKING:
+    from suffice.project.exported_files import Exported
+
+
+class FormatName(StrEnum):
+    """How tables are written."""
+
+    csv = "csv"
+    jsonl = "jsonl"
+    parquet = "parquet"
+
+
+def export_command(
+    place: Place,
+    format: Annotated[FormatName, typer.Option(help="How labels and predictions are written.")] = FormatName.csv,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where the files go; made if it is not there.", show_default="DIR/export"),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace files of these names in the folder of --out.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the labels, the model's predictions with their uncertainty for all other items, and the report.
+
+    The files are labels, predictions and report.html. Those of an earlier export in DIR/export are replaced; in a
+    folder of your own they are kept unless there is --force. In a CSV a text that a spreadsheet could run as a formula
+    has an apostrophe in front; JSON lines and Parquet hold texts as they are.
+
+    Example: suffice export mails.suffice --format parquet --out results
+    """
+    from suffice.report.html_page import require_jinja2
+
+    require_jinja2()
+    names = [f"labels.{format.value}", f"predictions.{format.value}", "report.html"]
+    if out is not None and not force:
+        _require_free(out, names)
+    with reading(place) as found:
+        folder = made_folder(out or found.folder)
+        for name in names:
+            require_writable(folder / name, name)
+        told = _write(found, folder, format)
+    if as_json:
+        typer.echo(json.dumps(told))
+        return
+    console = plain_console()
+    for name in ("labels", "predictions"):
+        if told[name] is not None:
+            console.print(f"{name.capitalize()}: {told[name]['path']} ({told[name]['rows']:,} rows)")
+    if told["left_out"]:
+        console.print(told["left_out"])
+    console.print(f"Report: {told['report']['path']}")
+
+
+def _require_free(folder: Path, names: Sequence[str]) -> None:
+    there = [name for name in names if (folder / name).exists()]
+    if there:
+        raise SufficeError(
+            f"in {folder} there is {', '.join(there)} already; replace with --force, or name another folder with --out"
+        )
+
+
+def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
+    """Make everything, then write it: what cannot be made leaves no file."""
+    from suffice.project.exported_files import labels_file, predictions_file
+    from suffice.report.html_page import write_page
+    from suffice.report.project_report import report_page
+
+    files: dict[str, Exported | None] = {"labels": labels_file(found.project, format.value), "predictions": None}
+    left_out = ""
+    try:
+        if found.project_learner is None:
+            raise SufficeError(found.learning_status.problem)
+        predictions = found.project_learner.predict(found.project.X)
+    except SufficeError as error:
+        left_out = f"No predictions: {str(error).rstrip('.')}."
+        if (folder / f"predictions.{format.value}").exists():
+            left_out += f" The file predictions.{format.value} there is of an earlier export."
+    else:
+        files["predictions"] = predictions_file(found.project, predictions, format.value)
+    page = report_page(found.project, found.learning_status)
+    told: dict[str, Any] = {"folder": str(folder), "format": format.value, "predictions": None, "left_out": left_out}
+    for name, file in files.items():
+        if file is not None:
+            write_bytes_whole(folder / file.name, file.content)
+            told[name] = {"path": str(folder / file.name), "rows": file.rows}
+    write_page(folder / "report.html", page)
+    return told | {"report": {"path": str(folder / "report.html")}}

@@ -1,0 +1,104 @@
+"""``suffice run``: how many labels of a labelled table would have been enough."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from suffice.cli.rule_options import Bound, BoundName, ErrorCost, LabelCost, Rule, RuleOptions, Threshold
+from suffice.cli.table_run import (
+    AsJson,
+    Basis,
+    Batch,
+    Data,
+    Ignore,
+    Initial,
+    Job,
+    Model,
+    Order,
+    Save,
+    Target,
+    Task,
+    conduct,
+    counts,
+)
+from suffice.trace import Trace
+
+_ACQUISITIONS: Final = ("variance", "entropy", "margin", "bald", "batchbald", "random", "k-centre", "order")
+
+
+def run_command(
+    data: Data,
+    target: Target,
+    task: Task = None,
+    model: Model = None,
+    basis: Basis = None,
+    error_cost: ErrorCost = None,
+    label_cost: LabelCost = None,
+    rule: Rule = None,
+    threshold: Threshold = None,
+    bound: Bound = BoundName.paper,
+    acquisition: Annotated[
+        str | None,
+        typer.Option(help=f"Which row next: {', '.join(_ACQUISITIONS)}.", autocompletion=lambda: _ACQUISITIONS),
+    ] = None,
+    initial: Initial = None,
+    batch: Batch = None,
+    most: Annotated[int, typer.Option(help="Labels to simulate at most; 0 for the whole pool.")] = 1000,
+    test: Annotated[float, typer.Option(help="Share of the rows held back to measure the error on.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.")] = 0,
+    ignore: Ignore = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-run.png")
+    ] = None,
+    save: Save = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find out how many labels of a fully labelled table would have been enough, had they been bought one by one.
+
+    Example: suffice run houses.csv --target price --ignore address
+
+    With two costs: suffice run houses.csv --target price --error-cost 0.05 --label-cost 2
+
+    With another rule: suffice run mails.csv --target spam --rule StabilizingPredictions
+    """
+    first, size = counts(model, initial, batch)
+    order = Order(
+        command="run",
+        data=data,
+        target=target,
+        task=task,
+        model=model,
+        basis=basis,
+        rule=RuleOptions(rule, threshold, bound, error_cost, label_cost),
+        initial=first,
+        batch=size,
+        most=most,
+        ignore=tuple(ignore or ()),
+        figure=figure,
+        save=save,
+        as_json=as_json,
+        test=test,
+        seed=seed,
+    )
+
+    def label(job: Job) -> Trace:
+        from suffice.learner import simulate
+
+        X_test, y_test = job.test
+        return simulate(
+            job.model,
+            job.X,
+            job.y,
+            initial=first,
+            steps=(job.labels - first) // size,
+            X_test=X_test,
+            y_test=y_test,
+            acquisition=acquisition,
+            batch=size,
+            seed=seed,
+            record=job.rule,
+            progress=job.progress,
+        )
+
+    conduct(order, label)

@@ -1,0 +1,127 @@
+"""``suffice serve``: label in the browser, alone or with others."""
+
+import json
+import os
+import re
+import shlex
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.console import Console
+
+from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
+
+if TYPE_CHECKING:
+    from suffice.project.labelling_project import Project
+    from suffice.web.security import Access
+
+#: A token of one's own, instead of one that is made.
+TOKEN_VARIABLE: Final = "SUFFICE_TOKEN"
+_EVERY_ADDRESS: Final = {"0.0.0.0", "::", ""}
+
+
+@takes_project_options
+def serve_command(
+    options: ProjectOptions,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; one that others can reach needs --token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8000,
+    token: Annotated[
+        bool,
+        typer.Option(
+            "--token",
+            help="Let in only who knows a token: one is made, and the address with it is printed once. "
+            f"{TOKEN_VARIABLE} in the environment, of at least 16 characters, is used instead.",
+        ),
+    ] = False,
+    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help='Print nothing but one line of JSON when the page is ready: {"url": ...}.')
+    ] = False,
+) -> None:
+    """Label in the browser, alone or with others: starts a project, or goes on with it.
+
+    Example: suffice serve mails.csv --text body --classes spam,ham
+
+    With others: suffice serve mails.csv --host 0.0.0.0 --token
+    """
+    serve_project(options, (host, port), token=token, open_page=open_page, as_json=as_json)
+
+
+def serve_project(
+    options: ProjectOptions, where: tuple[str, int], *, token: bool, open_page: bool, as_json: bool
+) -> None:
+    """Serve the page of the project that the options name until somebody stops it.
+
+    Args:
+        options: The project.
+        where: Host and port.
+        token: Whether to make a token.
+        open_page: Whether to open a browser.
+        as_json: Whether to print nothing but the address, as JSON.
+
+    Raises:
+        SufficeError: It cannot be served.
+    """
+    from suffice.web import listening
+    from suffice.web.security import granted_access, made_token
+
+    # Who may come in is decided before anything is opened.
+    host, port = where
+    own = os.environ.get(TOKEN_VARIABLE) or None
+    made = made_token() if token and own is None else None
+    access = granted_access(host, own or made)
+    console = Console(quiet=as_json, highlight=False, soft_wrap=True)
+
+    def ready(url: str) -> None:
+        address = url if made is None else f"{url}?token={made}"
+        if as_json:
+            print(json.dumps({"url": address}), flush=True)
+        console.print(_welcome(address, own=own is not None), markup=False)
+        if host in _EVERY_ADDRESS:
+            there = elsewhere(address, socket.gethostname())
+            console.print(f"From other machines, if they know this one by its name: {there}", markup=False)
+        if open_page:
+            # A browser in the terminal would keep the server waiting.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    # Then the port: to make the project may take a while, and would be for nothing.
+    with listening(host, port) as listener, opened_project(options, console) as project:
+        _serve(project, access, (host, listener), ready)
+    place = shlex.quote(hidden(place_of(options)[0]))
+    console.print(f"Stopped. Everything is saved; to go on: suffice serve {place}", markup=False)
+
+
+def _serve(
+    project: "Project", access: "Access", where: tuple[str, socket.socket], ready: Callable[[str], None]
+) -> None:
+    from suffice.project.background_learner import BackgroundLearner
+    from suffice.web import create_app, serve_on
+
+    host, listener = where
+    with BackgroundLearner(project) as background:
+        serve_on(create_app(project, background, access), listener, host, ready)
+
+
+def _welcome(address: str, *, own: bool) -> str:
+    how = f"; the first time with ?token= and your {TOKEN_VARIABLE} behind it" if own else ""
+    return f"Open {address} in a browser{how}. Every label is saved at once; stop with Ctrl+C."
+
+
+def elsewhere(address: str, name: str) -> str:
+    """The address of this machine as others write it.
+
+    Args:
+        address: As it is written here.
+        name: Of this machine.
+
+    Examples:
+        >>> elsewhere("http://127.0.0.1:8000/?token=x", "lab7"), elsewhere("http://[::1]:8000/", "lab7")
+        ('http://lab7:8000/?token=x', 'http://lab7:8000/')
+    """
+    return re.sub(r"//(127\.0\.0\.1|\[::1\])", f"//{name}", address, count=1)

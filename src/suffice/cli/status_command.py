@@ -1,0 +1,55 @@
+"""``suffice status``: the state of a labelling project and its advice."""
+
+import json
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from suffice.cli.stored_project import Place, Reading, plain_console, reading, shown_place
+from suffice.cli.table_run import AsJson
+from suffice.presentation.messages import count_lines, progress_sentence
+from suffice.presentation.number_format import utc_time
+
+
+def status_command(place: Place, as_json: AsJson = False) -> None:
+    """Say where a labelling project stands: counts, verdict, forecast, expected error, people and their agreement.
+
+    Nothing is written, so it may be asked while people label.
+
+    Example: suffice status mails.suffice
+    """
+    from suffice.project.status_summary import status
+
+    with reading(place) as found:
+        told = status(found.project, found.learning_status)
+        if as_json:
+            typer.echo(json.dumps(told, allow_nan=False))
+            return
+        _tell(plain_console(), found, told)
+
+
+def _tell(console: Console, found: Reading, told: dict[str, Any]) -> None:
+    from suffice.cli.labeller.viewport import one_line
+
+    stop = told["verdict"] is not None and told["verdict"]["stop"]
+    name = one_line(found.project.settings.name, console.encoding)
+    console.print(progress_sentence(name, told))
+    for at, sentence in enumerate(told["words"]):
+        style = ("bold green" if stop else "bold") if not at else None
+        console.print(one_line(sentence, console.encoding), style=style)
+    for line in [*count_lines(told, found.project.settings.source), *_activity(found), *_next(found, stop=stop)]:
+        console.print(one_line(line, console.encoding))
+
+
+def _activity(found: Reading) -> list[str]:
+    with found.project.lock:
+        last = found.project.state().seq
+    events = found.project.events(after=last - 1)
+    return [f"Last activity: {utc_time(events[0].when)} ({events[0].kind.value})."] if events else []
+
+
+def _next(found: Reading, *, stop: bool) -> list[str]:
+    place = shown_place(found.place)
+    go_on, take = f"Go on with: suffice label {place}", f"Take the results: suffice export {place}"
+    return [take, go_on] if stop else [go_on, take]

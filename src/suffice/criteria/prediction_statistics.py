@@ -1,0 +1,285 @@
+"""Statistics that stopping rules use, computed from class probabilities, and the agreement of two classifications."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.arguments import floats, whole
+from suffice.errors import InvalidValueError
+from suffice.numerics.special_functions import Floats
+
+
+def entropies(probabilities: Any) -> Floats:
+    r"""Return the entropy of each row in nats, :math:`H = -\sum_k p_k \log p_k`.
+
+    Args:
+        probabilities: ``n x K``.
+
+    Examples:
+        >>> entropies([[0.5, 0.5], [1.0, 0.0]]).round(4)
+        array([0.6931, 0.    ])
+    """
+    return np.asarray(_entropy_terms(_probability_table(probabilities)).sum(axis=1))
+
+
+def pool_facts(probabilities: Any, *, before: Any = None) -> dict[str, Any]:
+    """Return the fields of a :class:`Step` that are about the pool: ``Step(n_labelled=31, **pool_facts(p))``.
+
+    Args:
+        probabilities: Predictions for the unlabelled items, ``n x K``; at least one item.
+        before: Class that was predicted for each of *these* items at the previous step, as a column, ``n``. With it
+            the result includes ``pool_changes``.
+
+    Returns:
+        ``pool_max_entropy``, ``pool_uncertainty``, ``pool_risk``, ``pool_margin``, ``pool_confidence_variance``,
+        ``pool_f``, and, if ``before`` is given, ``pool_changes``.
+
+    Examples:
+        >>> facts = pool_facts([[0.9, 0.1], [0.4, 0.6]], before=[0, 0])
+        >>> round(facts["pool_risk"], 4), round(facts["pool_margin"], 4), facts["pool_changes"]
+        (0.25, 0.2, 1)
+    """
+    p = _probability_table(probabilities)
+    if not len(p):
+        raise InvalidValueError(
+            "probabilities must have at least one row: the pool is empty, and nothing is left to label"
+        )
+    H, K = entropies(p), p.shape[1]
+    confidence = p.max(axis=1)
+    found: dict[str, Any] = {
+        "pool_max_entropy": float(H.max()),
+        "pool_uncertainty": min(float(H.mean() / np.log(K)), 1.0) if K > 1 else 0.0,
+        "pool_risk": max(float(1.0 - confidence.mean()), 0.0),
+        "pool_margin": float(margins(p).min()),
+        "pool_confidence_variance": float(confidence.var()),
+        "pool_f": expected_f(p),
+    }
+    if before is not None:
+        codes = np.asarray(before)
+        if codes.shape != (len(p),):
+            raise InvalidValueError(
+                f"before must hold a class for each of the {len(p)} items; its shape is {codes.shape}"
+            )
+        found["pool_changes"] = int(np.count_nonzero(p.argmax(axis=1) != codes))
+    return found
+
+
+def margins(probabilities: Any) -> Floats:
+    """Return the difference between the two largest probabilities of each row; 1 if there is one class only.
+
+    Examples:
+        >>> margins([[0.5, 0.3, 0.2]]).round(4)
+        array([0.2])
+    """
+    p = _probability_table(probabilities)
+    if p.shape[1] == 1:
+        return np.ones(len(p))
+    top = np.partition(p, p.shape[1] - 2, axis=1)
+    return np.asarray(top[:, -1] - top[:, -2])
+
+
+def expected_f(probabilities: Any) -> float:
+    r"""Return the F score that a classifier expects of its own predictions.
+
+    With ``d`` 1 where a class is predicted and 0 elsewhere, :math:`TP = \sum p d`, :math:`FP = \sum (1-p) d`,
+    :math:`FN = \sum p (1-d)` and :math:`F = 2 TP / (2 TP + FP + FN)`. For two classes, F
+    is that of the second, positive one. For more, it is the mean over the classes. A class that is neither predicted
+    nor expected (0/0) has F = 1.
+
+    Args:
+        probabilities: ``n x K``.
+
+    Reference: [LawsSchuetze2008], the F score that a classifier expects.
+
+    Examples:
+        >>> round(expected_f([[0.2, 0.8], [0.9, 0.1]]), 4)  # TP .8, FP .2, FN .1
+        0.8421
+    """
+    p = _probability_table(probabilities)
+    d = np.zeros_like(p)
+    d[np.arange(len(p)), p.argmax(axis=1)] = 1.0
+    right, wrong = (p * d).sum(axis=0), ((1.0 - p) * d + p * (1.0 - d)).sum(axis=0)
+    total = 2.0 * right + wrong
+    scores = np.where(total > 0.0, 2.0 * right / np.where(total > 0.0, total, 1.0), 1.0)
+    return float(np.clip(scores[-1] if len(scores) == 2 else scores.mean(), 0.0, 1.0))
+
+
+def worth_facts(stop_set: Any, selected: Any, labels: Any) -> dict[str, Any]:
+    """Return the fields of a :class:`Step` that :class:`LabelWorth` requires, for errors in nats.
+
+    Args:
+        stop_set: Probabilities on the stop set after the step, ``S x K``.
+        selected: Probabilities of the items just labelled, before the model learned their labels, ``k x K``; at least
+            one item.
+        labels: Their labels, as columns of ``selected``, ``k``.
+
+    Returns:
+        ``expected_error``, ``selected_loss`` (a label of probability 0 counts as one of probability 1e-6) and
+        ``selected_expected_loss``.
+
+    Examples:
+        >>> facts = worth_facts([[0.9, 0.1]], [[0.5, 0.5], [1.0, 0.0]], [0, 1])
+        >>> [round(value, 3) for value in facts.values()]
+        [0.325, 7.254, 0.347]
+    """
+    p, codes = _probability_table(selected), np.asarray(labels)
+    fits = codes.shape == (len(p),) and len(p) and codes.dtype.kind in "iu"
+    if not fits or codes.min() < 0 or codes.max() >= p.shape[1]:
+        raise InvalidValueError(f"labels must hold a column of selected, 0 to {p.shape[1] - 1}, for each of its rows")
+    return {"expected_error": float(entropies(stop_set).mean()), **selected_losses(p, codes)}
+
+
+def selected_losses(p: Floats, codes: NDArray[Any]) -> dict[str, float]:
+    """Return the mean cross entropy of labels under the predictions before they were learned, and its expectation.
+
+    Args:
+        p: Predictions, ``k x K``.
+        codes: Columns of the labels; -1 for a new class. A new class, or a label of probability 0, counts as one of
+            probability 1e-6.
+
+    Examples:
+        >>> losses = selected_losses(np.array([[0.5, 0.5]]), np.array([1]))
+        >>> [round(value, 4) for value in losses.values()]
+        [0.6931, 0.6931]
+    """
+    given = np.where(codes >= 0, p[np.arange(len(p)), codes], 0.0)
+    return {
+        "selected_loss": float(-np.log(np.maximum(given, 1e-6)).mean()),
+        "selected_expected_loss": float(entropies(p).mean()),
+    }
+
+
+def committee_agreement(votes: Any, n_classes: int) -> float:
+    r"""Return the agreement of a committee: 1 minus the normalised vote entropy, averaged over items.
+
+    .. math:: 1 + \frac{1}{n \log \min(K, C)} \sum_i \sum_k \frac{V_{ik}}{C} \log \frac{V_{ik}}{C}
+
+    for ``V`` votes out of ``C`` members: 1 if all votes are equal, 0 if they are spread as evenly as possible.
+
+    Args:
+        votes: The class that each member votes for, as a whole number from 0, ``C x n``.
+        n_classes: ``K``.
+
+    Reference: [TomanekHahn2008], the normalised vote entropy.
+
+    Examples:
+        >>> round(committee_agreement([[0, 1], [0, 0]], n_classes=2), 4)
+        0.5
+    """
+    codes = np.asarray(votes)
+    if codes.ndim != 2 or not codes.size or codes.dtype.kind not in "iu":
+        raise InvalidValueError(
+            "votes must be classes as whole numbers, with one row per member and one column per item"
+        )
+    members, items = codes.shape
+    most = min(int(n_classes), members)
+    if codes.min() < 0 or codes.max() >= n_classes:
+        raise InvalidValueError(f"votes must be from 0 to {n_classes - 1}, the number of classes minus 1")
+    if most < 2:
+        return 1.0
+    counts: NDArray[Any] = np.zeros((items, int(n_classes)))
+    np.add.at(counts, (np.tile(np.arange(items), members), codes.ravel()), 1.0)
+    disagreement = _entropy_terms(counts / members).sum(axis=1).mean() / np.log(most)
+    return float(np.clip(1.0 - disagreement, 0.0, 1.0))
+
+
+def _entropy_terms(p: Floats) -> Floats:
+    """Return ``-p log p`` elementwise, 0 at 0. Rounding may leave a probability slightly outside 0 to 1."""
+    # Imported here, so that `import suffice` loads numpy only.
+    from scipy.special import entr
+
+    return np.asarray(entr(np.clip(p, 0.0, 1.0)))
+
+
+def _probability_table(probabilities: Any) -> Floats:
+    p = floats(probabilities, "probabilities")
+    if p.ndim != 2 or p.shape[1] < 1:
+        raise InvalidValueError(f"probabilities must be a table with one row per item; its shape is {p.shape}")
+    # In half precision the sum may differ from 1 by this much.
+    if not (p >= -1e-6).all() or not (np.abs(p.sum(axis=1) - 1.0) < 1e-2).all():
+        raise InvalidValueError("probabilities must be numbers of at least 0, and each row must add up to 1")
+    return p
+
+
+def cohen_kappa(a: Any, b: Any) -> float:
+    r"""Return the agreement of two classifications of the same items beyond chance.
+
+    .. math:: \kappa = \frac{p_o - p_e}{1 - p_e}, \qquad p_o = \frac{1}{n} \sum_i [a_i = b_i],
+              \qquad p_e = \sum_k \frac{n_k(a)}{n} \frac{n_k(b)}{n},
+
+    with :math:`n_k` the number of items in class ``k``. It is from -1 to 1. If both put every item into the same single
+    class (0/0), it is 1.
+
+    Args:
+        a: Class of each item, as a whole number from 0, ``n``.
+        b: Class of each item in the other classification, ``n``.
+
+    Raises:
+        InvalidValueError: They are not classes of the same items, or there are no items.
+
+    Reference: [Cohen1960].
+
+    Examples:
+        >>> round(cohen_kappa([0, 0, 1, 1], [0, 0, 1, 0]), 4)
+        0.5
+        >>> cohen_kappa([1, 1, 1], [1, 1, 1])
+        1.0
+    """
+    a, b = _classes(a, "a"), _classes(b, "b")
+    _require_same_items(a, b)
+    n, k = len(a), max(int(a.max()), int(b.max())) + 1
+    # Both terms times n squared, as integers, so that only the division rounds.
+    agreed = n * int(np.count_nonzero(a == b))
+    chance = int(np.bincount(a, minlength=k) @ np.bincount(b, minlength=k))
+    return 1.0 if chance == n * n else (agreed - chance) / (n * n - chance)
+
+
+def f_change(a: Any, b: Any, n_classes: int) -> float:
+    r"""Return the difference of two classifications of the same items, as a change of the F score.
+
+    .. math:: 1 - \frac{2 n_{11}}{2 n_{11} + n_{10} + n_{01}}
+
+    with :math:`n_{11}` the number of items that are positive in both, :math:`n_{10}` and :math:`n_{01}` in one only.
+    For two classes, the second one is positive. For more, it is the mean over the classes, each taken as positive. A
+    class that is in neither (0/0) counts as unchanged: 0.
+
+    Args:
+        a: Class of each item, as a whole number from 0, ``n``.
+        b: Class of each item in the other classification, ``n``.
+        n_classes: Number of classes.
+
+    Raises:
+        InvalidValueError: They are not classes of the same items, there are no items, or a class is ``n_classes`` or
+            more.
+
+    Reference: [AltschulerBloodgood2019], for two classes; the mean over more is ours.
+
+    Examples:
+        >>> round(f_change([0, 1, 1, 1], [0, 1, 1, 0], n_classes=2), 4)
+        0.2
+        >>> f_change([0, 0], [0, 0], n_classes=2)
+        0.0
+    """
+    a, b, k = _classes(a, "a"), _classes(b, "b"), whole(n_classes, "n_classes", least=1)
+    _require_same_items(a, b)
+    if max(a.max(), b.max()) >= k:
+        raise InvalidValueError(
+            f"n_classes is {k}, so classes must be from 0 to {k - 1}; one is {max(a.max(), b.max())}"
+        )
+    both = np.bincount(a[a == b], minlength=k)
+    either = np.bincount(a, minlength=k) + np.bincount(b, minlength=k)
+    changes = np.divide(either - 2 * both, either, out=np.zeros(k), where=either > 0)
+    return float(changes[1] if k == 2 else changes.mean())
+
+
+def _classes(value: Any, name: str) -> NDArray[np.intp]:
+    array = np.asarray(value)
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iu" or array.min() < 0:
+        raise InvalidValueError(f"{name} must hold the class of each item, whole numbers from 0, at least one")
+    return array.astype(np.intp, copy=False)
+
+
+def _require_same_items(a: NDArray[np.intp], b: NDArray[np.intp]) -> None:
+    if len(a) != len(b):
+        raise InvalidValueError(f"a and b must be classes of the same items; a has {len(a)} items and b has {len(b)}")

@@ -1,0 +1,361 @@
+"""Rows whose predictions are updated with every label: a pool, a test set, or points with a variance."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.engines.memory import require_memory
+from suffice.models.gaussian_state import KernelState, WeightState, trailing_solve
+from suffice.models.kernels import centred_kernel, half_squares
+from suffice.numerics.cholesky import solve_lower
+from suffice.numerics.special_functions import Floats
+
+# Points worked on at a time: what is computed for them stays in the processor's cache.
+TILE: Final = 2048
+
+
+class FollowedRows(ABC):
+    """Points that follow a posterior. Base of the rows of functions and of weights.
+
+    Attributes:
+        recomputable: Whether means and variances can be computed from the posterior's factor at any time. If so,
+            :meth:`jump`, :meth:`mean`, :meth:`variance`, :attr:`resolution` and :meth:`keep` are implemented.
+        points: Features of the points, ``m x D``.
+        n: Labels followed so far.
+    """
+
+    recomputable: ClassVar[bool] = False
+    points: Floats
+    n: int
+
+    @abstractmethod
+    def follow(self) -> Iterator[tuple[slice, Floats]]:
+        """Rows of the labels that came since the last call, tile by tile."""
+
+    @abstractmethod
+    def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
+        """``W`` at some points, ``r x k``, if it is stored."""
+
+    @abstractmethod
+    def mark(self) -> Any:
+        """The current position, for :meth:`rewind`."""
+
+    @abstractmethod
+    def rewind(self, mark: Any) -> None:
+        """Go back to a mark."""
+
+    @abstractmethod
+    def prior_variance(self) -> Floats:
+        """Latent variance of each point before any label."""
+
+    def jump(self) -> None:
+        """Catch up with the posterior without the rows in between."""
+        raise NotImplementedError
+
+    def mean(self) -> Floats:
+        """Latent mean of each point, from the posterior."""
+        raise NotImplementedError
+
+    def variance(self) -> Floats:
+        """Latent variance of each point, from the posterior."""
+        raise NotImplementedError
+
+    @property
+    def resolution(self) -> float:
+        """Share of a prior variance below which a variance must be recomputed instead of updated."""
+        raise NotImplementedError
+
+    def keep(self, rows: "np.typing.NDArray[np.bool_]") -> None:
+        """Follow only some of the points."""
+        raise NotImplementedError
+
+
+class KernelRows(FollowedRows):
+    """Points that follow a Gaussian process: keeps every row, ``labels x points``, which the next rows are made from.
+
+    With ``L`` the factor of the labelled points, the rows are ``V = L^-1 k(Z, X)``: a new block of labels appends
+    ``M^-1 (k(F, X) - W' V)``. Floor: ``2 n`` operations and one exponential per point and label.
+
+    Args:
+        state: The posterior to follow.
+        points: Inputs, ``m x D``.
+        capacity: Labels to make room for.
+        dtype: Number type of what is kept; single precision halves the memory.
+    """
+
+    def __init__(self, state: KernelState, points: Floats, capacity: int, dtype: "np.typing.DTypeLike") -> None:
+        self._state, self.n, self._dtype = state, 0, np.dtype(dtype)
+        self.points = points
+        scaled = state.kernel.scaled(points)
+        self._middle = scaled.mean(axis=0)
+        self._scaled = np.asarray(scaled - self._middle)
+        self._half = half_squares(self._scaled)
+        self._tiles = [slice(k, min(k + TILE, len(points))) for k in range(0, len(points), TILE)]
+        # Pages that are not written to take no memory, so room that is never needed costs nothing.
+        self._rows = [np.zeros((capacity, t.stop - t.start), self._dtype) for t in self._tiles]
+
+    def follow(self) -> Iterator[tuple[slice, Floats]]:
+        """Append the rows of the labels that came since the last time."""
+        state, old, new = self._state, self.n, self._state.n
+        if new == old:
+            return
+        lower = state.lower[old:, old:]
+        across = state.lower[old:, :old].astype(self._dtype)
+        factor = np.asfortranarray(lower)
+        fresh = state.kernel.scaled(state.features[old:]) - self._middle
+        half = half_squares(fresh)
+        self._make_room(new)
+        for tile, rows in zip(self._tiles, self._rows, strict=True):
+            block = centred_kernel(fresh, half, self._scaled[tile], self._half[tile])
+            if old:
+                block -= across @ rows[:old]
+            block = trailing_solve(factor, block)
+            rows[old:new] = block
+            yield tile, block
+        self.n = new
+
+    def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
+        """``V`` at some points, ``n x k``; nothing where it is kept in less than double precision."""
+        if self._dtype != np.float64:
+            return None
+        found = np.empty((self.n, len(indices)))
+        for number, (tile, rows) in enumerate(zip(self._tiles, self._rows, strict=True)):
+            here = indices // TILE == number
+            if here.any():
+                found[:, here] = rows[: self.n, indices[here] - tile.start]
+        return found
+
+    def mark(self) -> int:
+        """Where it stands, for :meth:`rewind`."""
+        return self.n
+
+    def rewind(self, mark: int) -> None:
+        """Forget the rows after a mark."""
+        self.n = mark
+
+    def prior_variance(self) -> Floats:
+        """Latent variance of each point before any label."""
+        return self._state.kernel.diagonal(self._scaled)
+
+    def _make_room(self, wanted: int) -> None:
+        if not self._rows or wanted <= len(self._rows[0]):
+            return
+        room = max(wanted, 2 * len(self._rows[0]))
+        require_memory(
+            room * len(self.points) * self._dtype.itemsize,
+            f"following {len(self.points)} items over {room} labels",
+            halved=self._dtype == np.float64,
+        )
+        for number, rows in enumerate(self._rows):
+            larger = np.zeros((room, rows.shape[1]), self._dtype)
+            larger[: self.n] = rows[: self.n]
+            self._rows[number] = larger
+
+
+class FeatureRows(FollowedRows):
+    """Points that follow a linear model: nothing is kept but the features and the factor they are up to date with.
+
+    With ``R`` the factor of the precision before a block, the rows are ``(M^-1 W' R^-1) X'``, ``2 J`` operations per
+    point and label.
+
+    Args:
+        state: The posterior to follow.
+        points: Features, ``m x J``.
+        dtype: Number type of what is kept.
+    """
+
+    recomputable = True
+
+    def __init__(self, state: WeightState, points: Floats, dtype: "np.typing.DTypeLike") -> None:
+        self._state, self.n = state, 0
+        self.points = points
+        self._columns = np.ascontiguousarray(points.T, dtype=dtype)
+        self._before = state.factor
+
+    def follow(self) -> Iterator[tuple[slice, Floats]]:
+        """Rows of the labels that came since the last time."""
+        state = self._state
+        if state.n == self.n:
+            return
+        gain = state.gain(self.n, self._before).astype(self._columns.dtype, copy=False)
+        self._before, self.n = state.factor, state.n
+        for first in range(0, self._columns.shape[1], TILE):
+            tile = slice(first, min(first + TILE, self._columns.shape[1]))
+            yield tile, gain @ self._columns[:, tile]
+
+    def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
+        """Nothing is kept."""
+        del indices
+        return None
+
+    def jump(self) -> None:
+        """Be up to date with the posterior, without the rows in between."""
+        self._before, self.n = self._state.factor, self._state.n
+
+    def mean(self) -> Floats:
+        """Latent mean of each point."""
+        return np.asarray(self._state.weights @ self._columns, dtype=np.float64)
+
+    def variance(self) -> Floats:
+        """Latent variance of each point, ``|R^-1 x|^2``, from the factor: no digit is lost, at ``J^2`` a point."""
+        found = np.empty(self._columns.shape[1])
+        for first in range(0, len(found), TILE):
+            tile = slice(first, min(first + TILE, len(found)))
+            white = solve_lower(self._state.factor, self._columns[:, tile].astype(np.float64, copy=False))
+            found[tile] = np.einsum("ij,ij->j", white, white)
+        return found
+
+    @property
+    def resolution(self) -> float:
+        """Share of a prior variance below which what is left after subtractions is not good enough any more."""
+        return 1e-6 if self._columns.dtype == np.float64 else 1e-2
+
+    def keep(self, rows: "np.typing.NDArray[np.bool_]") -> None:
+        """Follow some of the points only."""
+        self._columns = np.ascontiguousarray(self._columns[:, rows])
+
+    def mark(self) -> tuple[int, Floats]:
+        """Where it stands, for :meth:`rewind`."""
+        return self.n, self._before
+
+    def rewind(self, mark: tuple[int, Floats]) -> None:
+        """Go back to a mark."""
+        self.n, self._before = mark
+
+    def prior_variance(self) -> Floats:
+        """Latent variance of each point before any label."""
+        columns = self._columns.astype(np.float64, copy=False)
+        return np.asarray(np.einsum("ij,ij->j", columns, columns) / self._state.alpha)
+
+
+class FollowedError:
+    r"""Expected squared error on a test set, :math:`\frac1m \sum_j (y_j - \mu_j)^2 + s_j`, after every label.
+
+    Args:
+        rows: The test points, following the posterior.
+        y: Their labels, standardised, ``m``.
+
+    Reference: [IshibashiHino2021] section 5.1, the expectation of the squared error over the posterior.
+    """
+
+    def __init__(self, rows: FollowedRows, y: Floats) -> None:
+        self._rows = rows
+        self._y = y
+        self._residual = np.array(y, dtype=np.float64)
+        self._variance = self._prior = float(rows.prior_variance().sum())
+        self._squared = float(self._residual @ self._residual)
+
+    def jump(self) -> None:
+        """Be up to date with the posterior of a linear model, by its factor and its weights alone."""
+        if self._rows.recomputable:
+            self._rows.jump()
+            self._residual = self._y - self._rows.mean()
+            self._squared = float(self._residual @ self._residual)
+            self._variance = float(self._rows.variance().sum())
+
+    def follow(self, white: Floats) -> Floats:
+        """Catch up with the posterior.
+
+        Args:
+            white: The surprises of the labels that came since the last time, ``k``.
+
+        Returns:
+            The error after each of them, ``k``.
+        """
+        k = len(white)
+        products, pulls = np.zeros((k, k)), np.zeros(k)
+        for tile, rows in self._rows.follow():
+            products += rows @ rows.T
+            pulls += rows @ self._residual[tile]
+            self._residual[tile] -= white @ rows
+        # Each label takes w_i c_i off the residual r: |r|^2 falls by 2 w_i c_i'r - w_i^2 |c_i|^2, where r has lost the
+        # rows before it. All that is needed are products of rows.
+        before = pulls - np.tril(products, -1) @ white
+        norms = np.diag(products)
+        squared = self._squared + np.cumsum(white * (white * norms - 2.0 * before))
+        self._variance = self._left(float(norms.sum()))
+        # From the end backwards nothing is subtracted: before a label, the variances are larger by its row.
+        variance = self._variance + np.cumsum(norms[::-1])[::-1] - norms
+        if self._rows.recomputable:
+            # The weights know better than a long sum.
+            self._residual = self._y - self._rows.mean()
+        self._squared = float(self._residual @ self._residual)
+        return np.asarray((squared + variance) / len(self._residual))
+
+    def _left(self, fall: float) -> float:
+        """Sum of the variances after they fell; computed anew where little is left of what was subtracted from."""
+        left = max(self._variance - fall, 0.0)
+        if self._rows.recomputable and left < self._rows.resolution * self._prior:
+            return float(self._rows.variance().sum())
+        return left
+
+
+class Variances(NamedTuple):
+    """Latent variances of some points after each of some labels.
+
+    Attributes:
+        mean: Over all points, ``k``.
+        largest: Over the points that are not taken, ``k``; 0 where none is left.
+    """
+
+    mean: Floats
+    largest: Floats
+
+
+class FollowedVariance:
+    """Latent variances of points while labels come.
+
+    Args:
+        rows: The points, following the posterior.
+    """
+
+    def __init__(self, rows: FollowedRows) -> None:
+        self._rows = rows
+        self._variance = np.array(rows.prior_variance(), dtype=np.float64)
+        self._prior = self._variance.copy()
+        self._free: NDArray[np.bool_] = np.ones(len(self._variance), dtype=bool)
+
+    def jump(self) -> None:
+        """Be up to date with the posterior of a linear model, by its factor alone."""
+        if self._rows.recomputable:
+            self._rows.jump()
+            self._variance = self._rows.variance()
+
+    def take(self, indices: Any) -> None:
+        """Leave points out of the largest from now on."""
+        self._free[indices] = False
+
+    def follow(self, count: int, taken: Any = None) -> Variances:
+        """Catch up with the posterior.
+
+        Args:
+            count: Labels that came since the last time, ``k``.
+            taken: Which of the points they were, in order, where they are among them: each is left out of the largest
+                from its own label on.
+        """
+        total, largest = np.zeros(count), np.zeros(count)
+        when = np.full(len(self._variance), count)
+        when[~self._free] = 0
+        if taken is not None:
+            when[taken] = np.minimum(when[taken], np.arange(count))
+            self.take(taken)
+        order = np.arange(count)[:, None]
+        for tile, rows in self._rows.follow():
+            falls = np.cumsum(rows.astype(np.float64, copy=False) ** 2, axis=0)
+            after = np.maximum(self._variance[tile] - falls, 0.0)
+            total += after.sum(axis=1)
+            np.maximum(largest, np.where(order < when[tile], after, 0.0).max(axis=1, initial=0.0), out=largest)
+            self._variance[tile] = after[-1]
+        self._refresh(total, largest)
+        return Variances(total / max(len(self._variance), 1), largest)
+
+    def _refresh(self, total: Floats, largest: Floats) -> None:
+        """Compute variances anew where little is left of what was subtracted from, and with them the last entries."""
+        if not self._rows.recomputable or not len(total):
+            return
+        if (self._variance < self._rows.resolution * self._prior).any():
+            self._variance = self._rows.variance()
+            total[-1], largest[-1] = self._variance.sum(), self._variance[self._free].max(initial=0.0)

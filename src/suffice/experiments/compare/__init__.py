@@ -1,1 +1,0 @@
-"""Every stopping rule on the same recorded runs, and what each would have cost."""

@@ -1,1 +1,0 @@
-"""The experiments of the paper: as published, errata included, and as they should have been."""

@@ -1,0 +1,323 @@
+"""The interface between a loop and a model family: next picks, the effect of labels, and the registry of backends."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, ClassVar, Final, Literal, TypeVar
+
+import numpy as np
+
+from suffice.acquisition import Indices
+from suffice.divergence import KLPair
+from suffice.divergence.observations import in_units_of_noise
+from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.learner.step_inputs import COUNTED_FIELDS, NO_STEP_INPUTS, VALIDATION_FIELDS, StepInputs, joined_rows
+from suffice.numerics.special_functions import Floats
+from suffice.trace import DIVERGENCES, STEP_FIELDS
+
+
+@dataclass(frozen=True)
+class StepResults:
+    """Results of some steps, one entry per step.
+
+    Attributes:
+        pair: Both divergences, ``KL[new||old]`` and ``KL[old||new]``.
+        error: Expected error on the test set after each step; empty where there is none.
+        estimated: How the divergences were estimated, if they are neither exact nor bounds.
+        measures: What else was measured, by name, one row a step.
+    """
+
+    pair: KLPair
+    error: Floats
+    estimated: str = ""
+    measures: Mapping[str, Floats] = field(default_factory=dict)
+
+    @property
+    def kl_new_old(self) -> Floats:
+        """``KL[new||old]``."""
+        return self.pair.new_old
+
+    @property
+    def kl_old_new(self) -> Floats:
+        """``KL[old||new]``."""
+        return self.pair.old_new
+
+    @staticmethod
+    def joined(parts: "Sequence[StepResults | SingleLabelTerms]") -> "StepResults":
+        """The results of several groups of steps, in order."""
+        results: list[StepResults] = []
+        # Consecutive single labels are turned into divergences together: for few labels, calls cost more than numbers.
+        for plain, group in groupby(parts, key=lambda part: isinstance(part, SingleLabelTerms)):
+            members: list[Any] = list(group)
+            results.extend([_divergences(members)] if plain else members)
+        empty = np.zeros(0)
+        new_old, old_new, error = (
+            np.concatenate([empty, *(getattr(result, name) for result in results)])
+            for name in ("kl_new_old", "kl_old_new", "error")
+        )
+        estimated = next((result.estimated for result in results if result.estimated), "")
+        measured = [result.measures for result in results if len(result.kl_new_old)]
+        names = measured[0] if measured else ()
+        measures = {name: joined_rows([each[name] for each in measured]) for name in names}
+        return StepResults(KLPair(new_old, old_new), error, estimated, measures)
+
+    def first(self, n: int) -> "StepResults":
+        """The first ``n`` steps."""
+        measures = {name: values[:n] for name, values in self.measures.items()}
+        return StepResults(KLPair(self.kl_new_old[:n], self.kl_old_new[:n]), self.error[:n], self.estimated, measures)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The results as lists and numbers, without loss."""
+        return {
+            "pair": [self.kl_new_old.tolist(), self.kl_old_new.tolist()],
+            "error": self.error.tolist(),
+            "estimated": self.estimated,
+            "measures": {name: values.tolist() for name, values in self.measures.items()},
+            "types": {name: str(values.dtype) for name, values in self.measures.items()},
+        }
+
+    @staticmethod
+    def from_dict(saved: Mapping[str, Any]) -> "StepResults":
+        """The results from the output of :meth:`as_dict`."""
+        new_old, old_new = (np.array(values) for values in saved["pair"])
+        types = saved.get("types", {})
+        measures = {name: np.array(values, dtype=types.get(name)) for name, values in saved["measures"].items()}
+        return StepResults(KLPair(new_old, old_new), np.array(saved["error"]), saved["estimated"], measures)
+
+
+@dataclass(frozen=True)
+class SingleLabelTerms:
+    """Terms from which the divergences of single labels under Gaussian noise are computed.
+
+    Attributes:
+        latent: Latent variance before each label, in units of the noise variance.
+        squared: Squared residual of each, in the same units.
+        error: Expected error on the test set after each; empty where there is none.
+    """
+
+    latent: Floats
+    squared: Floats
+    error: Floats
+    measures: ClassVar[Mapping[str, Floats]] = {}
+
+
+def _divergences(parts: "list[SingleLabelTerms]") -> StepResults:
+    latent, squared, error = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("latent", "squared", "error")
+    )
+    return StepResults(in_units_of_noise(latent, squared), error)
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Settings of a run besides its model.
+
+    Attributes:
+        X: The pool, ``m x D``.
+        acquisition: Name of the acquisition.
+        rng: Randomness.
+        dtype: Number type that the pool is kept in.
+        expected: Labels to make room for.
+        test: Test inputs and labels, or None.
+        step_inputs: What else to provide for each step.
+    """
+
+    X: Floats
+    acquisition: str
+    rng: np.random.Generator
+    dtype: Any = np.float64
+    expected: int = 256
+    test: tuple[Floats, Any] | None = None
+    step_inputs: StepInputs = NO_STEP_INPUTS
+
+
+class Backend(ABC):
+    """Chooses items and learns labels with one family of models. Base class of all backends.
+
+    A subclass is registered for a model type with :func:`register_backend`. The loop creates it as
+    ``backend(model, settings)`` with an unfitted model and :class:`RunSettings`. Labels arrive in steps; the first step
+    holds the initial labels.
+
+    Attributes:
+        task: ``"regression"`` or ``"classification"``.
+        step_fields: Fields of a :class:`suffice.Step` that the backend can compute, besides the two divergences.
+        default_acquisition: The acquisition that is used if the caller names none.
+        input_dtype: Number type of the inputs that the model takes.
+        any_input_shape: Whether a row of inputs may have any shape. If not, inputs are a table.
+        supports_checkpoints: Whether :meth:`state` and :meth:`restore` are implemented.
+    """
+
+    task: ClassVar[Literal["regression", "classification"]]
+    step_fields: ClassVar[frozenset[str]]
+    default_acquisition: ClassVar[str]
+    input_dtype: ClassVar[Any] = np.float64
+    any_input_shape: ClassVar[bool] = False
+    supports_checkpoints: ClassVar[bool] = False
+
+    @abstractmethod
+    def __init__(self, model: Any, settings: RunSettings) -> None: ...
+
+    @property
+    def revises(self) -> frozenset[str]:
+        """Measures of past steps that change when hyper-parameters are learned again."""
+        return frozenset()
+
+    def propose(self, most: int) -> Indices:
+        """The next picks, as many as do not depend on the labels to come: at least 1, at most ``most``."""
+        del most
+        return self.batch(1)
+
+    @abstractmethod
+    def batch(self, size: int) -> Indices:
+        """Picks to be labelled together."""
+
+    @abstractmethod
+    def skip(self, indices: Indices) -> None:
+        """Exclude unlabelled items from now on."""
+
+    @abstractmethod
+    def check(self, y: Any) -> None:
+        """Raise InvalidValueError for labels that cannot be learned, naming the reason."""
+
+    @abstractmethod
+    def begin(self, indices: Indices, y: Any) -> None:
+        """Learn the initial labels."""
+
+    @abstractmethod
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> "StepResults | SingleLabelTerms":
+        """Learn labels, each as a step of its own or all as one step.
+
+        If :meth:`relearn` is due afterwards, measures of the last step may be left to it.
+        """
+
+    def until_relearning(self) -> int | None:
+        """Number of labels until :meth:`relearn` is due, 0 if it is due now; None if it never is."""
+        return None
+
+    @abstractmethod
+    def relearn(self) -> StepResults:
+        """Learn hyper-parameters again; return all steps after the initial labels under the new ones.
+
+        Measures that do not depend on hyper-parameters keep their values, except those of the last step, which are
+        provided only now.
+        """
+
+    @abstractmethod
+    def correct(self, index: int, y: Any) -> StepResults:
+        """Change a label; return all steps after the initial labels with the new label."""
+
+    @abstractmethod
+    def fitted(self) -> Any:
+        """The current model as an independent estimator, which belongs to the caller."""
+
+    def current_model(self) -> Any:
+        """The current model for reading; it may share the backend's posterior, and is valid until the next label."""
+        return self.fitted()
+
+    def state(self) -> dict[str, Any]:
+        """Everything that a checkpoint needs besides pool, labels and settings."""
+        raise NotImplementedError
+
+    def restore(self, state: Mapping[str, Any], y: Any) -> None:
+        """Continue from a saved state; ``y`` holds the labels of the whole pool."""
+        raise NotImplementedError
+
+    @classmethod
+    def provided_fields(cls, *, validated: bool) -> frozenset[str]:
+        """Fields of a step that a loop with this backend provides.
+
+        Args:
+            validated: Whether the loop has a validation set.
+        """
+        return cls.step_fields | DIVERGENCES | COUNTED_FIELDS | (VALIDATION_FIELDS if validated else frozenset())
+
+
+_BACKENDS: Final[dict[type, type[Backend]]] = {}
+_AnyBackend = TypeVar("_AnyBackend", bound=type[Backend])
+
+
+def register_backend(model_type: type) -> Callable[[_AnyBackend], _AnyBackend]:
+    """Register a backend for a model type and its subclasses.
+
+    With it, :class:`suffice.ActiveLearner`, :func:`suffice.simulate` and :func:`suffice.audit` accept models of that
+    type, alone or as the last step of a scikit-learn pipeline. The model must follow scikit-learn (``get_params``).
+
+    Args:
+        model_type: The class of the models.
+
+    Returns:
+        A decorator for a subclass of :class:`Backend` that sets ``task``, ``step_fields`` and ``default_acquisition``.
+
+    Raises:
+        InvalidTypeError: ``model_type`` is not a class, or the decorated object is not a subclass of Backend.
+        InvalidValueError: A class attribute of the backend is missing or cannot be used.
+    """
+    if not isinstance(model_type, type):
+        raise InvalidTypeError(f"model_type must be a class, not {model_type!r}")
+
+    def register(backend: _AnyBackend) -> _AnyBackend:
+        if not isinstance(backend, type) or not issubclass(backend, Backend):
+            raise InvalidTypeError(f"a backend must be a subclass of suffice.learner.Backend, not {backend!r}")
+        name = backend.__name__
+        for attribute in ("task", "step_fields", "default_acquisition"):
+            if not hasattr(backend, attribute):
+                raise InvalidValueError(f"{name} must set the class attribute {attribute}; see suffice.learner.Backend")
+        if backend.task not in ("regression", "classification"):
+            raise InvalidValueError(f"{name}.task must be 'regression' or 'classification', not {backend.task!r}")
+        if unknown := sorted(set(backend.step_fields) - STEP_FIELDS):
+            raise InvalidValueError(
+                f"{name}.step_fields must be fields of suffice.Step; {', '.join(unknown)} is none of them"
+            )
+        _BACKENDS[model_type] = backend
+        return backend
+
+    return register
+
+
+def backend_type(model: Any) -> type[Backend]:
+    """The backend that is registered for the type of a model, or for its nearest base class.
+
+    Raises:
+        InvalidTypeError: There is none.
+    """
+    for base in type(model).__mro__:
+        if base in _BACKENDS:
+            return _BACKENDS[base]
+    raise InvalidTypeError(
+        f"{type(model).__name__} is not a model that can be followed; use one of suffice.models, alone or last in a "
+        "Pipeline. For any other model, feed a rule yourself: suffice.Step.between(old, new, n_labelled=n) for "
+        "posteriors, suffice.Step(n_labelled=n, **suffice.criteria.pool_facts(p)) for probabilities. To add a model "
+        "family, see suffice.learner.register_backend"
+    )
+
+
+@dataclass
+class LabelHistory:
+    """Labels in the order bought, and how many came at each step.
+
+    Attributes:
+        indices: Items, in order.
+        sizes: Labels of each step; the first are the initial ones.
+    """
+
+    indices: list[int]
+    sizes: list[int]
+
+    def add(self, indices: Indices, *, together: bool) -> None:
+        """Append labels, each a step of its own or all as one."""
+        self.indices.extend(int(i) for i in indices)
+        self.sizes.extend([len(indices)] if together else [1] * len(indices))
+
+    def spans(self, longest: int) -> list[tuple[slice, bool]]:
+        """The steps after the initial ones as spans of labels: one larger step each, or a run of single labels."""
+        spans: list[tuple[slice, bool]] = []
+        at = self.sizes[0]
+        for size in self.sizes[1:]:
+            last = spans[-1] if spans else None
+            if size == 1 and last and not last[1] and last[0].stop - last[0].start < longest:
+                spans[-1] = slice(last[0].start, at + 1), False
+            else:
+                spans.append((slice(at, at + size), size > 1))
+            at += size
+        return spans

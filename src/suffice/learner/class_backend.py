@@ -1,0 +1,273 @@
+"""The backend of logistic regression: Laplace posteriors of two classes or many."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from suffice.acquisition import Indices, class_scores, label_free_chooser, require_known
+from suffice.divergence import KLPair
+from suffice.engines.class_pool import ScoredPool, UncertainPool
+from suffice.engines.memory import require_memory
+from suffice.engines.prediction_quality import BinaryCrossEntropy, SoftmaxCrossEntropy
+from suffice.errors import InvalidValueError
+from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
+from suffice.learner.step_inputs import CLASSIFIER_FIELDS, ClassInputCollector, LaplacePredictor, stacked
+from suffice.models.inputs import as_labels
+from suffice.models.laplace import divergence_from_prior, divergences, laplace, learn_alpha
+from suffice.models.logistic import BayesianLogistic, class_labels
+from suffice.numerics.special_functions import Floats
+
+# Acquisitions that rank two classes alike: by how far the predictive is from even.
+_BY_EVENNESS = {"entropy": True, "margin": True, "map-entropy": False}
+
+
+@register_backend(BayesianLogistic)
+class ClassBackend(Backend):
+    """Labels that are classes, under one prior and one set of classes until either is learned again.
+
+    A class that was not known before makes the posterior one of more weights, which cannot be compared with the one
+    before it: the past is then replayed with the larger set, as after learned hyper-parameters.
+
+    Args:
+        model: A classifier; it is not changed.
+        settings: Pool, acquisition and test set.
+    """
+
+    task = "classification"
+    step_fields = CLASSIFIER_FIELDS | {"kl_prior", "train_error"}
+    default_acquisition = "entropy"
+
+    def __init__(self, model: BayesianLogistic, settings: RunSettings) -> None:
+        self._model, self._settings = model, settings
+        self._name = require_known(settings.acquisition, "classification")
+        self._features = np.asarray(model.features(settings.X), dtype=np.float64)
+        model.check(self._features.shape[1])
+        require_memory(2 * self._features.nbytes, f"following {len(self._features)} pool items")
+        self._history = LabelHistory([], [])
+        self._labels: list[Any] = []
+        self._fixed = label_free_chooser(self._name, self._features, settings.rng)
+        self._taken: list[int] = []
+        self._classes = np.zeros(0)
+        self._alpha = 1.0
+        self._codes: dict[Any, int] = {}
+        self._learned_at = 0
+        self._stale = False
+        self._collector = ClassInputCollector(settings.step_inputs, len(self._features))
+        # Classes in the order in which they were met: the column of a class never changes.
+        self._order: list[Any] = []
+        # Step inputs are not revised: that would read the whole pool once for each past step.
+        self._past_inputs: list[dict[str, Any]] = []
+
+    def batch(self, size: int) -> Indices:
+        """The items of largest score."""
+        return self._fixed.batch(size) if self._fixed is not None else self._pool.nearest(self._state, size)
+
+    def skip(self, indices: Indices) -> None:
+        """Leave items out."""
+        self._taken.extend(int(i) for i in indices)
+        self._collector.take(indices)
+        if self._fixed is not None:
+            self._fixed.skip(indices)
+        self._pool.take(indices)
+
+    def check(self, y: Any) -> None:
+        """Refuse a label that is missing, that is none of the classes given, or a number among words."""
+        class_labels(y, self._model.classes)
+        if self._labels:
+            class_labels(as_labels([self._labels[0], *np.asarray(as_labels(y)).tolist()]))
+
+    def begin(self, indices: Indices, y: Any) -> None:
+        """Learn prior and posterior from the initial labels."""
+        self.check(y)
+        self._add(indices, y, together=True)
+        try:
+            self._start()
+            self._collector.begin(self._predictor())
+        except Exception:
+            self._history, self._labels = LabelHistory([], []), []
+            raise
+
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> StepResults:
+        """Learn labels under the prior at hand."""
+        labels = np.asarray(y)
+        codes = [self._codes.get(label) for label in labels.tolist()]
+        groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
+        if None in codes:
+            self.check(y)
+            self._collector.before(self._predictor(), indices)
+            self._add(indices, y, together=together)
+            # Nothing can be said of these steps before the past is replayed, which is due now.
+            self._stale = True
+            missing = np.full(len(groups), np.nan)
+            return StepResults(KLPair(missing, missing), missing if self._test is not None else np.zeros(0))
+        results = []
+        try:
+            for group in groups:
+                self._collector.before(self._predictor(), indices[group])
+                results.append(self._extend(indices[group], np.array(codes[group])))
+        except Exception:
+            self._replay()
+            raise
+        self._add(indices, y, together=together)
+        found = StepResults.joined(results)
+        return found if self.until_relearning() == 0 else self._with_inputs(found, len(groups))
+
+    def until_relearning(self) -> int | None:
+        """Labels until they have doubled since the prior was learned; 0 when a new class was met."""
+        if self._stale:
+            return 0
+        return None if self._model.alpha is not None else max(0, 2 * self._learned_at - len(self._labels))
+
+    def relearn(self) -> StepResults:
+        """Learn the prior again, with the classes met so far, and replay the past."""
+        due = self._model.alpha is None and len(self._labels) >= 2 * self._learned_at
+        # A class met for the first time changes the posterior's shape, but not when the prior is learned.
+        history = self._start() if due else self._start(self._learned_at, keep=True)
+        return (
+            self._with_inputs(history, 1)
+            if len(history.kl_new_old) > len(self._past_inputs)
+            else self._with_past(history)
+        )
+
+    def correct(self, index: int, y: Any) -> StepResults:
+        """Change a label and replay; a prior that was learned from it is learned again from the same labels."""
+        self.check([y])
+        place = self._history.indices.index(index)
+        kept, self._labels[place] = self._labels[place], y
+        # The classes may be others now, so pool and test set are made anew too.
+        keep = place >= self._learned_at
+        try:
+            return self._with_past(self._start(self._learned_at, keep=keep))
+        except Exception:
+            self._labels[place] = kept
+            self._start(self._learned_at, keep=keep)
+            raise
+
+    def fitted(self) -> Any:
+        """The model as it stands, as an estimator of its own."""
+        rows = self._history.indices
+        return self._model.at(self._settings.X[rows], np.asarray(self._labels), self._alpha, self._learned_at)
+
+    def current_model(self) -> Any:
+        """The model with the posterior of this backend; valid until the next label."""
+        rows, labels = self._history.indices, np.asarray(self._labels)
+        return self._model.at(self._settings.X[rows], labels, self._alpha, self._learned_at, self._state)
+
+    def _predictor(self) -> LaplacePredictor:
+        columns = [self._codes.get(label, -1) for label in self._order]
+        if len(self._codes) == 1:
+            # Whatever else there may be has the first column that is free.
+            columns = [0, 1] if len(columns) == 1 else _with_one_more(columns)
+        return LaplacePredictor(self._state, self._features, columns)
+
+    def _with_inputs(self, result: StepResults, steps: int) -> StepResults:
+        """The results with the step inputs of the last steps, which have just been learned."""
+        if not self._settings.step_inputs.names:
+            return result
+        size = self._history.sizes[-1]
+        codes = [self._order.index(label) for label in np.asarray(self._labels[-size:]).tolist()]
+        found = self._collector.after(self._predictor(), codes)
+        if self._validation is not None:
+            found["validation_error"] = self._validation.error(self._state)
+        if self._settings.step_inputs.about({"kl_prior", "train_error"}):
+            found |= self._training_inputs()
+        wanted = {name: value for name, value in found.items() if name in self._settings.step_inputs.names}
+        self._past_inputs.extend([wanted] * steps)
+        return self._with_past(result)
+
+    def _with_past(self, result: StepResults) -> StepResults:
+        inputs = stacked(self._past_inputs[-len(result.kl_new_old) :])
+        return StepResults(result.pair, result.error, result.estimated, inputs)
+
+    def _training_inputs(self) -> dict[str, float]:
+        """Divergence from the prior, and the error of a label drawn from the prediction, on the labels bought."""
+        features, codes = self._state.labelled()
+        p = LaplacePredictor(self._state, features, list(range(max(2, len(self._classes))))).probabilities(
+            np.arange(len(codes))
+        )
+        error = float(1.0 - p[np.arange(len(codes)), codes].mean())
+        return {"kl_prior": divergence_from_prior(self._state), "train_error": error}
+
+    def _add(self, indices: Indices, y: Any, *, together: bool) -> None:
+        self._history.add(indices, together=together)
+        self._labels.extend(np.asarray(y))
+        self._take(indices)
+
+    def _take(self, indices: Indices) -> None:
+        self._taken.extend(int(i) for i in indices)
+        self._collector.take(indices)
+        for chooser in (self._fixed, getattr(self, "_pool", None)):
+            if chooser is not None:
+                chooser.take(indices)
+
+    def _start(self, n: int | None = None, *, keep: bool = False) -> StepResults:
+        """Learn the prior from the first ``n`` labels, all if left out, or keep it; and replay the past."""
+        self._classes = self._model.known_classes(self._labels)
+        self._codes = {label: code for code, label in enumerate(self._classes.tolist())}
+        self._order += [label for label in self._classes.tolist() if label not in self._order]
+        self._stale = False
+        self._learned_at = len(self._labels) if n is None else n
+        if self._model.alpha is None and not keep:
+            codes = np.searchsorted(self._classes, np.asarray(self._labels[: self._learned_at]))
+            features = self._features[self._history.indices[: self._learned_at]]
+            self._alpha = learn_alpha(features, codes, max(2, len(self._classes)), self._alpha)
+        elif self._model.alpha is not None:
+            self._alpha = float(self._model.alpha)
+        self._pool = self._new_pool()
+        self._test = self._new_test(self._settings.test, "y_test")
+        self._validation = self._new_test(self._settings.step_inputs.validation, "validation")
+        return self._replay()
+
+    def _replay(self) -> StepResults:
+        indices = np.array(self._history.indices, dtype=np.intp)
+        codes = np.searchsorted(self._classes, np.asarray(self._labels))
+        n = self._history.sizes[0]
+        self._state = laplace(self._features[indices[:n]], codes[:n], max(2, len(self._classes)), self._alpha)
+        self._before = self._state.snapshot()
+        test, self._test = self._test, None
+        results, at = [], n
+        for number, size in enumerate(self._history.sizes[1:], start=2):
+            if number == len(self._history.sizes):
+                self._test = test
+            results.append(self._extend(indices[at : at + size], codes[at : at + size]))
+            at += size
+        self._test = test
+        return StepResults.joined(results)
+
+    def _extend(self, indices: Indices, codes: Any) -> StepResults:
+        old = self._before
+        self._state.extend(self._features[indices], codes)
+        self._before = self._state.snapshot()
+        pair = divergences(old, self._before)
+        error = np.zeros(0) if self._test is None else np.array([self._test.error(self._state)])
+        return StepResults(KLPair(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new)), error)
+
+    def _new_pool(self) -> UncertainPool | ScoredPool:
+        pool: UncertainPool | ScoredPool
+        if len(self._classes) <= 2 and self._name in _BY_EVENNESS:
+            pool = UncertainPool(self._features, averaged=_BY_EVENNESS[self._name])
+        else:
+            pool = ScoredPool(self._features, partial(class_scores, name=self._name))
+        pool.take(np.array(self._taken, dtype=np.intp))
+        return pool
+
+    def _new_test(self, given: Any, name: str) -> BinaryCrossEntropy | SoftmaxCrossEntropy | None:
+        if given is None:
+            return None
+        X, y = given
+        features: Floats = self._model.features(X)
+        known = np.isin(np.asarray(y), self._classes)
+        if not known.any():
+            raise InvalidValueError(
+                f"no class of {name} has been labelled yet; give the model its classes, classes=[...]"
+            )
+        # The loss of a class that the model has never met is infinite, so it is measured on the others.
+        codes = np.searchsorted(self._classes, np.asarray(y)[known])
+        kind = BinaryCrossEntropy if len(self._classes) <= 2 else SoftmaxCrossEntropy
+        return kind(features[known], codes)
+
+
+def _with_one_more(columns: list[int]) -> list[int]:
+    free = columns.index(-1)
+    return [*columns[:free], 1, *columns[free + 1 :]]

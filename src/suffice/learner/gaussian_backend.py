@@ -1,0 +1,307 @@
+"""The backend of models with Gaussian noise: Gaussian processes and ridge regression, exact and incremental."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from suffice.acquisition import Chooser, Indices, label_free_chooser, require_known
+from suffice.divergence.observations import in_units_of_noise
+from suffice.engines.memory import require_memory
+from suffice.engines.tracked_rows import FeatureRows, FollowedError, FollowedRows, FollowedVariance, KernelRows
+from suffice.engines.variance_pool import LargestVariance, MemoryPool
+from suffice.learner.backend import Backend, LabelHistory, RunSettings, SingleLabelTerms, StepResults, register_backend
+from suffice.learner.step_inputs import LOSS_FIELDS
+from suffice.models.gaussian_process import GaussianProcess
+from suffice.models.gaussian_state import block_of
+from suffice.models.inputs import targets
+from suffice.models.regressor import GaussianRegressor, RegressionPrior
+from suffice.models.ridge import BayesianRidge
+from suffice.numerics.special_functions import Floats
+
+_LOSSES = ("selected_loss", "selected_expected_loss")
+# Labels whose factor is made at once when the past is replayed.
+_LONGEST = 256
+
+
+class GaussianBackend(Backend):
+    """Labels with Gaussian noise, under one prior until it is learned again. Base of the two backends below.
+
+    Args:
+        model: A regressor; it is not changed.
+        settings: Pool, acquisition and test set.
+    """
+
+    task = "regression"
+    step_fields = LOSS_FIELDS | {"pool_variance", "pool_gain", "expected_error"}
+    default_acquisition = "variance"
+
+    def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
+        self._model, self._settings = model, settings
+        self._name = require_known(settings.acquisition, "regression")
+        self._state: Any = None
+        self._features = np.asarray(model.features(settings.X), dtype=np.float64)
+        model.check(self._features.shape[1])
+        self._y = np.zeros(len(settings.X))
+        self._history = LabelHistory([], [])
+        self._skipped: list[int] = []
+        self._fixed = label_free_chooser(self._name, self._features, settings.rng)
+        # Set where picks depend on the posterior.
+        self._planner: LargestVariance | None = None
+        self._require_memory()
+        self._test: FollowedError | None = None
+        self._validation: FollowedError | None = None
+        self._stop_set: FollowedVariance | None = None
+        self._all: FollowedVariance | None = None
+        self._prior: RegressionPrior | None = None
+        self._learned_at = 0
+
+    @property
+    def revises(self) -> frozenset[str]:
+        """Variances of past steps follow from the prior."""
+        return self._settings.step_inputs.names & (self.step_fields | {"validation_error"})
+
+    def propose(self, most: int) -> Indices:
+        """The next picks, as far as no label matters to them."""
+        return self._chooser.propose(most)
+
+    def batch(self, size: int) -> Indices:
+        """Picks to be labelled together."""
+        return self._chooser.batch(size)
+
+    def skip(self, indices: Indices) -> None:
+        """Leave items out."""
+        self._skipped.extend(int(i) for i in indices)
+        self._chooser.skip(indices)
+        if self._all is not None:
+            self._all.take(indices)
+
+    def check(self, y: Any) -> None:
+        """Refuse a label that is no number."""
+        targets(y)
+
+    def begin(self, indices: Indices, y: Any) -> None:
+        """Learn hyper-parameters and posterior from the initial labels."""
+        self._y[indices] = targets(y)
+        self._history.add(indices, together=True)
+        try:
+            self._start()
+        except Exception:
+            self._history = LabelHistory([], [])
+            raise
+
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> StepResults | SingleLabelTerms:
+        """Learn labels under the prior at hand."""
+        self._y[indices] = targets(y)
+        planned = None if self._planner is None else self._planner.block(indices)
+        mark: Any = self._state.mark()
+        try:
+            result = self._extend(indices, planned, together=together)
+        except Exception:
+            self._state.rewind(mark)
+            raise
+        self._history.add(indices, together=together)
+        self._chooser.take(indices)
+        return result
+
+    def until_relearning(self) -> int | None:
+        """Labels until they have doubled since hyper-parameters were learned."""
+        return max(0, 2 * self._learned_at - len(self._history.indices)) if self._model.learns else None
+
+    def relearn(self) -> StepResults:
+        """Learn hyper-parameters again, and replay the past under them."""
+        return self._start()
+
+    def correct(self, index: int, y: Any) -> StepResults:
+        """Change a label and replay; hyper-parameters learned from it are learned again, from the same items."""
+        kept, self._y[index] = self._y[index], targets([y])[0]
+        try:
+            return self._corrected(index)
+        except Exception:
+            self._y[index] = kept
+            self._corrected(index)
+            raise
+
+    def _corrected(self, index: int) -> StepResults:
+        if index in self._history.indices[: self._learned_at]:
+            self._learn_prior(self._learned_at)
+        return self._replay()
+
+    def fitted(self) -> Any:
+        """The model as it stands, as an estimator of its own."""
+        assert self._prior is not None
+        rows = self._history.indices
+        return self._model.at(self._settings.X[rows], self._y[rows], self._prior, self._learned_at)
+
+    def current_model(self) -> Any:
+        """The model with the posterior of this backend; valid until the next label."""
+        assert self._prior is not None
+        rows = self._history.indices
+        return self._model.at(self._settings.X[rows], self._y[rows], self._prior, self._learned_at, self._state)
+
+    def _start(self) -> StepResults:
+        self._learn_prior(len(self._history.indices))
+        return self._replay()
+
+    def _learn_prior(self, n: int) -> None:
+        """Hyper-parameters from the first ``n`` labels."""
+        indices = self._history.indices[:n]
+        self._prior = self._model.prior(self._features[indices], self._y[indices], self._prior)
+        self._learned_at = n
+
+    def _replay(self) -> StepResults:
+        """Everything from the first label under the prior at hand: posterior, pool, test set."""
+        assert self._prior is not None
+        indices = np.array(self._history.indices, dtype=np.intp)
+        capacity = max(len(indices), self._settings.expected)
+        self._state = self._prior.start(self._features.shape[1], capacity)
+        # What followed the old posterior goes before its successor comes: both would not fit where one just does.
+        self.__dict__.pop("_chooser", None)
+        self._planner = None
+        self._test = self._validation = self._stop_set = self._all = None
+        self._chooser = self._new_chooser(capacity)
+        self._test = self._new_test(self._settings.test, capacity)
+        self._watch(capacity)
+        self._learn_initial(indices[: self._history.sizes[0]])
+        results = []
+        for span, together in self._history.spans(_LONGEST):
+            results.append(self._extend(indices[span], None, together=together))
+        self._chooser.take(indices)
+        self._chooser.skip(np.array(self._skipped, dtype=np.intp))
+        return StepResults.joined(results)
+
+    def _learn_initial(self, indices: Indices) -> None:
+        """Learn the initial labels, whose results are not needed."""
+        self._extend(indices, None, together=True)
+
+    def _extend(self, indices: Indices, planned: Any, *, together: bool) -> StepResults | SingleLabelTerms:
+        assert self._prior is not None
+        block = block_of(self._state, self._features[indices]) if planned is None else planned
+        extension = self._state.extend(block, self._prior.scaling.apply(self._y[indices]))
+        # First what can fail; then the test set, which does not go back.
+        terms = extension.terms()
+        pair = extension.together() if together else None
+        error = np.zeros(0)
+        if self._test is not None:
+            error = self._test.follow(extension.white) * self._prior.scaling.scale**2
+        lower = extension.block.lower
+        if pair is not None and self._settings.step_inputs.about(_LOSSES):
+            # Of labels that came together each is seen as it was before all of them.
+            terms = (
+                np.sum(lower**2, axis=1) / self._state.noise - 1.0,
+                (lower @ extension.white) ** 2 / self._state.noise,
+            )
+        measures = self._label_inputs(indices, extension.white, terms)
+        if pair is not None:
+            last = {name: _of_step(name, values) for name, values in measures.items()}
+            return StepResults(pair, error[-1:], measures=last)
+        if not measures:
+            return SingleLabelTerms(terms[0], terms[1], error)
+        return StepResults(in_units_of_noise(*terms), error, measures=measures)
+
+    def _watch(self, capacity: int) -> None:
+        """Start to follow what the wanted step inputs need, and nothing else."""
+        inputs = self._settings.step_inputs
+        if inputs.validation is not None:
+            self._validation = self._new_test(inputs.validation, capacity)
+        if inputs.about({"expected_error"}):
+            self._stop_set = FollowedVariance(self._rows(self._features[inputs.stop], capacity, np.float64))
+        if inputs.about({"pool_variance", "pool_gain"}):
+            self._all = FollowedVariance(self._rows(self._features, capacity, np.float64))
+            self._all.take(np.array(self._skipped, dtype=np.intp))
+
+    def _label_inputs(self, indices: Indices, white: Floats, terms: tuple[Floats, Floats]) -> dict[str, Floats]:
+        """The wanted step inputs after each of some labels, in the units of the targets."""
+        assert self._prior is not None
+        scale, noise = self._prior.scaling.scale**2, self._state.noise
+        # Squared residual of each label, and what was expected of it.
+        found = {_LOSSES[0]: terms[1] * noise * scale, _LOSSES[1]: (terms[0] + 1.0) * noise * scale}
+        if self._validation is not None:
+            found["validation_error"] = self._validation.follow(white) * scale
+        if self._stop_set is not None:
+            # What the error is where labels fall as predicted: (y - mean)^2 is s + noise, and s comes on top.
+            found["expected_error"] = (2.0 * self._stop_set.follow(len(white)).mean + noise) * scale
+        if self._all is not None:
+            largest = self._all.follow(len(white), indices).largest
+            found |= {"pool_variance": largest * scale, "pool_gain": 0.5 * np.log1p(largest / noise)}
+        return {name: values for name, values in found.items() if name in self._settings.step_inputs.names}
+
+    def _new_chooser(self, capacity: int) -> Chooser:
+        if self._fixed is not None:
+            return self._fixed
+        rows = self._rows(self._features, capacity, self._settings.dtype)
+        self._planner = LargestVariance(self._state, MemoryPool(rows, self._settings.dtype), len(self._features))
+        return self._planner
+
+    def _new_test(self, given: Any, capacity: int) -> FollowedError | None:
+        if given is None or self._prior is None:
+            return None
+        X, y = given
+        rows = self._rows(self._model.features(X), capacity, np.float64)
+        return FollowedError(rows, self._prior.scaling.apply(targets(y)))
+
+    @abstractmethod
+    def _rows(self, points: Floats, capacity: int, dtype: Any) -> FollowedRows:
+        """Points that follow the posterior."""
+
+    @abstractmethod
+    def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
+        """Bytes needed to follow pool and other points, and how they are used.
+
+        Args:
+            pool_bytes: Bytes of one number for each pool item; 0 if the pool is not followed.
+            others: Number of other items to follow.
+        """
+
+    def _require_memory(self) -> None:
+        """Say before the first label if pool, test set and posterior will not fit."""
+        size, single = np.dtype(self._settings.dtype).itemsize, self._settings.dtype == np.float32
+        m = len(self._features)
+        inputs = self._settings.step_inputs
+        followed = [part[1] for part in (self._settings.test, inputs.validation) if part is not None]
+        followed += [] if inputs.stop is None else [inputs.stop]
+        followed += [self._features] if inputs.about({"pool_variance", "pool_gain"}) else []
+        tests, follows = sum(map(len, followed)), self._fixed is None
+        needed, extent = self._memory(m * size * follows, tests)
+        require_memory(
+            needed, f"following {m} pool items and {tests} other items {extent}", halved=follows and not single
+        )
+
+
+@register_backend(GaussianProcess)
+class ProcessBackend(GaussianBackend):
+    """Gaussian processes: memory grows with labels times points."""
+
+    def _rows(self, points: Floats, capacity: int, dtype: Any) -> FollowedRows:
+        return KernelRows(self._state, points, capacity, dtype)
+
+    def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
+        labels = self._settings.expected
+        return 8 * labels * labels + labels * (pool_bytes + 8 * others), f"over {labels} labels"
+
+
+@register_backend(BayesianRidge)
+class RidgeBackend(GaussianBackend):
+    """Ridge regression: memory grows with features times points."""
+
+    def _learn_initial(self, indices: Indices) -> None:
+        assert self._prior is not None
+        self._state.learn(self._features[indices], self._prior.scaling.apply(self._y[indices]))
+        for followed in (self._test, self._validation, self._stop_set, self._all, self._planner):
+            if followed is not None:
+                followed.jump()
+        if self._all is not None:
+            self._all.take(indices)
+
+    def _rows(self, points: Floats, capacity: int, dtype: Any) -> FollowedRows:
+        del capacity
+        return FeatureRows(self._state, points, dtype)
+
+    def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
+        features = self._features.shape[1]
+        return features * (pool_bytes + 8 * (others + self._settings.expected)), f"of {features} features"
+
+
+def _of_step(name: str, values: Floats) -> Floats:
+    """A step input of several labels that form one step: losses are averaged, others are those after the last label."""
+    return np.array([values.mean()]) if name in _LOSSES else values[-1:]

@@ -1,0 +1,224 @@
+"""Preparation of a loop: pipelines split into transformers and model, arguments validated."""
+
+from copy import deepcopy
+from typing import Any, NamedTuple, cast
+from zlib import crc32
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from suffice.acquisition import Indices
+from suffice.arguments import whole
+from suffice.engines.memory import require_memory
+from suffice.errors import InvalidValueError, MissingInputError
+from suffice.learner.backend import Backend, backend_type
+from suffice.learner.step_inputs import VALIDATION_FIELDS
+from suffice.models.inputs import as_labels, column_names, require_finite
+from suffice.numerics.special_functions import Floats
+
+
+class PreparedModel(NamedTuple):
+    """A model without its pipeline.
+
+    Attributes:
+        transform: The transformers of the pipeline, fitted on the pool; None if there are none.
+        model: The Bayesian model itself.
+        backend: The backend of its type.
+        name: Its name in the pipeline.
+        columns: Names of the columns of the pool, if it has any.
+    """
+
+    transform: Any
+    model: Any
+    backend: type[Backend]
+    name: str = "model"
+    columns: tuple[str, ...] = ()
+
+    def inputs(self, X: Any, name: str) -> Floats:
+        """Inputs as the Bayesian model takes them, checked."""
+        names = column_names(X)
+        given = X if self.transform is None else self.transform.transform(X)
+        if issparse(given):
+            require_memory(8 * given.shape[0] * given.shape[1], f"{name} with all its zeros")
+            given = given.toarray()
+        try:
+            # A copy: the caller may change the original.
+            array: Any = np.array(given, dtype=self.backend.input_dtype)
+        except (TypeError, ValueError):
+            raise InvalidValueError(
+                f"{name} must be a table of numbers; put what turns it into numbers before the model, in a Pipeline"
+            ) from None
+        if array.ndim < 2 or (array.ndim > 2 and not self.backend.any_input_shape) or not array.size:
+            raise InvalidValueError(f"{name} must be a table of at least one row, but its shape is {array.shape}")
+        require_finite(array.reshape(len(array), -1), names if self.transform is None else None, name)
+        return cast(Floats, array)
+
+    def joined(self, fitted: Any) -> Any:
+        """The fitted model with its transformers in front again."""
+        if self.transform is None:
+            if self.columns:
+                fitted.feature_names_in_ = np.array(self.columns, dtype=object)
+            return fitted
+        return Pipeline([*deepcopy(self.transform.steps), (self.name, fitted)])
+
+
+def prepare(model: Any, X_pool: Any) -> PreparedModel:
+    """Split a pipeline and fit its transformers on the pool, which needs no label; a bare model is cloned.
+
+    Raises:
+        InvalidTypeError: No backend is registered for the model.
+    """
+    last = final_estimator(model)
+    backend = backend_type(last)
+    if last is model:
+        return PreparedModel(None, clone(model), backend, columns=tuple(column_names(X_pool) or ()))
+    *steps, (name, _) = model.steps
+    transform = clone(Pipeline(steps)).fit(X_pool) if steps else None
+    return PreparedModel(transform, clone(last), backend, name)
+
+
+def final_estimator(model: Any) -> Any:
+    """The last step of a pipeline; any other model as it is."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def provided_fields(model: Any, *, validated: bool = False) -> frozenset[str]:
+    """Fields of a step that a loop with this model, or a pipeline that ends in it, provides."""
+    return backend_type(final_estimator(model)).provided_fields(validated=validated)
+
+
+def require_provided(
+    required: frozenset[str],
+    model: Any,
+    *,
+    validated: bool = False,
+    names: tuple[str, str] | None = None,
+    remedy: str = "",
+) -> None:
+    """Refuse a rule or record that requires fields of a step which a loop with this model does not provide.
+
+    Args:
+        required: The fields, as :meth:`suffice.Criterion.needs` returns them.
+        model: A model, or a pipeline that ends in one.
+        validated: Whether the loop has a validation set.
+        names: What the error calls the rule and the loop; "criterion" and "a loop of regression" or likewise if left
+            out.
+        remedy: How to correct it; the error lists the fields that the loop provides if left out.
+
+    Raises:
+        MissingInputError: A field is not provided; the message names it.
+    """
+    provided = provided_fields(model, validated=validated)
+    missing = sorted(required - provided)
+    if not missing:
+        return
+    rule, loop = names or ("criterion", f"a loop of {backend_type(final_estimator(model)).task}")
+    if not remedy:
+        remedy = f"it provides n_labelled, {', '.join(sorted(provided))}"
+        if VALIDATION_FIELDS.issuperset(missing):
+            remedy += ". Give a validation set: validation=(X, y)"
+    raise MissingInputError(f"{rule} requires {', '.join(missing)}, which {loop} does not provide; {remedy}")
+
+
+def labelled_set(prepared: PreparedModel, given: Any, width: int, names: tuple[str, str]) -> tuple[Floats, Any] | None:
+    """Inputs and labels of a test or validation set as the model takes them, or None where neither is given.
+
+    Raises:
+        InvalidValueError: One is there without the other, or they do not fit.
+    """
+    X, y = given
+    if X is None and y is None:
+        return None
+    if X is None or y is None:
+        raise InvalidValueError(f"{names[0]} and {names[1]} belong together: give both, or neither")
+    inputs = prepared.inputs(X, names[0])
+    if inputs.shape[1] != width:
+        raise InvalidValueError(f"{names[0]} has {inputs.shape[1]} features and X_pool has {width}; they must match")
+    return inputs, known_labels(y, len(inputs), names[1], names[0])
+
+
+def validation_set(prepared: PreparedModel, given: Any, width: int) -> tuple[Floats, Any] | None:
+    """The validation set as the model takes it, or None where there is none."""
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InvalidValueError("validation must be a pair of inputs and labels, (X, y)")
+    return labelled_set(prepared, given, width, ("the X of validation", "the y of validation"))
+
+
+def known_labels(y: Any, rows: int, name: str, beside: str) -> Any:
+    """Labels as an array, one for each row, or an error that names them."""
+    labels = np.asarray(as_labels(y))
+    if labels.ndim != 1 or len(labels) != rows:
+        raise InvalidValueError(
+            f"{name} must hold one label for each of the {rows} rows of {beside}; its shape is {labels.shape}"
+        )
+    return labels
+
+
+def label_costs(costs: Any, size: int) -> Floats:
+    """What the label of each item costs: 1 each if nothing is said."""
+    if costs is None:
+        return np.ones(size)
+    try:
+        found = np.broadcast_to(np.asarray(costs, dtype=np.float64), (size,))
+    except (TypeError, ValueError):
+        found = np.full(size, np.nan)
+    if not (found >= 0.0).all() or not np.isfinite(found).all():
+        raise InvalidValueError(f"costs must be one number, or one for each of the {size} items, none below 0")
+    return np.array(found)
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """The randomness that a seed stands for."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(whole(seed, "seed", least=0))
+
+
+def seed_name(seed: Any) -> int | str:
+    """How a record names the seed."""
+    if not isinstance(seed, np.random.Generator):
+        return int(seed)
+    return f"{seed} at state {crc32(repr(seed.bit_generator.state).encode()):08x}"
+
+
+def first_items(initial: Any, size: int, rng: np.random.Generator) -> Indices:
+    """The items labelled first: so many at random, or those given.
+
+    Raises:
+        InvalidValueError: There are not so many, or an index is out of range or comes twice.
+    """
+    if isinstance(initial, int | np.integer) and not isinstance(initial, bool):
+        if not 1 <= initial <= size:
+            raise InvalidValueError(
+                f"initial is {initial} labels, but the pool has {size} rows; it must be from 1 to {size}"
+            )
+        return np.asarray(rng.permutation(size)[: int(initial)])
+    return checked_indices(initial, size, "initial")
+
+
+def checked_indices(indices: Any, size: int, name: str) -> Indices:
+    """Return indices into a pool as an array, or say what is wrong with them."""
+    array = np.atleast_1d(np.asarray(indices))
+    if array.dtype.kind not in "iu" or array.ndim != 1 or not len(array):
+        raise InvalidValueError(f"{name} must be indices into the pool, whole numbers, not {indices!r}")
+    bad = array[(array < 0) | (array >= size)]
+    if len(bad):
+        raise InvalidValueError(f"{name} holds {bad[0]}, but the pool has items 0 to {size - 1}")
+    if len(np.unique(array)) < len(array):
+        raise InvalidValueError(f"{name} holds an item twice")
+    return array.astype(np.intp)
+
+
+def number_type(dtype: Any) -> Any:
+    """Return the number type that a pool is kept in, or say which there are."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in (np.float64, np.float32):
+        raise InvalidValueError(f"dtype must be float64 or float32, not {dtype!r}")
+    return found

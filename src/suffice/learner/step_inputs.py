@@ -1,0 +1,363 @@
+"""The inputs of a stopping rule besides divergences: which a loop provides, and how they are computed."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import log_softmax
+
+from suffice.acquisition import Indices, bald, class_scores
+from suffice.arguments import whole
+from suffice.criteria import Criterion, committee_agreement, pool_facts
+from suffice.criteria.prediction_statistics import selected_losses
+from suffice.engines.prediction_quality import expected_softplus
+from suffice.errors import InvalidValueError
+from suffice.learner.stop_set import StopSet
+from suffice.models.predictive import as_numbers, exponentials, moderated_logits, probabilities, weight_draws
+from suffice.numerics.special_functions import Floats
+from suffice.trace import STEP_FIELDS
+
+#: Fields of a step that any loop can count.
+COUNTED_FIELDS: Final = frozenset({"seconds", "cost", "pool_size"})
+VALIDATION_FIELDS: Final = frozenset({"validation_error", "validation_labels"})
+#: Losses of the selected items before their labels were learned, and the losses that the model expected.
+LOSS_FIELDS: Final = frozenset({"selected_loss", "selected_expected_loss"})
+_SELECTED_FIELDS: Final = LOSS_FIELDS | {"selected_probabilities", "selected_labels", "selected_agreement"}
+# Fields about the pool, with their values for an empty pool, where nothing is uncertain.
+_NOTHING_LEFT: Final = {
+    "pool_max_entropy": 0.0,
+    "pool_uncertainty": 0.0,
+    "pool_risk": 0.0,
+    "pool_margin": 1.0,
+    "pool_confidence_variance": 0.0,
+    "pool_changes": 0,
+    "pool_f": 1.0,
+}
+_POOL_FIELDS: Final = frozenset(_NOTHING_LEFT)
+_STOP_SET_FIELDS: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
+#: Fields that :class:`ClassInputCollector` computes.
+CLASSIFIER_FIELDS: Final = _SELECTED_FIELDS | _POOL_FIELDS | _STOP_SET_FIELDS | {"pool_gain"}
+# Members of a committee: posterior draws, or passes of a network.
+_MEMBERS: Final = 10
+_ROWS: Final = 4096
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """The fields that a run has to provide for each step besides its divergences.
+
+    Attributes:
+        names: Fields of a :class:`suffice.Step`.
+        stop: The stop set, if a field needs it.
+        validation: Inputs and labels of a validation set, if a field needs it.
+    """
+
+    names: frozenset[str] = frozenset()
+    stop: Indices | None = None
+    validation: tuple[Floats, Any] | None = None
+
+    def about(self, names: Iterable[str]) -> bool:
+        """Whether any of these fields is wanted."""
+        return not self.names.isdisjoint(names)
+
+
+NO_STEP_INPUTS: Final = StepInputs()
+
+
+def requested_fields(record: "Criterion | str | Iterable[Any]", available: frozenset[str]) -> frozenset[str]:
+    """Fields to record: those that one rule or several require, fields by name, or ``"all"`` available ones."""
+    if isinstance(record, Criterion):
+        return record.needs()
+    if isinstance(record, str):
+        if record == "all":
+            return available
+        if record not in STEP_FIELDS:
+            raise InvalidValueError(
+                f"record must be 'all', stopping rules, or fields of a Step; {record!r} is none of them"
+            )
+        return frozenset({record})
+    if not isinstance(record, Iterable):
+        raise InvalidValueError(f"record must be 'all', stopping rules, or fields of a Step, not {record!r}")
+    return frozenset().union(*(requested_fields(part, available) for part in record))
+
+
+def new_step_inputs(names: frozenset[str], pool_size: int, stop_set: Any, *, seed: int, validation: Any) -> StepInputs:
+    """The fields that a run has to provide; the stop set is drawn if a field needs it and none is given."""
+    stop = None
+    if names & _STOP_SET_FIELDS:
+        found = stop_set if isinstance(stop_set, StopSet) else _drawn(pool_size, stop_set, seed)
+        if found.pool_size != pool_size:
+            raise InvalidValueError(
+                f"stop_set was drawn from a pool of {found.pool_size} items, and this one has {pool_size}"
+            )
+        stop = found.indices
+    return StepInputs(names, stop, validation if names & VALIDATION_FIELDS else None)
+
+
+def _drawn(pool_size: int, size: Any, seed: int) -> StopSet:
+    return StopSet.draw(pool_size, 2000 if size is None else whole(size, "stop_set", least=1), seed=seed)
+
+
+class ClassPredictor(Protocol):
+    """The current predictions of a classifier for items of the pool. The column of a class never changes."""
+
+    def probabilities(self, rows: Indices) -> Floats:
+        """Averaged class probabilities, ``n x K``."""
+
+    def votes(self, rows: Indices, members: int) -> Any:
+        """The class that each of several draws votes for, ``members x n``."""
+
+    def gains(self, rows: Indices) -> Floats:
+        """Information gain of each item's label, in nats."""
+
+    def expected_error(self, rows: Indices) -> float:
+        """The expected error according to the classifier itself."""
+
+
+class _Selected(NamedTuple):
+    probabilities: Floats
+    agreement: float | None
+
+
+class ClassInputCollector:
+    """Computes the wanted step inputs from a classifier's predictions for selected items, pool and stop set.
+
+    Args:
+        wanted: The wanted fields.
+        size: Number of items of the pool.
+    """
+
+    def __init__(self, wanted: StepInputs, size: int) -> None:
+        self._wanted, self._free = wanted, np.ones(size, dtype=bool)
+        self._predicted = np.full(size, -1)
+        self._selected: _Selected | None = None
+
+    def take(self, indices: Indices) -> None:
+        """Remove items from the pool."""
+        self._free[indices] = False
+
+    def begin(self, model: ClassPredictor) -> None:
+        """Store the predictions before the first step."""
+        if self._wanted.about({"pool_changes"}):
+            rows = np.flatnonzero(self._free)
+            self._predicted[rows] = _in_parts(model.probabilities, rows).argmax(axis=1)
+
+    def before(self, model: ClassPredictor, indices: Indices) -> None:
+        """Store the predictions for items before their labels are learned."""
+        if self._wanted.about(_SELECTED_FIELDS):
+            p = model.probabilities(indices)
+            agreed = None
+            if self._wanted.about({"selected_agreement"}):
+                agreed = committee_agreement(model.votes(indices, _MEMBERS), p.shape[1])
+            self._selected = _Selected(p, agreed)
+
+    def after(self, model: ClassPredictor, codes: Any) -> dict[str, Any]:
+        """The wanted fields after a step whose labels are ``codes``."""
+        found: dict[str, Any] = {**self._of_selected(codes), **self._of_pool(model), **self._of_stop_set(model)}
+        return {name: value for name, value in found.items() if name in self._wanted.names}
+
+    def _of_selected(self, codes: Any) -> dict[str, Any]:
+        if self._selected is None:
+            return {}
+        p, agreed = self._selected
+        known = np.asarray(codes)
+        labels = np.where(known < p.shape[1], known, -1)
+        return {
+            "selected_probabilities": p,
+            "selected_labels": labels,
+            "selected_agreement": agreed,
+            **selected_losses(p, labels),
+        }
+
+    def _of_pool(self, model: ClassPredictor) -> dict[str, Any]:
+        rows = np.flatnonzero(self._free)
+        found: dict[str, Any] = {}
+        if self._wanted.about({"pool_gain"}):
+            found["pool_gain"] = max(0.0, float(_in_parts(model.gains, rows).max(initial=0.0))) if len(rows) else 0.0
+        if not self._wanted.about(_POOL_FIELDS):
+            return found
+        if not len(rows):
+            return found | _NOTHING_LEFT
+        p = _in_parts(model.probabilities, rows)
+        found |= pool_facts(p, before=self._predicted[rows])
+        self._predicted[rows] = p.argmax(axis=1)
+        return found
+
+    def _of_stop_set(self, model: ClassPredictor) -> dict[str, Any]:
+        stop, found = self._wanted.stop, {}
+        if stop is None:
+            return {}
+        if self._wanted.about({"stop_probabilities", "stop_confidence"}):
+            p = _in_parts(model.probabilities, stop)
+            # Half precision, as a record keeps them: a rule sees the same live and replayed.
+            found = {"stop_probabilities": p.astype(np.float16), "stop_confidence": float(p.max(axis=1).mean())}
+        if self._wanted.about({"stop_agreement"}):
+            votes = np.concatenate([model.votes(part, _MEMBERS) for part in _parts(stop)], axis=1)
+            found["stop_agreement"] = committee_agreement(votes, model.probabilities(stop[:1]).shape[1])
+        if self._wanted.about({"expected_error"}):
+            found["expected_error"] = float(
+                sum(len(part) * model.expected_error(part) for part in _parts(stop)) / len(stop)
+            )
+        return found
+
+
+def stacked(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Step inputs of several steps by name, one row per step."""
+    return {name: joined_rows([np.asarray(row[name])[None] for row in rows]) for name in (rows[0] if rows else ())}
+
+
+def joined_rows(parts: "Sequence[Any]") -> Any:
+    """Rows of several steps, one after the other.
+
+    Where steps differ in their number of items, or a class was met later, what is not there is NaN, or -2 among whole
+    numbers.
+    """
+    if parts[0].ndim == 1 or len({part.shape[1:] for part in parts}) == 1:
+        return np.concatenate(parts)
+    largest = [max(part.shape[axis] for part in parts) for axis in range(1, parts[0].ndim)]
+    missing = np.nan if parts[0].dtype.kind == "f" else -2
+    joined = np.full((sum(map(len, parts)), *largest), missing, dtype=parts[0].dtype)
+    at = 0
+    for part in parts:
+        rows = joined[at : at + len(part)]
+        if part.ndim == 3:
+            rows[:, : part.shape[1], : part.shape[2]] = part
+        else:
+            rows[:, : part.shape[1]] = part
+        at += len(part)
+    return joined
+
+
+def _parts(rows: Indices) -> list[Indices]:
+    return [rows[k : k + _ROWS] for k in range(0, len(rows), _ROWS)]
+
+
+def _in_parts(of: Callable[[Indices], Floats], rows: Indices) -> Floats:
+    return np.concatenate([of(part) for part in _parts(rows)])
+
+
+# Draws by which the error of many classes is averaged; always the same ones.
+_DRAWS = 32
+
+
+class LaplacePredictor(NamedTuple):
+    """Predictions of a Laplace posterior on rows of features.
+
+    Attributes:
+        posterior: Of two classes or many.
+        features: Of all items, ``m x J``.
+        columns: Which code each column is of; -1 for a class that no label has any more, which has no probability.
+            While one class is met, a second column stands for whatever else there may be.
+    """
+
+    posterior: Any
+    features: Floats
+    columns: list[int]
+
+    def probabilities(self, rows: Indices) -> Floats:
+        """Averaged probabilities by MacKay's formula, ``n x K``."""
+        found = probabilities(moderated_logits(self.posterior, self.features[rows]))
+        return np.column_stack([found[:, code] if code >= 0 else np.zeros(len(found)) for code in self.columns])
+
+    def votes(self, rows: Indices, members: int) -> Any:
+        """The likeliest class under each of several draws of the weights, always of the same random numbers."""
+        features = self.features[rows]
+        place = np.array([self.columns.index(code) for code in range(1 + max(self.columns))])
+        drawn = weight_draws(self.posterior, members)
+        if drawn.ndim == 2:
+            return place[(drawn @ features.T > 0.0).astype(np.intp)]
+        return place[np.stack([(features @ weights.T).argmax(axis=1) for weights in drawn])]
+
+    def gains(self, rows: Indices) -> Floats:
+        """Information gain of each label (BALD)."""
+        return class_scores(self.posterior, self.features[rows], "bald")
+
+    def expected_error(self, rows: Indices) -> float:
+        r"""Expected cross entropy where labels fall as predicted, :math:`E_w[-\sum_k \bar p_k \log p_k(w)]`."""
+        features = self.features[rows]
+        averaged = probabilities(moderated_logits(self.posterior, features))
+        if averaged.shape[1] == 2:
+            mean, variance = self.posterior.latent(features)
+            return float((expected_softplus(mean, variance) - averaged[:, 1] * mean).mean())
+        drawn = weight_draws(self.posterior, _DRAWS)
+        losses = [-(averaged * log_softmax(features @ weights.T, axis=1)).sum(axis=1).mean() for weights in drawn]
+        return float(np.mean(losses))
+
+
+class SampledPredictor(NamedTuple):
+    """Predictions of a network from posterior samples.
+
+    Attributes:
+        log_draws: Log probabilities of some items, ``n x draws x K``, with the same masks every time.
+    """
+
+    log_draws: Callable[[Indices], Any]
+
+    def probabilities(self, rows: Indices) -> Floats:
+        """Probabilities averaged over the draws, ``n x K``."""
+        return as_numbers(exponentials(self.log_draws(rows)).mean(1))
+
+    def votes(self, rows: Indices, members: int) -> Any:
+        """The likeliest class in each of the first draws."""
+        return as_numbers(self.log_draws(rows))[:, :members].argmax(axis=2).T
+
+    def gains(self, rows: Indices) -> Floats:
+        """Information gain of each label (BALD)."""
+        return np.asarray(bald(exponentials(self.log_draws(rows))))
+
+    def expected_error(self, rows: Indices) -> float:
+        r"""Expected cross entropy where labels fall as predicted, :math:`E_w[-\sum_k \bar p_k \log p_k(w)]`."""
+        logs = as_numbers(self.log_draws(rows))
+        averaged = np.exp(logs).mean(axis=1)
+        return float(-(averaged * logs.mean(axis=1)).sum(axis=1).mean())
+
+
+def bagged_votes(  # noqa: PLR0913 - all but four by keyword
+    estimator: Any, X: Any, y: Any, X_new: Any, *, members: int = 10, seed: int = 0
+) -> tuple[Any, int]:
+    """Votes of a committee made by bagging, for :func:`suffice.criteria.committee_agreement`.
+
+    Each member is a clone of the estimator, fitted on as many labels as there are, drawn with replacement within each
+    class, so that no member lacks one.
+
+    Args:
+        estimator: A classifier of scikit-learn's kind; it is not changed.
+        X: Inputs that are labelled, ``n x D``.
+        y: Their labels, of at least two classes.
+        X_new: Inputs to vote on, ``m x D``.
+        members: Size of the committee, at least 2.
+        seed: Seed of the drawing; the same one gives committees that can be compared from step to step.
+
+    Returns:
+        The class that each member votes for, as a number from 0, ``members x m``; and the number of classes.
+
+    Raises:
+        InvalidValueError: There are fewer than two classes, or X and y do not fit.
+
+    Reference: [TomanekWermterHahn2007], a committee of classifiers trained on parts of the labels.
+
+    Examples:
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X, y = np.arange(20.0)[:, None], np.repeat(["a", "b"], 10)
+        >>> votes, classes = bagged_votes(DecisionTreeClassifier(random_state=0), X, y, [[0.0], [19.0]], members=3)
+        >>> votes.tolist(), classes
+        ([[0, 1], [0, 1], [0, 1]], 2)
+    """
+    from sklearn.base import clone
+
+    inputs, labels = np.asarray(X), np.asarray(y)
+    classes = np.unique(labels)
+    if labels.ndim != 1 or len(inputs) != len(labels) or len(classes) < 2:
+        raise InvalidValueError(
+            f"a committee needs one label for each of the {len(inputs)} rows of X, and two classes; y has shape "
+            f"{labels.shape} and {len(classes)} class{'es' * (len(classes) != 1)}"
+        )
+    rng = np.random.default_rng(whole(seed, "seed", least=0))
+    places = [np.flatnonzero(labels == label) for label in classes]
+    votes = []
+    for _ in range(whole(members, "members", least=2)):
+        rows = np.concatenate([rng.choice(each, size=len(each)) for each in places])
+        fitted = clone(estimator).fit(inputs[rows], labels[rows])
+        votes.append(np.searchsorted(classes, fitted.predict(np.asarray(X_new))))
+    return np.array(votes), len(classes)

@@ -1,0 +1,351 @@
+"""Posteriors under Gaussian noise that are extended label by label."""
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from suffice.divergence import KLPair, batch
+from suffice.divergence.observations import in_units_of_noise
+from suffice.errors import NotPositiveDefiniteError
+from suffice.models.kernels import GaussianKernel
+from suffice.numerics.cholesky import solve_lower, solve_upper
+from suffice.numerics.special_functions import Floats
+from suffice.posteriors import Gaussian, GaussianProcess
+
+#: The least noise variance of a process whose kernel has variance 1, beyond rounding.
+LEAST_NOISE: Final = 1e-13
+# Rows of a triangular factor that are solved for at a time.
+_BLOCK: Final = 256
+
+
+class Scaling(NamedTuple):
+    """What a target is standardised by: ``(y - centre) / scale``."""
+
+    centre: float = 0.0
+    scale: float = 1.0
+
+    def apply(self, y: Floats) -> Floats:
+        """Standardised targets."""
+        return np.asarray((y - self.centre) / self.scale)
+
+
+@dataclass(frozen=True)
+class Block:
+    """New points as seen from the posterior before their labels.
+
+    Attributes:
+        features: The points, ``k x D``.
+        whitened: ``W``, ``r x k``; their latent covariance is ``k(F, F) - W'W`` for functions, ``W'W`` for weights.
+        lower: ``M``, lower factor of latent covariance plus noise, ``k x k``.
+        latent: Latent variance of each point once those before it in the block are known, ``k``.
+    """
+
+    features: Floats
+    whitened: Floats
+    lower: Floats
+    latent: Floats
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What the labels of a block did.
+
+    Attributes:
+        block: The points.
+        white: ``M^-1 (y - mean)``: the surprises, independent with unit variance under the model; ``k``.
+        noise: Noise variance.
+    """
+
+    block: Block
+    white: Floats
+    noise: float
+
+    def terms(self) -> tuple[Floats, Floats]:
+        """Latent variance and squared residual of each label, taken in order, in units of the noise variance."""
+        residual = self.white * np.diag(self.block.lower)
+        # What overflows is refused by name where the divergences are made of it.
+        with np.errstate(over="ignore"):
+            return self.block.latent / self.noise, residual * residual / self.noise
+
+    def one_by_one(self) -> KLPair:
+        """Both divergences of each label, taken in order."""
+        return in_units_of_noise(*self.terms())
+
+    def together(self) -> KLPair:
+        """Both divergences of all labels as one step."""
+        lower = self.block.lower
+        if len(lower) == 1:
+            return self.one_by_one()
+        covariance = lower @ lower.T
+        covariance[np.diag_indices(len(lower))] -= self.noise
+        pair = batch(covariance, lower @ self.white, self.noise)
+        return KLPair(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new))
+
+
+class GaussianState(Protocol):
+    """What loops need of a posterior under Gaussian noise."""
+
+    noise: float
+    n: int
+
+    def whiten(self, features: Floats) -> Floats:
+        """``W`` for some points, ``r x k``."""
+
+    def covariance(self, features: Floats, whitened: Floats) -> Floats:
+        """Latent posterior covariance of some points, ``k x k``."""
+
+    def mean(self, features: Floats, whitened: Floats) -> Floats:
+        """Latent posterior mean of some points, ``k``."""
+
+    def extend(self, block: Block, y: Floats) -> Extension:
+        """Learn the labels (standardised) of a block of points, in place."""
+
+    def learn(self, features: Floats, y: Floats) -> None:
+        """Learn many labels (standardised) at once, in place, with no account of what each did."""
+
+    def mark(self) -> Any:
+        """Where it stands, for :meth:`rewind`."""
+
+    def rewind(self, mark: Any) -> None:
+        """Forget the points that came after a mark."""
+
+
+def block_of(state: GaussianState, features: Floats) -> Block:
+    """Some points in the order given, as seen from a posterior.
+
+    Raises:
+        NotPositiveDefiniteError: The noise is so small beside the latent variances that it is lost in their rounding.
+    """
+    whitened = state.whiten(features)
+    covariance = state.covariance(features, whitened)
+    lower = noisy_cholesky(covariance, state.noise)
+    prior, pivots = np.diag(covariance), np.diag(lower)
+    # The same number by two roads: less of it cancels on the side of the smaller of latent variance and noise.
+    direct = prior - (np.tril(lower, -1) ** 2).sum(axis=1)
+    latent = np.where(prior < state.noise, direct, pivots**2 - state.noise)
+    return Block(features, whitened, lower, np.maximum(latent, 0.0))
+
+
+def noisy_cholesky(covariance: Floats, noise: float) -> Floats:
+    """Lower factor of ``covariance + noise I``; rounding below 0 is made up for, a larger lack is refused."""
+    noisy = covariance + noise * np.eye(len(covariance))
+    try:
+        return np.asarray(np.linalg.cholesky(noisy))
+    except np.linalg.LinAlgError:
+        lift = 1e-13 * float(np.trace(noisy))
+    try:
+        return np.asarray(np.linalg.cholesky(noisy + lift * np.eye(len(noisy))))
+    except np.linalg.LinAlgError:
+        raise NotPositiveDefiniteError(
+            f"the noise variance {noise:.3g} is so small beside the model's own variance that the covariance of the "
+            "labels is singular in double precision; give a larger noise"
+        ) from None
+
+
+def trailing_solve(lower: Floats, rows: Floats) -> Floats:
+    """``lower^-1 rows`` in place, for rows of C order: one pass of BLAS over the transposed view."""
+    if rows.shape[1] == 0:
+        return rows
+    return np.asarray(dtrsm(1.0, lower, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1).T)
+
+
+class KernelState:
+    """The posterior over functions of a Gaussian process, by the Cholesky factor of its labelled points.
+
+    With ``L L' = k(Z, Z) + noise``: ``W = L^-1 k(Z, F)``, latent mean ``W' L^-1 y``. A new block appends rows to ``L``:
+    ``O(n^2)`` for a point, and nothing that was computed is computed again.
+
+    Args:
+        kernel: The prior covariance.
+        noise: Noise variance; below :data:`LEAST_NOISE` it counts as that.
+        n_features: Number of features.
+        capacity: Labels to make room for; it grows when needed.
+    """
+
+    def __init__(self, kernel: GaussianKernel, noise: float, n_features: int, capacity: int = 64) -> None:
+        # Less noise than this cannot be told from the rounding of a kernel of variance 1.
+        self.kernel, self.noise, self.n = kernel, max(noise, LEAST_NOISE), 0
+        self._features = np.empty((capacity, n_features))
+        self._lower = np.zeros((capacity, capacity))
+        self._white = np.empty(capacity)
+
+    @property
+    def features(self) -> Floats:
+        """Labelled points, ``n x D``."""
+        return self._features[: self.n]
+
+    @property
+    def lower(self) -> Floats:
+        """``L``, ``n x n``."""
+        return self._lower[: self.n, : self.n]
+
+    @property
+    def white(self) -> Floats:
+        """``L^-1 y``, ``n``."""
+        return self._white[: self.n]
+
+    def whiten(self, features: Floats) -> Floats:
+        """``L^-1 k(Z, F)``, ``n x k``."""
+        if not self.n:
+            return np.zeros((0, len(features)))
+        rows = np.array(self.kernel(self.features, features))
+        # LAPACK would copy all of L, which is part of a larger array; so it is given the blocks on its diagonal alone.
+        for start in range(0, self.n, _BLOCK):
+            part = slice(start, min(start + _BLOCK, self.n))
+            rows[part] -= self._lower[part, :start] @ rows[:start]
+            rows[part] = solve_lower(np.ascontiguousarray(self._lower[part, part]), rows[part])
+        return rows
+
+    def covariance(self, features: Floats, whitened: Floats) -> Floats:
+        """``k(F, F) - W'W``, ``k x k``."""
+        prior = self.kernel(features, features)
+        # By the product form of a distance a point would be a rounding error away from itself.
+        np.fill_diagonal(prior, self.kernel.diagonal(features))
+        return np.asarray(prior - whitened.T @ whitened)
+
+    def variance(self, features: Floats, whitened: Floats) -> Floats:
+        """Its diagonal, at least 0."""
+        return np.asarray(np.maximum(self.kernel.diagonal(features) - np.einsum("ij,ij->j", whitened, whitened), 0.0))
+
+    def mean(self, features: Floats, whitened: Floats) -> Floats:  # noqa: ARG002 - weights need the features
+        """``W' L^-1 y``, ``k``."""
+        return np.asarray(whitened.T @ self.white)
+
+    def extend(self, block: Block, y: Floats) -> Extension:
+        """Append the block to ``L`` and its labels to ``L^-1 y``."""
+        k = len(y)
+        self._make_room(self.n + k)
+        rows = slice(self.n, self.n + k)
+        white = solve_lower(block.lower, y - block.whitened.T @ self.white)
+        self._features[rows] = block.features
+        self._lower[rows, : self.n] = block.whitened.T
+        self._lower[rows, rows] = block.lower
+        self._white[rows] = white
+        self.n += k
+        return Extension(block, white, self.noise)
+
+    def learn(self, features: Floats, y: Floats) -> None:
+        """Append all points to ``L``."""
+        self.extend(block_of(self, features), y)
+
+    def mark(self) -> int:
+        """Where it stands, for :meth:`rewind`."""
+        return self.n
+
+    def rewind(self, mark: int) -> None:
+        """Forget the rows of ``L`` that came after a mark."""
+        self.n = mark
+
+    def posterior(self, y: Floats, scaling: Scaling) -> GaussianProcess:
+        """The posterior as a value; ``y`` are the labels, standardised."""
+        return GaussianProcess(self.features, y, noise=self.noise, kernel=self.kernel, scaling=tuple(scaling))
+
+    def _make_room(self, wanted: int) -> None:
+        if wanted <= len(self._white):
+            return
+        capacity, n = max(wanted, 2 * len(self._white)), self.n
+        lower, features = np.zeros((capacity, capacity)), np.empty((capacity, self._features.shape[1]))
+        white = np.empty(capacity)
+        lower[:n, :n], features[:n], white[:n] = self.lower, self.features, self.white
+        self._lower, self._features, self._white = lower, features, white
+
+
+class WeightState:
+    """The posterior over the weights of a linear model, by the Cholesky factor of its precision.
+
+    With ``R R' = alpha I + Phi' Phi / noise``: ``W = R^-1 F'``, and the mean of the weights is
+    ``R'^-1 R^-1 Phi' y / noise``. The precision is a plain sum over the labels, so rounding does not build up however
+    long the history is.
+
+    Args:
+        alpha: Prior precision of the weights.
+        noise: Noise variance.
+        n_features: ``J``.
+        capacity: Labels to make room for; it grows when needed.
+    """
+
+    def __init__(self, alpha: float, noise: float, n_features: int, capacity: int = 64) -> None:
+        self.alpha, self.noise, self.n = alpha, noise, 0
+        self._features = np.empty((capacity, n_features))
+        self._gain: tuple[int, int, Floats] | None = None
+        self._set(alpha * np.eye(n_features), np.zeros(n_features))
+
+    @property
+    def features(self) -> Floats:
+        """Labelled points, ``n x J``."""
+        return self._features[: self.n]
+
+    def whiten(self, features: Floats) -> Floats:
+        """``R^-1 F'``, ``J x k``."""
+        return solve_lower(self.factor, features.T)
+
+    def covariance(self, features: Floats, whitened: Floats) -> Floats:  # noqa: ARG002 - functions need the features
+        """``W'W``, ``k x k``."""
+        return np.asarray(whitened.T @ whitened)
+
+    def variance(self, features: Floats, whitened: Floats) -> Floats:  # noqa: ARG002 - as above
+        """Its diagonal."""
+        return np.asarray(np.einsum("ij,ij->j", whitened, whitened))
+
+    def mean(self, features: Floats, whitened: Floats) -> Floats:  # noqa: ARG002 - functions need W
+        """``F w``, ``k``."""
+        return np.asarray(features @ self.weights)
+
+    def extend(self, block: Block, y: Floats) -> Extension:
+        """Add the block to precision and moment, and factor once."""
+        white = solve_lower(block.lower, y - block.features @ self.weights)
+        self.learn(block.features, y)
+        return Extension(block, white, self.noise)
+
+    def learn(self, features: Floats, y: Floats) -> None:
+        """Add all points to precision and moment."""
+        end = self.n + len(y)
+        if end > len(self._features):
+            room = np.empty((max(end, 2 * len(self._features)), features.shape[1]))
+            room[: self.n] = self.features
+            self._features = room
+        self._features[self.n : end] = features
+        self.n = end
+        self._set(self._precision + features.T @ features / self.noise, self._moment + features.T @ y / self.noise)
+
+    def gain(self, n: int, factor: Floats) -> Floats:
+        """``M^-1 W' R^-1`` of the labels after the first ``n``, ``k x J``: times features of points, it is their rows.
+
+        Args:
+            n: Labels that the other points know of.
+            factor: ``R`` at that time.
+        """
+        if self._gain is None or self._gain[:2] != (n, self.n):
+            whitened = solve_lower(factor, self._features[n : self.n].T)
+            lower = noisy_cholesky(whitened.T @ whitened, self.noise)
+            # Pool and test set ask for the same one after the other.
+            self._gain = n, self.n, solve_lower(lower, solve_upper(factor, whitened).T)
+        return self._gain[2]
+
+    def mark(self) -> "tuple[int, Floats, Floats]":
+        """Where it stands, for :meth:`rewind`."""
+        return self.n, self._precision, self._moment
+
+    def rewind(self, mark: "tuple[int, Floats, Floats]") -> None:
+        """Forget the points that came after a mark."""
+        self.n = mark[0]
+        self._set(*mark[1:])
+
+    def posterior(self) -> Gaussian:
+        """The posterior as a value."""
+        return Gaussian(self.weights, precision=self._precision)
+
+    def _set(self, precision: Floats, moment: Floats) -> None:
+        self._precision, self._moment = precision, moment
+        self._gain = None
+        factor, failed = dpotrf(precision, lower=1, clean=1)
+        if failed:
+            raise NotPositiveDefiniteError(
+                f"the precision of the weights is singular in double precision: alpha is {self.alpha:.3g}, the noise "
+                f"variance {self.noise:.3g}. Scale the features, or give a larger alpha"
+            )
+        self.factor = np.asarray(factor)
+        self.weights = np.asarray(dpotrs(factor, moment, lower=1)[0])

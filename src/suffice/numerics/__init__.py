@@ -1,0 +1,1 @@
+"""Numerical functions that keep full precision: special functions and Cholesky factors."""

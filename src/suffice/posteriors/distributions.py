@@ -1,0 +1,416 @@
+"""Posteriors as immutable values: Gaussian, Gaussian process, dropout network, and draws."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from suffice.arguments import floats, real, whole
+from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.numerics.cholesky import cholesky, solve_lower, symmetric
+from suffice.numerics.special_functions import Floats
+
+
+class Value:
+    """Base of value objects that hold arrays: the arrays stay read-only after copying and unpickling."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for part in state.values():
+            if isinstance(part, np.ndarray):
+                part.flags.writeable = False
+        self.__dict__.update(state)
+
+
+def frozen(value: ArrayLike, name: str, *, ndim: int | None = None, promote: bool = False) -> Floats:
+    """Return a read-only float64 copy of ``value``, or say what is wrong with it.
+
+    Args:
+        value: Anything that can be turned into numbers.
+        name: What to call it in an error.
+        ndim: Number of dimensions it must have; any number if left out.
+        promote: Whether fewer dimensions than ``ndim`` are filled up with axes of length 1.
+
+    Raises:
+        InvalidTypeError: ``value`` is not numeric.
+        InvalidValueError: A wrong number of dimensions, or a NaN or infinite entry.
+
+    Examples:
+        >>> frozen([1, 2], "mean", ndim=1)
+        array([1., 2.])
+    """
+    array = floats(value, name)
+    if promote and ndim is not None:
+        array = array.reshape((1,) * (ndim - array.ndim) + array.shape)
+    if ndim is not None and array.ndim != ndim:
+        raise InvalidValueError(f"{name} must have {ndim} dimension(s), but its shape is {array.shape}")
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        index = tuple(int(i) for i in bad[0])
+        raise InvalidValueError(f"{name} must be finite, but is {array[index]} at index {index}")
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Gaussian(Value):
+    """The distribution ``N(mean, S)`` over ``J`` parameters, given by exactly one description of ``S``.
+
+    The lower factor of the covariance (``S = L L'``) or of the precision (``S^-1 = R R'``) is kept, whichever was
+    given; neither an inverse nor a determinant is ever formed.
+
+    Args:
+        mean: ``J`` numbers.
+        covariance: ``S``, ``J x J``.
+        precision: ``S^-1``, ``J x J``.
+        cholesky: ``L``, lower triangular, ``J x J``.
+        diagonal: The ``J`` variances of independent parameters.
+
+    Attributes:
+        mean: ``J`` numbers, read-only.
+        factor: Lower factor, ``J x J``; or the ``J`` standard deviations of independent parameters. Read-only.
+        of: Which matrix ``factor`` is the factor of.
+
+    Raises:
+        InvalidValueError: Shapes that do not fit, a NaN, or none or several descriptions of ``S``.
+        NotPositiveDefiniteError: The matrix is not positive definite.
+
+    Reference: [IshibashiHino2021] section 5.2, models 1 and 2.
+
+    Examples:
+        >>> Gaussian([0.0, 1.0], [[2.0, 0.5], [0.5, 1.0]])
+        Gaussian(2 parameters, by covariance)
+        >>> Gaussian([0.0, 1.0], diagonal=[2.0, 1.0]).dimension
+        2
+    """
+
+    mean: Floats
+    factor: Floats
+    of: Literal["covariance", "precision"]
+
+    def __init__(
+        self,
+        mean: ArrayLike,
+        covariance: ArrayLike | None = None,
+        *,
+        precision: ArrayLike | None = None,
+        cholesky: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+    ) -> None:
+        given = {"covariance": covariance, "precision": precision, "cholesky": cholesky, "diagonal": diagonal}
+        named = [(name, value) for name, value in given.items() if value is not None]
+        if len(named) != 1:
+            came = " and ".join(name for name, _ in named) or "none"
+            raise InvalidValueError(f"give exactly one of {', '.join(given)}; {came} came")
+        name, value = named[0]
+        mean = frozen(mean, "mean", ndim=1, promote=True)
+        if not len(mean):
+            raise InvalidValueError("mean is empty; a Gaussian has at least one parameter")
+        factor = _factor(name, value, len(mean))
+        factor.flags.writeable = False
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "factor", factor)
+        object.__setattr__(self, "of", "precision" if name == "precision" else "covariance")
+
+    @property
+    def dimension(self) -> int:
+        """Number of parameters, ``J``."""
+        return len(self.mean)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Draw ``n`` parameter vectors, ``n x J``."""
+        z = rng.standard_normal((n, self.dimension))
+        if self.factor.ndim == 1:
+            return np.asarray(self.mean + z * self.factor)
+        if self.of == "covariance":
+            return np.asarray(self.mean + z @ self.factor.T)
+        return np.asarray(self.mean + np.linalg.solve(self.factor.T, z.T).T)
+
+    def log_density(self, theta: Floats) -> Floats:
+        """Log density of each row of ``theta``, ``n x J`` to ``n``."""
+        deviation = np.asarray(theta) - self.mean
+        if self.factor.ndim == 1:
+            white, log_scale = deviation / self.factor, float(np.log(self.factor).sum())
+        elif self.of == "covariance":
+            white, log_scale = solve_lower(self.factor, deviation.T).T, float(np.log(np.diag(self.factor)).sum())
+        else:
+            white, log_scale = deviation @ self.factor, -float(np.log(np.diag(self.factor)).sum())
+        return np.asarray(-0.5 * (white**2).sum(axis=1) - log_scale - 0.5 * self.dimension * np.log(2 * np.pi))
+
+    def __repr__(self) -> str:
+        shape = "by independent variances" if self.factor.ndim == 1 else f"by {self.of}"
+        return f"Gaussian({self.dimension} parameter{'s' * (self.dimension != 1)}, {shape})"
+
+
+def _factor(name: str, value: ArrayLike, size: int) -> Floats:
+    if name == "diagonal":
+        variances = frozen(value, name, ndim=1, promote=True)
+        _require_shape(variances, (size,), name)
+        if not (variances > 0.0).all():
+            index = int(np.argmin(variances))
+            raise InvalidValueError(f"diagonal holds variances, all above 0; entry {index} is {variances[index]}")
+        return np.sqrt(variances)
+    matrix = frozen(value, name, ndim=2, promote=True)
+    _require_shape(matrix, (size, size), name)
+    if name == "cholesky":
+        return _checked_cholesky(matrix)
+    single = getattr(value, "dtype", None) in (np.dtype(np.float32), np.dtype(np.float16))
+    return cholesky(symmetric(matrix, name, tolerance=1e-3 if single else 1e-8), name)
+
+
+def _checked_cholesky(lower: Floats) -> Floats:
+    if np.triu(lower, 1).any():
+        raise InvalidValueError("cholesky must be lower triangular; for an upper factor U give U.T")
+    if not (np.diag(lower) > 0.0).all():
+        raise InvalidValueError("cholesky must have a positive diagonal, else the covariance is not positive definite")
+    return lower.copy()
+
+
+def _require_shape(array: Floats, shape: tuple[int, ...], name: str) -> None:
+    if array.shape != shape:
+        raise InvalidValueError(f"{name} must have shape {shape} to match mean, but its shape is {array.shape}")
+
+
+Kernel = Callable[[Floats, Floats], Any]
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class GaussianProcessPosterior(Value):
+    """The posterior of ``f ~ GP(0, kernel)`` after observing ``y = f(X) + noise``.
+
+    Two such posteriors can be compared when they share the prior: kernel, and the constants ``y`` was scaled by. Else
+    their KL divergence is infinite.
+
+    Args:
+        X: Inputs, ``n x D``.
+        y: Targets, ``n``.
+        noise: Variance of the observation noise: one number, or one per observation.
+        kernel: ``kernel(A, B)`` is the latent covariance of rows of ``A`` and ``B``, without noise. Two posteriors
+            share a prior when their kernels compare equal.
+        scaling: Whatever constants ``y`` was standardised with before it came here; part of the prior.
+
+    Raises:
+        InvalidValueError: Shapes that do not fit, a NaN, or a noise that is not above 0.
+
+    Reference: [IshibashiHino2021] section 5.2, model 3, and appendix B.
+
+    Examples:
+        >>> import numpy as np
+        >>> def kernel(A, B):
+        ...     return np.exp(-0.5 * (A[:, None, 0] - B[None, :, 0]) ** 2)
+        >>> GaussianProcess([[0.0], [1.0]], [0.1, 0.7], noise=0.1, kernel=kernel)
+        GaussianProcess(2 observations)
+    """
+
+    X: Floats
+    y: Floats
+    noise: Floats
+    kernel: Kernel
+    scaling: tuple[float, ...]
+
+    def __init__(
+        self, X: ArrayLike, y: ArrayLike, *, noise: ArrayLike, kernel: Kernel, scaling: tuple[float, ...] = ()
+    ) -> None:
+        inputs, targets = frozen(X, "X", ndim=2), frozen(y, "y", ndim=1)
+        if len(inputs) != len(targets):
+            raise InvalidValueError(f"X has {len(inputs)} rows and y has {len(targets)}; they must match")
+        variances = frozen(noise, "noise")
+        if variances.shape not in {(), (len(inputs),)}:
+            raise InvalidValueError(f"noise must be one number or {len(inputs)}, but its shape is {variances.shape}")
+        if not (variances > 0.0).all():
+            raise InvalidValueError(f"noise holds variances, all above 0; the smallest is {variances.min()}")
+        spread = np.broadcast_to(variances, targets.shape)
+        parts = {"X": inputs, "y": targets, "noise": spread, "kernel": kernel, "scaling": scaling}
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+
+    def latent(self, X: ArrayLike) -> tuple[Floats, Floats]:
+        """Posterior mean (``m``) and covariance (``m x m``) of ``f`` at the rows of ``X``."""
+        points = np.asarray(X, dtype=np.float64)
+        prior = np.asarray(self.kernel(points, points), dtype=np.float64)
+        if not len(self.y):
+            return np.zeros(len(points)), prior
+        lower = cholesky(np.asarray(self.kernel(self.X, self.X)) + np.diag(self.noise), "the kernel matrix plus noise")
+        white = solve_lower(lower, np.asarray(self.kernel(self.X, points), dtype=np.float64))
+        return white.T @ solve_lower(lower, self.y), prior - white.T @ white
+
+    def shares_prior(self, other: "GaussianProcessPosterior") -> bool:
+        """Whether both started from the same prior, so that their KL divergence is finite."""
+        return bool(self.kernel == other.kernel) and self.scaling == other.scaling
+
+    def keep(self, rows: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> "GaussianProcessPosterior":
+        """The posterior that the observations marked in ``rows`` alone would give."""
+        return GaussianProcessPosterior(
+            self.X[rows], self.y[rows], noise=self.noise[rows], kernel=self.kernel, scaling=self.scaling
+        )
+
+    def __repr__(self) -> str:
+        return f"GaussianProcess({len(self.y)} observations)"
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Draws(Value):
+    """Draws from a posterior (MCMC, an ensemble), and how the KL divergence between two such sets is estimated.
+
+    The estimate is not a bound: a rule that is fed with it guarantees nothing, and its certificate says so.
+
+    Args:
+        samples: ``n x J``, one parameter vector a row.
+        method: ``"gaussian"`` fits a Gaussian to each set (right when the posterior is nearly one; needs clearly more
+            draws than parameters); ``"knn"`` compares distances to the ``k``-th neighbour within and across the sets
+            (no shape assumed; for few parameters and distinct draws).
+        k: Which neighbour, for ``"knn"``.
+
+    Raises:
+        InvalidValueError: Too few draws, a NaN, an unknown method.
+
+    Reference: [WangKulkarniVerdu2009] for ``"knn"``.
+
+    Examples:
+        >>> import numpy as np
+        >>> Draws(np.random.default_rng(0).normal(size=(100, 3)), method="gaussian")
+        Draws(100 draws of 3 parameters, method='gaussian')
+    """
+
+    samples: Floats
+    method: Literal["gaussian", "knn"]
+    k: int
+
+    def __init__(self, samples: ArrayLike, *, method: Literal["gaussian", "knn"], k: int = 5) -> None:
+        if method not in ("gaussian", "knn"):
+            raise InvalidValueError(f"method must be 'gaussian' or 'knn', not {method!r}")
+        k = whole(k, "k", least=1)
+        values = frozen(samples, "samples", ndim=2)
+        n, size = values.shape
+        needed = size + 2 if method == "gaussian" else k + 1
+        if size == 0 or n < needed:
+            raise InvalidValueError(
+                f"samples holds {n} draws of {size} parameters; method={method!r} needs at least "
+                f"{needed} draws of 1 or more parameters"
+            )
+        object.__setattr__(self, "samples", values)
+        object.__setattr__(self, "method", method)
+        object.__setattr__(self, "k", k)
+
+    def __repr__(self) -> str:
+        n, size = self.samples.shape
+        neighbour = f", k={self.k}" if self.method == "knn" else ""
+        return f"Draws({n} draws of {size} parameters, method={self.method!r}{neighbour})"
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class DropoutLayer(Value):
+    """One layer: each input unit's weights are ``keep N(m, sigma^2 I) + (1 - keep) N(0, sigma^2 I)``.
+
+    Args:
+        weight: Mean weights ``M``, ``H_out x H_in``; further axes (a convolution's kernel) belong to the input unit.
+        bias: Mean biases, ``N(bias, sigma^2 I)``; none if left out.
+        keep: Probability that an input unit is kept, in (0, 1]. (PyTorch's ``p`` is the probability of dropping.)
+        sigma: Standard deviation of every weight and bias about its mean.
+
+    Raises:
+        InvalidValueError: ``keep`` or ``sigma`` out of range, or a shape that does not fit.
+
+    Reference: [IshibashiHino2021] section 5.2, model 4, and appendix C.
+
+    Examples:
+        >>> DropoutLayer([[1.0, 2.0, 3.0]], bias=[0.5], keep=0.5).inputs
+        3
+    """
+
+    weight: Floats
+    bias: Floats
+    keep: float
+    sigma: float
+
+    def __init__(
+        self, weight: ArrayLike, bias: ArrayLike | None = None, *, keep: float = 1.0, sigma: float = 1.0
+    ) -> None:
+        means = frozen(weight, "weight")
+        if means.ndim < 2 or means.size == 0:
+            raise InvalidValueError(f"weight must be outputs x inputs (x ...), but its shape is {means.shape}")
+        biases = frozen([] if bias is None else bias, "bias", ndim=1)
+        if len(biases) not in {0, len(means)}:
+            raise InvalidValueError(f"bias holds {len(biases)} numbers, but weight has {len(means)} outputs")
+        object.__setattr__(self, "weight", means)
+        object.__setattr__(self, "bias", biases)
+        object.__setattr__(self, "keep", real(keep, "keep", "above 0 and at most 1", lambda p: 0.0 < p <= 1.0))
+        object.__setattr__(self, "sigma", real(sigma, "sigma", "above 0", lambda s: s > 0.0))
+
+    @property
+    def inputs(self) -> int:
+        """Number of input units (channels), each kept or dropped as a whole."""
+        return int(self.weight.shape[1])
+
+    @property
+    def columns(self) -> Floats:
+        """Mean weights as one row per input unit."""
+        return np.asarray(np.moveaxis(self.weight, 1, 0).reshape(self.inputs, -1))
+
+    def __repr__(self) -> str:
+        return f"DropoutLayer({'x'.join(map(str, self.weight.shape))}, keep={self.keep:g}, sigma={self.sigma:g})"
+
+
+@dataclass(frozen=True)
+class DropoutPosterior:
+    """A network's posterior: independent layers, first to last.
+
+    Args:
+        layers: One or more :class:`DropoutLayer`.
+
+    Raises:
+        InvalidValueError: No layer.
+        InvalidTypeError: Something that is not a layer.
+
+    Reference: [IshibashiHino2021] section 5.2, model 4, and appendix C.
+
+    Examples:
+        >>> DropoutNetwork([DropoutLayer([[1.0, 2.0]], keep=0.5), DropoutLayer([[1.0]])])
+        DropoutNetwork(layers=(DropoutLayer(1x2, keep=0.5, sigma=1), DropoutLayer(1x1, keep=1, sigma=1)))
+    """
+
+    layers: Iterable[DropoutLayer]
+
+    def __post_init__(self) -> None:
+        layers = tuple(self.layers) if isinstance(self.layers, Iterable) else (self.layers,)
+        if not layers:
+            raise InvalidValueError("layers must hold at least one DropoutLayer")
+        for index, layer in enumerate(layers):
+            if not isinstance(layer, DropoutLayer):
+                raise InvalidTypeError(f"layers[{index}] must be a DropoutLayer, not {type(layer).__name__}")
+        object.__setattr__(self, "layers", layers)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Draw ``n`` parameter vectors: per layer the weights by input unit, then the biases; ``n x J``."""
+        return np.concatenate([part for layer in self.layers for part in _sample_layer(layer, n, rng)], axis=1)
+
+    def log_density(self, theta: Floats) -> Floats:
+        """Log density of each row of ``theta``, laid out as :meth:`sample` does; ``n x J`` to ``n``."""
+        total, start = np.zeros(len(theta)), 0
+        for layer in self.layers:
+            middle = start + layer.weight.size
+            stop = middle + layer.bias.size
+            weights = theta[:, start:middle].reshape(len(theta), layer.inputs, -1)
+            total += _log_mixture(weights, layer) + _log_normal(theta[:, middle:stop] - layer.bias, layer.sigma)
+            start = stop
+        return total
+
+
+def _sample_layer(layer: DropoutLayer, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    kept = rng.random((n, layer.inputs, 1)) < layer.keep
+    columns = layer.columns
+    weights = kept * columns + layer.sigma * rng.standard_normal((n, *columns.shape))
+    return weights.reshape(n, -1), layer.bias + layer.sigma * rng.standard_normal((n, layer.bias.size))
+
+
+def _log_mixture(weights: Floats, layer: DropoutLayer) -> Floats:
+    kept = np.log(layer.keep) + _log_normal(weights - layer.columns, layer.sigma)
+    if layer.keep == 1.0:
+        return np.asarray(kept.sum(axis=-1))
+    return np.asarray(np.logaddexp(kept, np.log1p(-layer.keep) + _log_normal(weights, layer.sigma)).sum(axis=-1))
+
+
+def _log_normal(deviation: Floats, sigma: float) -> Floats:
+    size = deviation.shape[-1]
+    return np.asarray(-0.5 * ((deviation / sigma) ** 2).sum(axis=-1) - size * (np.log(sigma) + 0.5 * np.log(2 * np.pi)))

@@ -1,0 +1,285 @@
+"""A background thread that learns the labels of a project, so that nobody waits for the model."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Protocol
+
+from suffice.criteria import Verdict
+from suffice.errors import SufficeError
+from suffice.numerics.special_functions import Floats
+from suffice.project.learning_status import LearningStatus
+from suffice.project.project_learner import Predictions, ProjectLearner, reason
+from suffice.project.settings import Settings
+from suffice.project.state import Answer, ProjectState
+
+# Seconds after which the journal is looked at for what other processes wrote.
+_POLL: Final = 1.0
+# While there is much to learn: seconds between two published statuses, and between two choices of the best items.
+_PUBLISH, _CHOOSE = 1.0, 4.0
+# Somebody who did something within so many seconds will want an item soon.
+_ACTIVE: Final = 600.0
+_LEAST_QUEUE, _MOST_QUEUE, _ITEMS_A_PERSON = 4, 100, 3
+# Seconds that are waited for the end of what cannot be interrupted.
+_LEAVING: Final = 10.0
+
+
+class LearnableProject(Protocol):
+    """What the background learner needs of a project; :class:`suffice.project.labelling_project.Project` provides it."""
+
+    @property
+    def settings(self) -> Settings:
+        """What it is about."""
+
+    @property
+    def X(self) -> Floats:  # noqa: N802 - the field's own name
+        """Features of its items."""
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """To be held while the state is read."""
+
+    def state(self) -> ProjectState:
+        """Where it stands."""
+
+    def advise(self, verdict: Verdict) -> bool:
+        """Write down that the rule says stop, or no longer does."""
+
+
+class _PendingWork(NamedTuple):
+    """What is to be learned, how many items to keep ready, and whether the project has advice to stop."""
+
+    answers: list[Answer]
+    queue: int
+    advised: bool
+
+
+def queue_size(people: int, left: int) -> int:
+    """Items to have ready: a few for each person, so that the next ones are there while the model learns.
+
+    Args:
+        people: How many label.
+        left: Items neither labelled nor skipped.
+
+    Examples:
+        >>> queue_size(1, 1000), queue_size(20, 1000), queue_size(20, 7)
+        (4, 60, 7)
+    """
+    return min(max(_LEAST_QUEUE, _ITEMS_A_PERSON * people), _MOST_QUEUE, left)
+
+
+class BackgroundLearner:
+    """Learns the labels of a project in a thread of its own, keeps items ready, and writes down the advice to stop.
+
+    If learning fails, ``learning_status`` says why, and it is tried again when labels change. Labelling goes on
+    meanwhile.
+
+    Args:
+        project: The project.
+
+    Attributes:
+        learning_status: What the model says after the labels learned so far. It is replaced whole; reading it never
+            waits.
+    """
+
+    def __init__(self, project: LearnableProject) -> None:
+        self._project = project
+        self.learning_status = LearningStatus()
+        self._news = threading.Condition()
+        self._woken = self._closing = False
+        # The number of answers that could not be learned; -1 while learning works.
+        self._given_up = -1
+        self._project_learner: ProjectLearner | None = None
+        self._in_use = threading.Lock()
+        self._done: _PendingWork | None = None
+        # Rounds so far, and the last one of which everything was learned, or given up.
+        self._rounds = self._settled = 0
+        # Whether the past is being learned from the first label on: what it says on the way is not of now.
+        self._afresh = True
+        self._chosen = float("-inf")
+        self._thread = threading.Thread(target=self._run, name="suffice background learner", daemon=True)
+
+    def __enter__(self) -> "BackgroundLearner":
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the thread."""
+        if not self._thread.is_alive():
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread. What is being learned is left where it is; it follows from the journal anyway."""
+        with self._news:
+            self._closing = True
+            self._news.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(_LEAVING)
+
+    def wake(self) -> None:
+        """Say that the journal has something new, which is otherwise seen within a second."""
+        with self._news:
+            self._woken = True
+            self._news.notify_all()
+
+    def wait(self, n_answers: int, timeout: float) -> bool:
+        """Wait until the model has learned.
+
+        Args:
+            n_answers: How many labels and skips it is to have learned, at least.
+            timeout: Seconds after which to go on without.
+
+        Returns:
+            Whether it has. Where it cannot learn, the answer is no at once.
+        """
+        with self._news:
+            self._news.wait_for(
+                lambda: self._closing or max(self.learning_status.n_answers, self._given_up) >= n_answers, timeout
+            )
+            return self.learning_status.n_answers >= n_answers
+
+    def wait_settled(self, timeout: float) -> bool:
+        """Wait until everything that the journal holds now is learned, corrections and what was undone included.
+
+        Args:
+            timeout: Seconds after which to go on without.
+
+        Returns:
+            Whether it is.
+        """
+        with self._news:
+            wanted = self._rounds + 1
+            self._woken = True
+            self._news.notify_all()
+            self._news.wait_for(lambda: self._closing or self._settled >= wanted, timeout)
+            return self._settled >= wanted and self._given_up < 0
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether the model cannot learn the labels that there are; ``learning_status`` says why."""
+        return self._given_up >= 0
+
+    def predictions(self) -> Predictions:
+        """What the model says of all items, as far as it has learned; it goes on learning meanwhile.
+
+        Raises:
+            SufficeError: It has not begun.
+        """
+        with self._in_use:
+            if self._project_learner is None:
+                raise SufficeError(
+                    self.learning_status.problem or "the model has no prediction yet: it has not begun to learn"
+                )
+            predictor = self._project_learner.predictor()
+        return predictor.predict(self._project.X)
+
+    def _run(self) -> None:
+        while not self._closing:
+            try:
+                behind = self._round()
+            except Exception as error:
+                # The journal could not be read or written: it is tried again soon.
+                self._done, behind = None, False
+                self._publish(replace(self.learning_status, problem=_sentence(error)))
+            if not behind:
+                self._rest()
+
+    def _round(self) -> bool:
+        """Learn for about a second, and say what came of it; whether there is more to do."""
+        with self._news:
+            self._rounds += 1
+        number, work = self._rounds, self._pending_work()
+        if work == self._done:
+            self._settle(number)
+            return False
+        try:
+            learning_status = self._learned(work)
+        except Exception as error:
+            # No use to try again before something has changed.
+            self._done, self._given_up, self._afresh = work, len(work.answers), True
+            self._publish(replace(self.learning_status, problem=_sentence(error)))
+            self._settle(number)
+            return False
+        if self._closing:
+            return False
+        self._afresh |= learning_status.n_answers < self.learning_status.n_answers
+        behind = learning_status.verdict is not None and learning_status.n_answers < len(work.answers)
+        self._given_up = -1 if learning_status.verdict is not None else len(work.answers)
+        self._afresh |= learning_status.verdict is None
+        self._publish(_on_the_way(learning_status, len(work.answers)) if behind and self._afresh else learning_status)
+        if behind:
+            return True
+        self._afresh = learning_status.verdict is None
+        if learning_status.verdict is not None and learning_status.verdict.stop != work.advised:
+            self._project.advise(learning_status.verdict)
+        self._done = work
+        self._settle(number)
+        return False
+
+    def _settle(self, number: int) -> None:
+        with self._news:
+            self._settled = number
+            self._news.notify_all()
+
+    def _pending_work(self) -> _PendingWork:
+        since = time.time() - _ACTIVE
+        with self._project.lock:
+            state = self._project.state()
+            people = sum(each.last >= since for each in state.people.values())
+            return _PendingWork(state.answers(), queue_size(people, state.left), state.advice is not None)
+
+    def _learned(self, work: _PendingWork) -> LearningStatus:
+        with self._in_use:
+            if self._project_learner is None:
+                self._project_learner = ProjectLearner(self._project.settings, self._project.X)
+            project_learner = self._project_learner
+            project_learner.follow(work.answers, patience=self._patience(_PUBLISH))
+            due = project_learner.n_answers == len(work.answers) or time.monotonic() - self._chosen > _CHOOSE
+            if self._closing:
+                return self.learning_status
+            learning_status = project_learner.learning_status(queue=work.queue if due else 0)
+        if not due:
+            return replace(learning_status, queue=self.learning_status.queue)
+        self._chosen = time.monotonic()
+        return learning_status
+
+    def _patience(self, seconds: float) -> Callable[[], bool]:
+        end = time.monotonic() + seconds
+        return lambda: self._closing or time.monotonic() > end
+
+    def _publish(self, learning_status: LearningStatus) -> None:
+        with self._news:
+            self.learning_status = learning_status
+            self._news.notify_all()
+
+    def _rest(self) -> None:
+        with self._news:
+            self._news.wait_for(lambda: self._woken or self._closing, _POLL)
+            self._woken = False
+
+
+def _on_the_way(learning_status: LearningStatus, n_answers: int) -> LearningStatus:
+    """What is said while the past is learned from its first label on: how far that is, and no verdict of a part."""
+    reason = f"the model has learned {learning_status.n_answers:,} of {n_answers:,} labels and skips so far"
+    undecided = Verdict(
+        stop=False,
+        value=None,
+        threshold=None,
+        ready=False,
+        reason=reason,
+        rule="",
+        n_labelled=learning_status.n_labelled,
+    )
+    return replace(learning_status, verdict=undecided, forecast=None, purchase=None, stopped_at=None)
+
+
+def _sentence(error: Exception) -> str:
+    return f"The model does not follow the labels: {reason(error)}. No label is lost, and it is tried again."

@@ -1,0 +1,560 @@
+"""Creation and opening of projects, and the upgrade of older table layouts."""
+
+import os
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from glob import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+
+from suffice.arguments import real, whole
+from suffice.criteria import Criterion
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
+from suffice.models.factory import model_names
+from suffice.project.connections import Connection, has_log, sa, sync_folder
+from suffice.project.events import Draft, EventKind, checked_label, checked_person
+from suffice.project.items import Items
+from suffice.project.labelling_project import ConflictError, Project
+from suffice.project.read_items import ReadingOptions, read_items
+from suffice.project.settings import DEFAULT_INITIAL, Settings, default_rule, require_project_model
+from suffice.project.storage import (
+    FILE,
+    LAYOUT,
+    TABLES,
+    Database,
+    StorageError,
+    StorageFullError,
+    about_table,
+    count_items,
+    write_contents,
+    write_events,
+)
+from suffice.tables.data_frames import is_path
+
+
+def require_layout(database: Database) -> None:
+    """Bring an older project up to date; nothing is done to one that is.
+
+    Raises:
+        SufficeError: There is no project, it was made by a later version, or it cannot be kept aside first.
+    """
+    with database.reading() as connection:
+        found = layout_of(database, connection)
+    if found == LAYOUT:
+        return
+    if found > LAYOUT:
+        raise SufficeError(
+            f"{database.place} was made by a later version of suffice (layout {found}, this one knows up to {LAYOUT}); "
+            f"{upgrade_advice()}"
+        )
+    if database.read_only:
+        raise SufficeError(
+            f"{database.place} was made by an older version of suffice and must be brought up to date, but it is "
+            "read-only; make it writable, or copy it"
+        )
+    with database.exclusive() as connection:
+        # Somebody else may have done it meanwhile.
+        found = layout_of(database, connection)
+        if found < LAYOUT:
+            _keep_aside(database, connection, found)
+        for layout in range(found, LAYOUT):
+            _STEPS[layout](connection)
+        connection.execute(sa.update(about_table).where(about_table.c.key == "layout").values(value=str(LAYOUT)))
+
+
+def layout_of(database: Database, connection: Connection) -> int:
+    """The layout of a project's tables.
+
+    Raises:
+        SufficeError: There is no project.
+    """
+    if "about" in database.tables(connection):
+        found = connection.execute(sa.select(about_table.c.value).where(about_table.c.key == "layout")).scalar()
+        if found is not None and found.isdecimal() and int(found) >= min(_STEPS):
+            return int(found)
+    raise SufficeError(f"there is no project in {database.place}; suffice label DATA.csv makes one")
+
+
+def _keep_aside(database: Database, connection: Connection, layout: int) -> None:
+    if database.file is None:
+        connection.execute(sa.text(f"CREATE TABLE IF NOT EXISTS events_layout_{layout} AS TABLE events"))
+        return
+    kept = database.file.with_name(f"{database.file.stem}-layout-{layout}{database.file.suffix}")
+    # Nobody else is at it within this transaction; a killed process may have left half of one.
+    part = kept.with_name(f".{kept.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        # Read beside the transaction that holds everybody else off, so it is what was there before.
+        _copy(database.file, part)
+        part.replace(kept)
+        sync_folder(kept.parent)
+    except (OSError, sqlite3.Error) as error:
+        raise SufficeError(
+            f"the project cannot be kept aside as {kept} before it is brought up to date: {error}"
+        ) from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _copy(file: Path, to: Path) -> None:
+    source, target = sqlite3.connect(file), sqlite3.connect(to)
+    try:
+        source.backup(target)
+    finally:
+        source.close()
+        target.close()
+    with to.open("rb+") as written:
+        os.fsync(written.fileno())
+
+
+def _name_requests(connection: Connection) -> None:
+    """Layout 1 had no names of requests: what was sent twice was written twice."""
+    connection.execute(sa.text("ALTER TABLE events ADD COLUMN request TEXT"))
+    connection.execute(sa.text("CREATE UNIQUE INDEX events_request ON events (request)"))
+
+
+_STEPS: Final[dict[int, Callable[[Connection], None]]] = {1: _name_requests}
+
+
+# The smallest page of SQLite.
+_PAGE = 512
+
+
+def is_url(place: str | Path) -> bool:
+    """Whether a place is the URL of a database rather than a folder."""
+    return isinstance(place, str) and "://" in place
+
+
+def project_file(folder: str | Path) -> Path:
+    """The file of the project in a folder; a file stands for itself."""
+    path = Path(folder)
+    return path if path.is_file() or path.suffix == ".sqlite" else path / FILE
+
+
+def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by keyword
+    path: str | Path,
+    data: Any,
+    *,
+    classes: Iterable[Any] | None = None,
+    regression: bool = False,
+    text: str | None = None,
+    image: str | None = None,
+    id: str | None = None,
+    target: str | None = None,
+    ignore: str | Iterable[str] = (),
+    features: Any = None,
+    embed: str | None = None,
+    model: str | None = None,
+    rule: Criterion | None = None,
+    initial: int | None = None,
+    overlap: float = 0.0,
+    seed: int = 0,
+    person: str | None = None,
+) -> Project:
+    """Create a labelling project from data.
+
+    The options are those of ``suffice serve``, and have the same defaults.
+
+    Args:
+        path: Where the project is stored: a folder, which is created, or the URL of a PostgreSQL database.
+        data: The items: a DataFrame of pandas or polars, a mapping from names of columns to values, a list of texts, or
+            the path of a CSV or Parquet file or of a folder of images.
+        classes: Names of the classes, in the order of their keys. May be left out if ``target`` is a column that has
+            labels of all classes.
+        regression: Whether labels are numbers.
+        text: Column that is the text of an item.
+        image: Column with paths of images: relative to the folder of the file, or to the current folder for data in
+            memory.
+        id: Column that names the items; by default a column called id, if its values are distinct.
+        target: Name of the label. A column of this name holds labels that exist already; where it is empty or NaN, the
+            item is to be labelled.
+        ignore: Columns that are neither shown nor used as features.
+        features: Features to use instead of those made from the columns: an array with a row for each item, or the path
+            of a .npy file.
+        embed: Name or folder of a sentence-transformers model for the text, instead of TF-IDF.
+        model: gp or ridge for numbers (default gp), logistic for classes.
+        rule: The stopping rule. By default :class:`~suffice.ErrorStability` with threshold 0.05 for gp, 0.02 for ridge
+            and 0.1 for logistic.
+        initial: Labels at random before the model chooses; 10 by default, or all items if there are fewer.
+        overlap: Share of the items that two people label, from 0 to 1.
+        seed: Seed of all randomness.
+        person: Who creates the project.
+
+    Returns:
+        The project, open; close it, or use it in a ``with`` statement.
+
+    Raises:
+        InvalidValueError: The data or an argument cannot be used; nothing is created.
+        InvalidTypeError: The data or an argument has the wrong type; nothing is created.
+        ConflictError: There is a project or something else at the path already.
+        MissingExtraError: A package that is required is not installed.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> texts = ["win a free prize now", "see you at lunch", "free money, click now", "are you home yet"]
+        >>> with TemporaryDirectory() as folder:
+        ...     with create_project(f"{folder}/mails.suffice", texts, classes=["spam", "ham"]) as project:
+        ...         _ = project.label(0, "spam", person="ann")
+        ...     with open_project(f"{folder}/mails.suffice") as project:
+        ...         project.size, project.state().label_of(0), project.settings.model
+        (4, 'spam', 'logistic')
+    """
+    if rule is not None and not isinstance(rule, Criterion):
+        raise InvalidTypeError(f"rule must be a stopping rule such as sf.ErrorStability(), not {type(rule).__name__}")
+    if model is not None:
+        require_project_model(model)
+    items, text = (data, text) if is_path(data) or not _is_list(data) else _texts(data, text)
+    with _features_file(features) as features_file, _argument_names():
+        return make_project(
+            path,
+            items,
+            ReadingOptions(
+                target=target,
+                task="regression" if regression else None,
+                classes=_class_names(classes),
+                text=text,
+                image=image,
+                id=id,
+                ignore=(ignore,) if isinstance(ignore, str) else tuple(ignore),
+                features=features_file,
+                embed=embed,
+            ),
+            model=model,
+            rule=rule,
+            initial=None if initial is None else whole(initial, "initial", least=1),
+            overlap=real(overlap, "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
+            seed=whole(seed, "seed", least=0),
+            person="" if person is None else checked_person(person),
+        )
+
+
+def make_project(  # noqa: PLR0913 - as above
+    place: str | Path,
+    data: Any,
+    options: ReadingOptions,
+    *,
+    model: str | None = None,
+    rule: Criterion | Callable[[Settings], Criterion] | None = None,
+    initial: int | None = None,
+    overlap: float = 0.0,
+    seed: int = 0,
+    person: str = "",
+) -> Project:
+    """Read the data, check the settings, and create a project; :func:`create_project` describes the arguments.
+
+    Errors name options as the command line has them.
+
+    Args:
+        place: Where the project is stored.
+        data: A path, or a table in memory.
+        options: How to read the data.
+        model: The model; that of the task if left out.
+        rule: The stopping rule, or a function that returns it for settings that are complete but for the rule.
+        initial: Labels at random before the model chooses.
+        overlap: Share of the items that two people label.
+        seed: Seed of all randomness.
+        person: Who creates the project.
+    """
+    _require_empty(place)
+    items = read_items(data, options)
+    if initial is not None and initial > len(items):
+        raise InvalidValueError(f"--initial must be at most the number of items, {len(items)}; not {initial}; lower it")
+    source = Path(data).resolve().name if is_path(data) else _name_of(place)
+    settings = Settings(
+        name=source,
+        task=items.task,
+        classes=items.classes,
+        target=options.target or "label",
+        shown=items.shown,
+        columns=items.columns,
+        main=items.main,
+        model=model or model_names(items.task)[0],
+        rule={},
+        seed=seed,
+        initial=min(DEFAULT_INITIAL if initial is None else initial, len(items)),
+        overlap=overlap,
+        source=source,
+        root="" if items.root is None else str(items.root),
+        notes=items.notes,
+    )
+    settings.estimator()  # refuses a model that does not fit the task
+    if rule is None:
+        rule = default_rule(settings.model)
+    chosen = rule.copy() if isinstance(rule, Criterion) else rule(settings)
+    chosen.reset()
+    settings = replace(settings, rule=chosen.state_dict())
+    settings.require_usable_rule()
+    return write_project(place, settings, items, person=person)
+
+
+def write_project(place: str | Path, settings: Settings, items: Items, *, person: str = "") -> Project:
+    """Write a project with its items, their features and the labels that are there already.
+
+    Args:
+        place: A folder, which is made if it is not there, or the URL of a PostgreSQL database.
+        settings: What it is about.
+        items: What is to be labelled.
+        person: Who makes it.
+
+    Raises:
+        ConflictError: There is a project already.
+        SufficeError: It cannot be made there; then nothing is left behind.
+    """
+    if not len(items):
+        raise InvalidValueError("a project needs at least one item to label")
+    labels = {item: checked_label(settings, label) for item, label in items.labels.items()}
+    drafts = [Draft(EventKind.made, person, data={"settings": settings.as_dict()})]
+    drafts += [Draft(EventKind.labelled, settings.source, item, {"label": label}) for item, label in labels.items()]
+    if is_url(place):
+        database = Database(str(place))
+        try:
+            _fill(database, items, drafts)
+            return Project(database, len(items))
+        except BaseException:
+            database.close()
+            raise
+    file = project_file(place)
+    made = _make_folder(file.parent)
+    try:
+        _make_file(file, items, drafts)
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                file.parent.rmdir()
+        raise
+    return open_project(file)
+
+
+def open_project(path: str | Path) -> Project:
+    """Open a project, and bring it up to date if it was made by an older version.
+
+    Args:
+        path: Its folder, its file, or the URL of its database.
+
+    Raises:
+        SufficeError: There is no project, or it cannot be opened.
+    """
+    if is_url(path):
+        database = Database(str(path))
+    else:
+        file = project_file(path)
+        if not file.is_file():
+            raise SufficeError(f"there is no project in {path}; suffice label DATA.csv makes one")
+        database = Database(file)
+    try:
+        require_layout(database)
+        _require_whole(database)
+        with database.reading() as connection:
+            size = count_items(connection)
+        return Project(database, size)
+    except BaseException:
+        database.close()
+        raise
+
+
+def has_project(place: str | Path) -> bool:
+    """Whether there is a project at a place.
+
+    Raises:
+        SufficeError: The place cannot be read.
+    """
+    if not is_url(place) and not project_file(place).is_file():
+        return False
+    database = Database(str(place) if is_url(place) else project_file(place))
+    try:
+        with database.reading() as connection:
+            return database.tables(connection) >= TABLES
+    finally:
+        database.close()
+
+
+def _require_empty(place: str | Path) -> None:
+    """Refuse a folder that cannot be written to or that holds something, before a large file is read."""
+    if is_url(place):
+        return
+    folder = project_file(place).absolute().parent
+    reason = ""
+    if has_project(place):
+        raise _there_already(str(place))
+    if folder.exists() and not folder.is_dir():
+        reason = "a file of that name is there already"
+    elif folder.is_dir() and any(folder.iterdir()):
+        reason = "the folder holds something else"
+    elif not folder.parent.is_dir():
+        reason = f"the folder {folder.parent} does not exist"
+    elif not os.access(folder if folder.is_dir() else folder.parent, os.W_OK):
+        reason = f"the folder {folder.parent} is read-only"
+    if reason:
+        raise ConflictError(
+            f"the project cannot be kept in {place}: {reason}; name another folder with --project FOLDER"
+        )
+
+
+def _name_of(place: str | Path) -> str:
+    """A name for a project whose data has none."""
+    return "data" if is_url(place) else Path(place).resolve().stem
+
+
+def _is_list(data: Any) -> bool:
+    return isinstance(data, Sequence | np.ndarray) or (hasattr(data, "tolist") and not hasattr(data, "columns"))
+
+
+def _texts(data: Any, text: str | None) -> tuple[dict[str, list[str]], str]:
+    """A list of texts as a table of one column, and the name of the column."""
+    texts, name = list(data), "text" if text is None else text
+    for row, value in enumerate(texts):
+        if not isinstance(value, str):
+            raise InvalidTypeError(
+                f"data is a list, so it must hold texts, but item {row} is a {type(value).__name__}; put tables into a "
+                "DataFrame"
+            )
+    return {name: texts}, name
+
+
+def _class_names(classes: Iterable[Any] | None) -> tuple[str, ...]:
+    if classes is None:
+        return ()
+    if isinstance(classes, str):
+        raise InvalidTypeError(f'classes must be a list of names such as ["spam", "ham"], not the text {classes!r}')
+    # Numbers too: labels 0 and 1 are called so.
+    names = tuple(map(str, classes))
+    if len(names) < 2:
+        came = f"{names[0]!r} is the only one" if names else "the list is empty"
+        raise InvalidValueError(
+            f"classes must name at least 2 classes, and {came}; leave it out to take those of target"
+        )
+    return names
+
+
+@contextmanager
+def _features_file(features: Any) -> Iterator[Path | None]:
+    """Features as a .npy file, for there is one reader and it reads files."""
+    if features is None or is_path(features):
+        yield None if features is None else Path(features)
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "features.npy"
+        np.save(file, np.asarray(features), allow_pickle=False)
+        yield file
+
+
+# Options of the command line in messages, each with what Python calls it.
+_OPTIONS: Final = (
+    (re.compile(r"write them as --classes\b.*$"), 'give all of them, as in classes=["a", "b"]'),
+    (re.compile(r"--classes a,b,c"), 'classes=["a", "b"]'),
+    (re.compile(r"--regression\b"), "regression=True"),
+    (re.compile(r"with --project FOLDER|with --project"), "as path"),
+    (re.compile(r"--features \S*features\.npy"), "features"),
+    (re.compile(r"--([a-z]+)\b"), r"\1"),
+)
+
+
+@contextmanager
+def _argument_names() -> Iterator[None]:
+    """Name arguments in errors as Python does, and not as the command line does."""
+    try:
+        yield
+    except MissingExtraError:
+        raise
+    except SufficeError as error:
+        message = str(error)
+        for option, argument in _OPTIONS:
+            message = option.sub(argument, message)
+        raise type(error)(message) from error.__cause__
+
+
+def _require_whole(database: Database) -> None:
+    # SQLite writes whole pages, and does not notice that a part of the last one is missing.
+    file = database.file
+    if file is not None and file.stat().st_size % _PAGE and not has_log(file):
+        raise StorageError(f"{file} is damaged: its end is missing; take it from a backup, or copy it again")
+
+
+def _make_folder(folder: Path) -> bool:
+    try:
+        made = not folder.is_dir()
+        folder.mkdir(exist_ok=True)
+    except FileNotFoundError:
+        raise SufficeError(f"the folder {folder.absolute().parent} for the project does not exist") from None
+    except OSError as error:
+        raise SufficeError(
+            f"the folder {folder} for the project cannot be made: {error.strerror or error}; give another place with "
+            "--project"
+        ) from None
+    if not os.access(folder, os.W_OK):
+        raise SufficeError(f"the folder {folder} is read-only; give another place for the project with --project")
+    return made
+
+
+def _make_file(file: Path, items: Items, drafts: list[Draft]) -> None:
+    """Make the file of a project beside its place, then put it there whole; never over one that is there."""
+    _require_free(file)
+    part = file.with_name(f".{file.name}.{os.getpid()}-{threading.get_ident()}")
+    database = Database(part, new=True)
+    try:
+        _fill(database, items, drafts)
+        database.close()
+        if has_log(part):
+            raise StorageFullError(
+                f"the disk of {file.parent} is full: the project was not made; make room and try again"
+            )
+        _put_in_place(part, file)
+    finally:
+        database.close()
+        _remove(file.parent, part.name)
+    # What a killed process has left; another that is at it will find this one here.
+    _remove(file.parent, f".{file.name}.")
+    sync_folder(file.parent)
+    sync_folder(file.absolute().parent.parent)
+
+
+def _require_free(file: Path) -> None:
+    if not file.exists():
+        return
+    if has_project(file):
+        raise _there_already(str(file))
+    raise ConflictError(f"the file {file} is there already, and is no project; give another place with --project")
+
+
+def _there_already(place: str) -> ConflictError:
+    return ConflictError(f"there is a project in {place} already; open it, or give another place")
+
+
+def _put_in_place(part: Path, file: Path) -> None:
+    try:
+        # Unlike a new name for it, this fails where somebody else was faster.
+        os.link(part, file)
+    except (FileExistsError, FileNotFoundError):
+        raise _there_already(str(file)) from None
+    except OSError:
+        # Some file systems cannot.
+        _require_free(file)
+        part.rename(file)
+
+
+def _remove(folder: Path, beginning: str) -> None:
+    for each in folder.glob(f"{escape(beginning)}*"):
+        each.unlink(missing_ok=True)
+
+
+def _fill(database: Database, items: Items, drafts: list[Draft]) -> None:
+    with database.exclusive() as connection:
+        tables = database.tables(connection)
+        if tables >= TABLES:
+            raise _there_already(database.place)
+        if taken := tables & TABLES:
+            raise ConflictError(
+                f"{database.place} has tables of another program with the names of those of a project "
+                f"({', '.join(sorted(taken))}); give another database, or another schema"
+            )
+        database.make_tables(connection)
+        write_contents(connection, items)
+        write_events(connection, drafts, after=0, at=time.time())

@@ -1,0 +1,141 @@
+"""The files exported from a project: labels, and predictions for the unlabelled items."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from suffice.errors import InvalidValueError
+from suffice.project.events import Label, moment
+from suffice.project.state import LabelledItem
+from suffice.tables.file_writer import MEDIA_TYPES, Cell, Column, Format, Rows, checked_format, distinct, encoded
+
+if TYPE_CHECKING:
+    from suffice.project.labelling_project import Project
+    from suffice.project.project_learner import Predictions
+    from suffice.project.settings import Settings
+
+#: Items that are read at a time.
+_CHUNK: Final = 5000
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A file that is not yet written.
+
+    Attributes:
+        name: Of the file.
+        media_type: What HTTP calls its format.
+        content: What it holds.
+        rows: Rows in it.
+    """
+
+    name: str
+    media_type: str
+    content: bytes
+    rows: int
+
+
+def labels_file(project: "Project", format: Format) -> Exported:
+    """Every item with a label, in the order of labelling.
+
+    A row has the item's id, its cells under their names, the label that counts under the name of the target, who gave
+    it and when (``labelled_by``, ``labelled_at``, in UTC), whether it is a correction (``corrected``), how many people
+    labelled the item (``opinions``), and whether they said the same (``agreed``, empty where it was one). A column of
+    ours whose name a cell has already gets a number behind it.
+
+    Args:
+        project: The project.
+        format: csv, jsonl or parquet; see :mod:`suffice.tables.file_writer` for what becomes of text in a CSV.
+
+    Raises:
+        InvalidValueError: The format is not known.
+        MissingExtraError: It is Parquet, and pyarrow is not installed.
+    """
+    known, settings = checked_format(format), project.settings
+    with project.lock:
+        labelled = project.state().labelled()
+    own = [
+        Column("labelled_by"),
+        Column("labelled_at"),
+        Column("corrected", "flag"),
+        Column("opinions", "count"),
+        Column("agreed", "flag"),
+    ]
+    columns = _columns(settings, [_target(settings), *own])
+    by_item = {each.item: each for each in labelled}
+    chunks = _chunks(project, list(by_item), lambda item: _labelled_cells(by_item[item]))
+    return Exported(f"labels.{known}", MEDIA_TYPES[known], encoded(columns, chunks, known), len(labelled))
+
+
+def predictions_file(project: "Project", predictions: "Predictions", format: Format) -> Exported:
+    """What the model says of every item without a label, in the order of the data.
+
+    A row has the item's id, its cells under their names, the prediction under the name of the target, its
+    ``uncertainty``, whether somebody skipped the item (``skipped``), and for classes the probability of each,
+    ``p(name)``. The uncertainty of a class is the probability that it is another one, from 0 to 1; that of a number is
+    the standard deviation of what a person would say, in the units of the label.
+
+    Args:
+        project: The project.
+        predictions: What the model says of all items of the project, in their order.
+        format: csv, jsonl or parquet; see :mod:`suffice.tables.file_writer` for what becomes of text in a CSV.
+
+    Raises:
+        InvalidValueError: The format is not known, or the predictions are not those of the project's items.
+        MissingExtraError: It is Parquet, and pyarrow is not installed.
+    """
+    known, settings = checked_format(format), project.settings
+    if len(predictions.labels) != project.size:
+        raise InvalidValueError(
+            f"predictions must be those of all {project.size} items of the project; there are {len(predictions.labels)}"
+        )
+    with project.lock:
+        told = {answer.item for answer in project.state().answers() if answer.label is not None}
+        skipped = {each.item for each in project.state().skipped()}
+    own = [Column("uncertainty", "number"), Column("skipped", "flag")]
+    own += [Column(f"p({name})", "number") for name in settings.classes]
+    columns = _columns(settings, [_target(settings), *own])
+    positions = [item for item in range(project.size) if item not in told]
+    chunks = _chunks(project, positions, _predicted_cells(predictions, skipped))
+    return Exported(f"predictions.{known}", MEDIA_TYPES[known], encoded(columns, chunks, known), len(positions))
+
+
+def _target(settings: "Settings") -> Column:
+    return Column(settings.target, "text" if settings.task == "classification" else "number")
+
+
+def _columns(settings: "Settings", own: Sequence[Column]) -> list[Column]:
+    """The id, the cells, and columns of ours: names that clash give way to those of the cells."""
+    cells = distinct(settings.columns)
+    names = distinct(["id", *(column.name for column in own)], taken=cells)
+    renamed = [Column(name, column.kind) for name, column in zip(names[1:], own, strict=True)]
+    return [Column(names[0]), *map(Column, cells), *renamed]
+
+
+def _chunks(project: "Project", positions: Sequence[int], own: Callable[[int], tuple[Cell, ...]]) -> Iterator[Rows]:
+    for start in range(0, len(positions), _CHUNK):
+        items = project.items(positions[start : start + _CHUNK])
+        yield [(item.id, *(value for _, value in item.cells), *own(item.position)) for item in items]
+
+
+def _labelled_cells(labelled: LabelledItem) -> tuple[Cell, ...]:
+    said = [opinion.label for opinion in labelled.opinions]
+    agreed = None if len(said) < 2 else len(set(said)) == 1
+    return labelled.label, labelled.person, moment(labelled.at), labelled.corrected, len(said), agreed
+
+
+def _predicted_cells(predictions: "Predictions", skipped: set[int]) -> Callable[[int], tuple[Cell, ...]]:
+    labels, uncertainty = predictions.labels.tolist(), predictions.uncertainty.tolist()
+    shares = [] if predictions.probabilities is None else predictions.probabilities.tolist()
+
+    def cells(item: int) -> tuple[Cell, ...]:
+        of_classes = map(_finite, shares[item]) if shares else ()
+        return _finite(labels[item]), _finite(uncertainty[item]), item in skipped, *of_classes
+
+    return cells
+
+
+def _finite(value: Label) -> Label | None:
+    """What every format can hold: no number that is none."""
+    return value if isinstance(value, str) or math.isfinite(value) else None

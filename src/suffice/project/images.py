@@ -1,0 +1,227 @@
+"""Image items: their paths and their features."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from suffice.errors import InvalidValueError, MissingExtraError
+from suffice.project.events import printable, shown
+from suffice.project.item_features import given_features
+from suffice.project.items import Items
+from suffice.project.reading_options import ReadingOptions, no_labels
+from suffice.tables.column_features import Features, counted
+
+#: File name extensions of images.
+ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
+_SIDE: Final = 16
+_MOST: Final = 50
+#: Formats that are read. Others are not, because some of Pillow's readers start programs.
+FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
+_MOST_PIXELS: Final = 50_000_000
+_KINDS: Final = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
+
+
+def folder_items(folder: Path, request: ReadingOptions) -> Items:
+    """Make every image in a folder and its sub-folders an item, in the order of their names.
+
+    Raises:
+        InvalidValueError: There are fewer than two, one cannot be read, or an option is about a table.
+        MissingExtraError: Pillow is not installed, and no features are given.
+    """
+    for option in ("text", "image", "id", "ignore", "embed"):
+        if getattr(request, option):
+            raise InvalidValueError(f"--{option} is about a table, and {folder} is a folder of images; leave it out")
+    labelling = no_labels(request)
+    paths, others = _found(folder)
+    if len(paths) < 2:
+        came = f"{counted(len(paths), 'image')} in {folder}"
+        raise InvalidValueError(f"there {'is' if paths else 'are'} {came}; at least 2 are required, named {_KINDS}")
+    given = request.features
+    made = pixel_features(folder, paths) if given is None else given_features(given, len(paths))
+    if not made.names:
+        raise InvalidValueError(
+            f"{folder}: {made.notes[0]}; give features that tell them apart with --features FILE.npy"
+        )
+    left = [f"{counted(others, 'file')} that {'is' if others == 1 else 'are'} no image left out"] if others else []
+    return Items(
+        shown="image",
+        ids=tuple(paths),
+        columns=("image",),
+        cells=tuple((path,) for path in paths),
+        main="image",
+        X=made.X,
+        task=labelling.task,
+        classes=labelling.classes,
+        labels=labelling.labels,
+        notes=(*left, *made.notes),
+        root=folder.resolve(),
+        transformer=made.transformer,
+    )
+
+
+def _found(folder: Path) -> tuple[list[str], int]:
+    """Return the images in a folder, relative to it and in order, and how many other files there are."""
+    root = folder.resolve()
+    paths, others = [], 0
+    for path in _files(folder):
+        relative = path.relative_to(folder).as_posix()
+        if not relative.lower().endswith(ENDINGS):
+            others += 1
+            continue
+        if not printable(relative):
+            raise InvalidValueError(f"the name of the image {relative!a} must be plain UTF-8 text; rename it")
+        _inside(path, root, repr(relative))
+        paths.append(relative)
+    return sorted(paths), others
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder; neither hidden ones nor what a linked folder holds."""
+
+    def refuse(error: OSError) -> None:
+        raise InvalidValueError(f"the folder {error.filename} cannot be read: {error.strerror}") from None
+
+    for place, folders, files in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(place, name) for name in files if not name.startswith("."))
+
+
+def image_paths(folder: Path, cells: Sequence[str], place: Callable[[int], str]) -> list[str]:
+    """Return paths of images relative to a folder, each of them a file in it.
+
+    Args:
+        folder: Of the table.
+        cells: Paths as the table has them.
+        place: Where in the table a row is.
+
+    Raises:
+        InvalidValueError: A cell is empty, there is no such file, it is outside of the folder or no image by its name.
+    """
+    root = folder.resolve()
+    paths = []
+    for row, cell in enumerate(cells):
+        try:
+            paths.append(_image_path(root, cell.strip()))
+        except InvalidValueError as error:
+            raise InvalidValueError(f"{place(row)}: {error}") from None
+    return paths
+
+
+def _image_path(root: Path, cell: str) -> str:
+    if not cell:
+        raise InvalidValueError("there is no path of an image; give one, or take the line out")
+    if not cell.lower().endswith(ENDINGS):
+        raise InvalidValueError(f"the image {shown(cell)} must be a file named {_KINDS}")
+    # A table made on Windows has the other slashes.
+    path = next((root / text for text in (cell, cell.replace("\\", "/")) if os.path.exists(root / text)), root / cell)
+    real = _inside(path, root, shown(cell))
+    plain = path.relative_to(root) if path.is_relative_to(root) else real
+    return (real if ".." in plain.parts else plain).as_posix()
+
+
+def _inside(path: Path, root: Path, name: str) -> Path:
+    """Return the path of a file relative to the root, links followed; nothing outside of it is ever shown."""
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        raise InvalidValueError(f"there is no image {name} in the folder {root}; correct the path") from None
+    if not real.is_relative_to(root):
+        remedy = "copy it into that folder"
+        raise InvalidValueError(f"the image {name} lies outside of the folder {root}; {remedy}")
+    if not real.is_file():
+        raise InvalidValueError(f"the image {name} is not a file")
+    return real.relative_to(root)
+
+
+def image_transformer(folder: Path, count: int) -> Any:
+    """Return a transformer of image paths to pixels and their largest principal components, at most 50.
+
+    Args:
+        folder: Folder that the paths are relative to.
+        count: Number of images, for the note.
+    """
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    from suffice.tables.transformers import PrincipalComponents
+
+    description = f"{count} images: {_SIDE} x {_SIDE} pixels and SVD"
+    return make_pipeline(
+        FunctionTransformer(image_pixels, kw_args={"folder": folder}),
+        PrincipalComponents("image", description, _MOST),
+    )
+
+
+def pixel_features(folder: Path, paths: Sequence[str]) -> Features:
+    """Make images into 16 x 16 pixels of three colours and their largest principal components, at most 50.
+
+    Args:
+        folder: Folder that contains them.
+        paths: Relative to the folder.
+
+    Raises:
+        InvalidValueError: An image cannot be read; the message names it.
+        MissingExtraError: Pillow is not installed.
+    """
+    transformer = image_transformer(folder, len(paths)).set_output(transform="default")
+    X = transformer.fit_transform(np.array(paths, dtype=object))
+    components = transformer[-1]
+    return Features(X, tuple(components.get_feature_names_out().tolist()), components.notes(), transformer)
+
+
+def image_pixels(paths: Sequence[str], folder: Path) -> Any:
+    """Return the colours of images reduced to 16 x 16 pixels, ``n x 768``, from 0 to 1.
+
+    Raises:
+        InvalidValueError: An image cannot be read; the message names it.
+        MissingExtraError: Pillow is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MissingExtraError("Pillow", "label", "Reading images") from None
+
+    def read(path: str) -> Any:
+        return _pixels(Image, folder / path)
+
+    # Pillow warns about large images, and about damaged ones that it can still read.
+    with warnings.catch_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        warnings.simplefilter("ignore")
+        pixels = np.stack(list(pool.map(read, paths)))  # an error cancels the images that are not started
+    return pixels.reshape(len(paths), -1)
+
+
+def _pixels(pillow: Any, path: Path) -> Any:
+    """Return the colours of an image made small, ``16 x 16 x 3``, from 0 to 1."""
+    try:
+        with pillow.open(path, formats=FORMATS) as image:
+            # A JPEG can be unpacked at a fraction of its size, which is many times faster.
+            image.draft("RGB", (4 * _SIDE, 4 * _SIDE))
+            if image.width * image.height > _MOST_PIXELS:
+                # A file of a few kilobytes can unpack to gigabytes.
+                raise ValueError(f"it has {image.width:,} x {image.height:,} pixels, more than {_MOST_PIXELS:,}")
+            whole, most = _coloured(pillow, image)
+            small = whole.resize((_SIDE, _SIDE), pillow.Resampling.BOX, reducing_gap=2.0)
+            colours = np.asarray(small, dtype=np.float32).reshape(_SIDE, _SIDE, -1) / np.float32(most)
+            return np.broadcast_to(colours, (_SIDE, _SIDE, 3))
+    # A broken file makes each of Pillow's readers fail in its own way.
+    except Exception as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidValueError(f"the image {path} cannot be read: {why}; mend it, or take it out") from None
+
+
+def _coloured(pillow: Any, image: Any) -> tuple[Any, float]:
+    """Return an image as red, green and blue, or as grey of more than 8 bits, and its largest value."""
+    if image.mode.startswith("I"):
+        # Of 16 bits Pillow would keep the lowest 8.
+        return pillow.fromarray(np.asarray(image, dtype=np.float32)), 65535.0
+    if image.has_transparency_data:
+        # What can be seen through lies on white, as on the page.
+        over = image.convert("RGBA")
+        image = pillow.alpha_composite(pillow.new("RGBA", over.size, "white"), over)
+    return image.convert("RGB"), 255.0

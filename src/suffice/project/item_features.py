@@ -1,0 +1,169 @@
+"""Features of items: columns, principal components, given features, and text embeddings."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+from zipfile import BadZipFile
+
+import numpy as np
+
+from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.numerics.special_functions import Floats
+from suffice.project.items import Items
+from suffice.tables.column_features import Features, counted
+
+#: Characters of a text that the model reads; the user sees all of them.
+READ: Final = 100_000
+_UNEVEN_RANGES: Final = 1000.0
+# With 1000 weights, a classifier with many classes learns a label in a third of a second.
+_MOST_WEIGHTS: Final = 1000
+_FEWEST_FEATURES: Final = 5
+
+
+def limited(items: Items) -> Items:
+    """Return items with fewer features if a classifier would be too slow to learn during labelling.
+
+    A classifier has a weight for each feature and class. If there would be more than 1000, the features are replaced by
+    their largest principal components, without scaling.
+
+    Args:
+        items: The items with all features.
+    """
+    from sklearn.decomposition import PCA
+    from sklearn.pipeline import make_pipeline
+
+    classes = len(items.classes) if len(items.classes) > 2 else 1
+    n, width = items.X.shape
+    most = max(_FEWEST_FEATURES, _MOST_WEIGHTS // classes - 1)
+    if items.task != "classification" or width <= most or n <= most:
+        return items
+    pca = PCA(most, random_state=0)
+    X = np.asarray(pca.fit_transform(items.X), dtype=np.float64)
+    share = 100.0 * float(pca.explained_variance_ratio_.sum())
+    note = (
+        f"{width} features for {classes} classes are too many to learn during labelling: they are replaced by their "
+        f"{most} largest principal components ({share:.0f} % of the variance)"
+    )
+    transformer = None if items.transformer is None else make_pipeline(items.transformer, pca)
+    return replace(items, X=X, notes=(*items.notes, note), transformer=transformer)
+
+
+def given_features(path: Path, n: int) -> Features:
+    """Read features from a file, and use them unchanged.
+
+    Args:
+        path: A .npy file with one row for each item, in the order of the items.
+        n: Number of items.
+
+    Raises:
+        InvalidValueError: The file does not contain such an array; the message says what it contains.
+    """
+    X = _array_from_file(path)
+    if X.ndim != 2 or X.shape[1] == 0:
+        need = "a row for each item and a column for each feature are required"
+        remedy = "; a single feature is written as x.reshape(-1, 1)" if X.ndim == 1 else ""
+        raise InvalidValueError(f"--features {path} has the shape {X.shape}; {need}{remedy}")
+    if len(X) != n:
+        raise InvalidValueError(f"--features {path} has {counted(len(X), 'row')}, and there are {counted(n, 'item')}")
+    bad = np.argwhere(~np.isfinite(X))
+    if len(bad):
+        row, column = bad[0].tolist()
+        where = f"row {row + 1}, column {column + 1} (from 1)"
+        raise InvalidValueError(f"--features {path} must hold finite numbers, and at {where} is {X[row, column]}")
+    notes = [f"features: {X.shape[1]} of {path.name}, taken as they are, in the order of the items"]
+    with np.errstate(over="ignore"):
+        spread = np.ptp(X, axis=0)
+    if not spread.any():
+        raise InvalidValueError(f"--features {path}: every item has the same features; some must differ")
+    least, largest = float(spread[spread > 0].min()), float(spread.max())
+    if largest / least > _UNEVEN_RANGES:
+        notes.append(
+            f"features: the range of a column goes from {least:.3g} to {largest:.3g}, and large ones weigh more; "
+            "standardise them if that is not meant"
+        )
+    return Features(X, tuple(f"features[{k}]" for k in range(X.shape[1])), tuple(notes))
+
+
+def _array_from_file(path: Path) -> Floats:
+    need = "required is one array of numbers, as numpy.save writes it"
+    try:
+        with path.open("rb") as stream:
+            array = np.load(stream, allow_pickle=False)
+    except FileNotFoundError:
+        raise InvalidValueError(
+            f"there is no file {path}, given as --features; check the name and the folder"
+        ) from None
+    except MemoryError:
+        raise InvalidValueError(f"--features {path} does not fit into memory") from None
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise InvalidValueError(f"--features {path} cannot be read: {error}; {need}") from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise InvalidValueError(f"--features {path} is an archive of several arrays; {need}")
+    if array.dtype.kind not in "biuf":
+        raise InvalidValueError(f"--features {path} holds values of type {array.dtype}; {need}")
+    return array.astype(np.float64)
+
+
+_MOST_EMBEDDING_COMPONENTS: Final = 100
+
+
+def embedding_transformer(name: str, model: str) -> Any:
+    """Return a transformer of texts to sentence embeddings and their largest principal components, at most 100.
+
+    Args:
+        name: Name of the column.
+        model: Name or folder of a sentence-transformers model. The transformer stores this name, not the model.
+    """
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    from suffice.tables.transformers import PrincipalComponents
+
+    description = f"column {name!r}: embeddings by {model}"
+    return make_pipeline(
+        FunctionTransformer(embedding_vectors, kw_args={"model": model}),
+        PrincipalComponents(name, description, _MOST_EMBEDDING_COMPONENTS),
+    )
+
+
+def embedding_vectors(texts: Sequence[str], model: str) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
+    """Return a vector of length 1 for each text; a missing text is empty.
+
+    Raises:
+        MissingExtraError: sentence-transformers is not installed.
+        SufficeError: The model cannot be loaded, fails, or does not return finite numbers.
+    """
+    # Each distinct text is encoded once; the empty text comes last.
+    levels = [text for text in dict.fromkeys(texts) if text]
+    code = {text: k for k, text in enumerate([*levels, ""])}
+    return _encoded([*levels, ""], model)[[code[text] for text in texts]]
+
+
+def _encoded(texts: Sequence[str], model: str) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
+    try:
+        package = import_module("sentence_transformers")
+    except ImportError:
+        raise MissingExtraError("sentence-transformers", "embed", "Reading texts with --embed") from None
+    try:
+        loaded = package.SentenceTransformer(model)
+        found = loaded.encode(list(texts), normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False)
+        vectors = np.asarray(found, dtype=np.float32)
+    # The package raises many classes of errors, from a missing file to a missing network.
+    except Exception as error:
+        remedy = "give the name of a sentence-transformers model, with network access, or the folder of one"
+        raise SufficeError(
+            f"--embed: the model {model!r} cannot be used: {_first_error_line(error)}; {remedy}"
+        ) from error
+    if vectors.ndim != 2 or not np.isfinite(vectors).all():
+        raise SufficeError(
+            f"--embed: the model {model!r} does not return finite numbers for these texts; use another one"
+        )
+    return vectors
+
+
+def _first_error_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__

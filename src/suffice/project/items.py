@@ -1,0 +1,64 @@
+"""Items to label, as they were read: what a person sees, and what the model sees."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suffice.numerics.special_functions import Floats
+from suffice.project.events import Label
+from suffice.project.settings import Shown, Task
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Everything that is read of a file or folder when a project is made.
+
+    Attributes:
+        shown: How an item is shown.
+        ids: A name for each item, distinct.
+        columns: Names of the cells.
+        cells: The cells of each item as text; empty where a value is missing.
+        main: The column that is the text or the path of the image, or None.
+        X: Features, ``n x D``, finite.
+        task: What the labels that are there already look like, or what was asked for.
+        classes: Classes, given or found among the labels; empty for numbers.
+        labels: Labels that are there already, by position.
+        notes: What was done to the data, in sentences.
+        root: Folder of the images, or None.
+        transformer: Fitted; makes the same features of new rows (of a table) or paths (of images). None if the features
+            were given.
+    """
+
+    shown: Shown
+    ids: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    main: str | None
+    X: Floats
+    task: Task
+    classes: tuple[str, ...]
+    labels: Mapping[int, Label]
+    notes: tuple[str, ...]
+    root: Path | None = None
+    transformer: Any = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item, for a person.
+
+    Attributes:
+        position: Its place in the project, from 0.
+        id: Its name.
+        cells: Names and values of its cells.
+        image: The file of its image, if it is one, relative to the project's root.
+    """
+
+    position: int
+    id: str
+    cells: tuple[tuple[str, str], ...]
+    image: str | None = None

@@ -1,0 +1,423 @@
+"""A labelling project: assignment of items to people, and durable recording of their answers."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import NamedTuple, TypeVar
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.arguments import whole
+from suffice.criteria import Verdict
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.numerics.special_functions import Floats
+from suffice.project.connections import Connection
+from suffice.project.events import Draft, Event, EventKind, Label, checked_label, checked_person, checked_request
+from suffice.project.items import Item
+from suffice.project.settings import Settings
+from suffice.project.state import ProjectState
+from suffice.project.storage import (
+    Database,
+    StorageError,
+    read_events,
+    read_features,
+    read_items_at,
+    undamaged,
+    write_events,
+)
+
+BY_MODEL = "the model is least sure of it"
+AT_RANDOM = "drawn at random"
+SECOND_OPINION = "a second opinion: somebody else has labelled it too"
+AGAIN = "asked before and not answered yet"
+
+
+class Assignment(NamedTuple):
+    """An item that a person is asked for.
+
+    Attributes:
+        position: The item.
+        until: Until when nobody else is asked for it, in seconds since 1970.
+        why: Why this one.
+        new: Whether it is asked for now; otherwise it was before, and was not answered.
+    """
+
+    position: int
+    until: float
+    why: str
+    new: bool = True
+
+
+class AssignmentRequest(NamedTuple):
+    """What is asked for.
+
+    Attributes:
+        person: Who will label.
+        number: How many items, at most.
+        queue: The model's choice, the most useful first.
+        order: All items, in the order in which they come where the model says nothing.
+        now: The moment.
+    """
+
+    person: str
+    number: int
+    queue: Sequence[int]
+    order: NDArray[np.intp]
+    now: float
+
+
+def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) -> list[Assignment]:
+    """The next items for a person: those not answered yet, second opinions, the model's choice, then any other.
+
+    Args:
+        state: Where the project stands.
+        settings: What it is about.
+        request: Who asks for how many.
+
+    Returns:
+        At most so many; none that is with somebody else.
+    """
+    now, until = request.now, request.now + settings.lease
+    open_ones = [(item, lease) for item, lease in state.mine(request.person) if lease.until > now]
+    asked = [_kept(state, item, lease.until, now=now, until=until) for item, lease in open_ones]
+    taken = {each.position for each in asked}
+    for item, why in _candidates(state, settings, request):
+        if len(asked) >= request.number:
+            break
+        lease = state.lease(item)
+        # One that ends much later than any could was given by a clock that ran ahead.
+        held = lease is not None and now < lease.until <= until + settings.lease and lease.person != request.person
+        if item in taken or held:
+            continue
+        taken.add(item)
+        asked.append(Assignment(item, until, why))
+    return asked[: request.number]
+
+
+def wants_second(settings: Settings, item: int) -> bool:
+    """Whether two people are asked for an item: so for a share of them, drawn by the seed."""
+    return crc32(f"{settings.seed}:{item}".encode()) < settings.overlap * 2**32
+
+
+def _kept(state: ProjectState, item: int, ends: float, *, now: float, until: float) -> Assignment:
+    # Half-way through, it is asked for anew, so that it does not run out under somebody's hands.
+    fresh = ends - now > (until - now) / 2.0
+    return Assignment(item, ends if fresh else until, state.why(item) or AGAIN, new=not fresh)
+
+
+def _candidates(state: ProjectState, settings: Settings, request: AssignmentRequest) -> Iterator[tuple[int, str]]:
+    if settings.overlap > 0.0:
+        for item in state.single_opinions(request.person):
+            if wants_second(settings, item):
+                yield item, SECOND_OPINION
+    # Before the model has begun, its choice is as good as any.
+    why = BY_MODEL if state.n_labelled >= settings.initial else AT_RANDOM
+    yield from ((int(item), why) for item in request.queue if state.is_open(int(item)))
+    yield from ((int(item), AT_RANDOM) for item in state.open_among(request.order))
+
+
+T = TypeVar("T")
+
+
+class ConflictError(SufficeError):
+    """Something that cannot be done as the project stands."""
+
+
+class WriteReceipt(NamedTuple):
+    """That something is written.
+
+    Attributes:
+        seq: Number of its event.
+        position: The item that it is about, or None.
+        repeated: Whether it had been written before, and so was not written again.
+    """
+
+    seq: int
+    position: int | None
+    repeated: bool
+
+
+class Project:
+    """A project that is there, for one or many people, threads and processes.
+
+    What a method writes is on the disk when it returns. If it raises, nothing was written; only where the connection to
+    a server was lost in that moment it may have been, so send it again under the same name of a request.
+
+    Args:
+        database: Where it is.
+        size: Number of items.
+
+    Attributes:
+        settings: What it is about.
+        place: Where it is, for a person.
+        size: Number of items.
+        lock: To be held while the state is read.
+    """
+
+    def __init__(self, database: Database, size: int) -> None:
+        self._database, self.size, self.place = database, size, database.place
+        self.lock = threading.RLock()
+        self._state = ProjectState(size)
+        self._X: Floats | None = None
+        made = self.state().made
+        if made is None:
+            raise SufficeError(f"the journal of {self.place} has no beginning; take the project from a backup")
+        with undamaged(self.place):
+            self.settings = Settings.from_dict(made.data["settings"])
+            # Where the model has nothing to say, items come in this order.
+            self._order = np.random.default_rng([self.settings.seed, 7]).permutation(size)
+
+    def __enter__(self) -> "Project":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the project."""
+        self._database.close()
+
+    @property
+    def X(self) -> Floats:  # noqa: N802 - the field's own name
+        """Features of the items, ``n x D``."""
+        with self.lock:
+            if self._X is None:
+                with self._database.reading() as connection, undamaged(self.place):
+                    self._X = read_features(connection, self.size)
+            return self._X
+
+    def state(self) -> ProjectState:
+        """Where the project stands now, with what other processes wrote. Hold :attr:`lock` while reading it."""
+        with self.lock, self._database.reading() as connection:
+            return self._catch_up(connection)
+
+    def events(self, after: int = 0) -> list[Event]:
+        """The journal from an event on."""
+        with self._database.reading() as connection:
+            return read_events(connection, after)
+
+    def item(self, position: int) -> Item:
+        """One item.
+
+        Raises:
+            InvalidValueError: There is none at that position.
+        """
+        return self.items([position])[0]
+
+    def items(self, positions: Sequence[int]) -> list[Item]:
+        """Several items, in the order asked for.
+
+        Raises:
+            InvalidValueError: There is none at a position.
+        """
+        checked = [self._position(position) for position in positions]
+        with self._database.reading() as connection, undamaged(self.place):
+            return read_items_at(connection, checked, self.settings)
+
+    def next(self, person: str, n: int = 1, *, queue: Sequence[int] = ()) -> list[Assignment]:
+        """Which items a person is to label next; nobody else is asked for them for a while.
+
+        First come those that the person was asked for and did not answer, so asking again gives the same.
+
+        Args:
+            person: Who will label.
+            n: How many.
+            queue: Items that the model would like best, the most useful first.
+
+        Returns:
+            At most ``n`` items; none where nothing is left that others are not busy with.
+        """
+        name, size = checked_person(person), whole(n, "n", least=1)
+
+        def decide(state: ProjectState, now: float) -> tuple[list[Draft], list[Assignment]]:
+            asked = choose(state, self.settings, AssignmentRequest(name, size, queue, self._order, now))
+            drafts = [
+                Draft(EventKind.asked, name, each.position, {"until": each.until, "why": each.why})
+                for each in asked
+                if each.new
+            ]
+            return drafts, asked
+
+        return self._write(decide)[1]
+
+    def label(self, position: int, label: Label, *, person: str, request: str | None = None) -> WriteReceipt:
+        """Write the label that a person gives an item.
+
+        Where somebody else has labelled it, this is a second opinion: the first label counts until it is corrected.
+
+        Args:
+            position: The item.
+            label: The class, or the number.
+            person: Who says so.
+            request: A name for this message: sent again under the same name, it is not written again.
+
+        Raises:
+            InvalidValueError: There is no such item, or the label cannot be used.
+            ConflictError: The person has given it another label.
+        """
+        kept = checked_label(self.settings, label)
+
+        def check(state: ProjectState, item: int, name: str) -> Event | None:
+            given = state.act_of(item, name)
+            if given is not None and given.data["label"] != kept:
+                raise ConflictError(
+                    f"{name} has labelled item {item} as {given.data['label']} already; correct it to change that"
+                )
+            return given
+
+        return self._act(Draft(EventKind.labelled, person, position, {"label": kept}, request), check)
+
+    def skip(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:
+        """Never ask for an item again; the arguments are those of :meth:`label`.
+
+        An item that somebody else has labelled keeps that label: only this person is not asked for it again.
+
+        Raises:
+            ConflictError: The person has labelled it.
+        """
+
+        def check(state: ProjectState, item: int, name: str) -> Event | None:
+            if state.act_of(item, name) is not None:
+                raise ConflictError(f"{name} has labelled item {item}; undo or correct that, it cannot be skipped")
+            return state.skip_of(item, name)
+
+        return self._act(Draft(EventKind.skipped, person, position, {}, request), check)
+
+    def correct(self, position: int, label: Label, *, person: str, request: str | None = None) -> WriteReceipt:
+        """Change the label that counts; the arguments are those of :meth:`label`.
+
+        Raises:
+            ConflictError: The item has no label.
+        """
+        kept = checked_label(self.settings, label)
+
+        def check(state: ProjectState, item: int, _: str) -> Event | None:
+            if state.label_of(item) is None:
+                raise ConflictError(f"item {item} has no label to correct; label it")
+            return None
+
+        return self._act(Draft(EventKind.corrected, person, position, {"label": kept}, request), check)
+
+    def undo(self, *, person: str, request: str | None = None) -> WriteReceipt:
+        """Take back the newest label, skip or correction of a person.
+
+        Who takes back a label or a skip is asked for that item again, before all others.
+
+        Raises:
+            ConflictError: There is nothing to take back.
+        """
+        name, sent = checked_person(person), checked_request(request)
+
+        def decide(state: ProjectState, now: float) -> tuple[list[Draft], WriteReceipt | None]:
+            known = self._known(state, Draft(EventKind.undone, name, request=sent))
+            if known is not None:
+                return [], known
+            act = state.newest_act(name)
+            if act is None:
+                raise ConflictError(f"there is nothing of {name} to undo")
+            data: dict[str, float] = {"of": act.seq}
+            if state.has_more_to_say(act):
+                data["until"] = now + self.settings.lease
+            return [Draft(EventKind.undone, name, act.item, data, sent)], None
+
+        return self._receipt(*self._write(decide))
+
+    def advise(self, verdict: Verdict) -> bool:
+        """Write down that the rule says stop, or no longer says so; what it said before more labels came is ignored.
+
+        Returns:
+            Whether there was something to write.
+        """
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
+            stands = state.advice is not None
+            if verdict.n_labelled != state.n_labelled or verdict.stop == stands:
+                return [], None
+            kind = EventKind.advised if verdict.stop else EventKind.withdrawn
+            return [Draft(kind, data={"n_labelled": verdict.n_labelled, "reason": verdict.reason})], None
+
+        return bool(self._write(decide)[0])
+
+    def resume(self, person: str) -> None:
+        """Write down that somebody goes on with the project."""
+        name = checked_person(person)
+        self._write(lambda _, __: ([Draft(EventKind.resumed, name)], None))
+
+    def _act(self, draft: Draft, check: Callable[[ProjectState, int, str], Event | None]) -> WriteReceipt:
+        """Write what a person says of an item, unless it was written before."""
+        item, name = self._position(draft.item), checked_person(draft.person)
+        checked = Draft(draft.kind, name, item, draft.data, checked_request(draft.request))
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
+            known = self._known(state, checked)
+            if known is not None:
+                return [], known
+            before = check(state, item, name)
+            if before is not None:
+                return [], WriteReceipt(before.seq, item, True)
+            return [checked], None
+
+        return self._receipt(*self._write(decide))
+
+    @staticmethod
+    def _known(state: ProjectState, draft: Draft) -> WriteReceipt | None:
+        """The receipt of what was sent before under the same name."""
+        event = state.known_request(draft.request)
+        if event is None:
+            return None
+        same_item = draft.item is None or event.item == draft.item
+        same_label = event.data.get("label") == draft.data.get("label")
+        if event.kind is not draft.kind or event.person != draft.person or not same_item or not same_label:
+            raise ConflictError(
+                f"the request {draft.request!r} was used before, for something else; each needs a name of its own"
+            )
+        return WriteReceipt(event.seq, event.item, True)
+
+    @staticmethod
+    def _receipt(events: list[Event], known: WriteReceipt | None) -> WriteReceipt:
+        return known or WriteReceipt(events[0].seq, events[0].item, False)
+
+    def _write(self, decide: Callable[[ProjectState, float], tuple[list[Draft], T]]) -> tuple[list[Event], T]:
+        """Decide with nobody else writing, and write what was decided."""
+        with self.lock:
+            with self._database.exclusive() as connection:
+                state = self._catch_up(connection)
+                now = time.time()
+                drafts, answer = decide(state, now)
+                events = write_events(connection, drafts, after=state.seq, at=now)
+            # Committed: only now it counts.
+            for event in events:
+                state.apply(event)
+            return events, answer
+
+    def _catch_up(self, connection: Connection) -> ProjectState:
+        """Take in what others wrote; the last event known is read again, to see that the journal is still the same."""
+        last = self._state.last
+        with undamaged(self.place):
+            events = read_events(connection, max(0, self._state.seq - 1))
+        if last is not None and (not events or events.pop(0) != last):
+            raise StorageError(
+                f"the journal of {self.place} is not the one that was read before, as if it were taken from a backup; "
+                "nothing was written; start again"
+            )
+        with undamaged(self.place):
+            for event in events:
+                self._take_in(event)
+        return self._state
+
+    def _take_in(self, event: Event) -> None:
+        if event.seq != self._state.seq + 1:
+            raise ValueError(f"event {self._state.seq + 1} is missing")
+        if event.item is not None and not 0 <= event.item < self.size:
+            raise ValueError(f"event {event.seq} is about item {event.item}, and there are {self.size}")
+        self._state.apply(event)
+
+    def _position(self, position: int | None) -> int:
+        if isinstance(position, bool) or not isinstance(position, int | np.integer) or not 0 <= position < self.size:
+            raise InvalidValueError(f"there is no item {position!r}; the project has items 0 to {self.size - 1}")
+        return int(position)

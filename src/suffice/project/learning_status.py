@@ -1,0 +1,89 @@
+"""The current results of a project's model as one value, read by page, terminal, report and scripts."""
+
+from dataclasses import dataclass, field
+
+from suffice.criteria import Verdict
+from suffice.forecast import Forecast
+
+
+@dataclass(frozen=True)
+class ErrorEstimate:
+    """The error that the model expects of itself on items drawn at random, with a 90 % interval.
+
+    Attributes:
+        n_labelled: Labels learned then.
+        value: For classes the share of items that it gets wrong, for numbers the root of the mean squared error.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+    """
+
+    n_labelled: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What the next labels would buy: the error now and then.
+
+    Attributes:
+        labels: How many labels.
+        now: The error that the model expects now.
+        then: What it would be after them.
+        low: Least that it could be.
+        high: Most that it could be.
+        ratio: Error ratio after them, if the curve goes on as it did; None where that cannot be told.
+    """
+
+    labels: int
+    now: float
+    then: float
+    low: float
+    high: float
+    ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class Point:
+    """One step of the curve that the rule watches.
+
+    Attributes:
+        n_labelled: Labels at that step.
+        value: What the rule compared; for the paper's rule the error ratio.
+        threshold: What it compared it with, or None.
+    """
+
+    n_labelled: int
+    value: float
+    threshold: float | None
+
+
+@dataclass(frozen=True)
+class LearningStatus:
+    """Where the learning stands.
+
+    Attributes:
+        n_answers: Labels and skips learned so far.
+        n_labelled: Labels learned so far.
+        verdict: What the rule says, or None before the model has begun. It stops where it first says stop, and that
+            stands unless labels before it are changed, or hyper-parameters are learned again and it no longer says so.
+        curve: What the rule watched, one point a step.
+        forecast: How many more labels until it stops, or None where that cannot be told.
+        errors: The error that the model expects of itself, at some of the steps and now.
+        purchase: What the next 50 labels would buy, or None while that cannot be told.
+        queue: Items to ask for next, the most useful first.
+        problem: Why the model cannot learn, or cannot choose items, in a sentence; empty where it can.
+        stopped_at: Labels at which the rule first said stop, or None where it did not.
+    """
+
+    n_answers: int = 0
+    n_labelled: int = 0
+    verdict: Verdict | None = None
+    curve: tuple[Point, ...] = ()
+    forecast: Forecast | None = None
+    errors: tuple[ErrorEstimate, ...] = ()
+    purchase: Purchase | None = None
+    queue: tuple[int, ...] = field(default=(), repr=False)
+    problem: str = ""
+    stopped_at: int | None = None

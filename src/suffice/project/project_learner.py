@@ -1,0 +1,383 @@
+"""The learner of a project: its results depend on the labels and their order alone."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.criteria import Criterion, ErrorStability, Verdict
+from suffice.errors import SufficeError
+from suffice.learner import ActiveLearner
+from suffice.models.threads import one_thread
+from suffice.numerics.special_functions import Floats
+from suffice.project.error_estimates import ITEMS, LABELS, expected_error, purchase
+from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
+from suffice.project.settings import Settings
+from suffice.project.state import Answer
+
+_EVERY: Final = 5
+_OFTEN_UP_TO: Final = 400
+
+
+def spacing(n: int) -> int:
+    """Labels between two estimates: 5 up to 400 labels, 10 up to 800, and twice as many for each doubling after that.
+
+    Examples:
+        >>> [spacing(n) for n in (10, 400, 401, 800, 3000)]
+        [5, 5, 10, 10, 40]
+    """
+    every = _EVERY
+    while n * _EVERY > _OFTEN_UP_TO * every:
+        every *= 2
+    return every
+
+
+class SelfErrorTracker:
+    """Records the error that a learner's model expects of itself, every few labels.
+
+    It reads the posterior of the learner and learns nothing itself. The learner takes one label at a time, so an
+    estimate depends on the labels alone, and not on when it was read.
+
+    Args:
+        learner: The learner. It is told each label before the tracker is.
+        rows: Features of the items on which the error is estimated, ``m x D``.
+        initial: Labels that the learner's model starts from.
+
+    Attributes:
+        n: Labels learned.
+    """
+
+    def __init__(self, learner: ActiveLearner, rows: Floats, initial: int) -> None:
+        self._learner, self._rows, self._initial = learner, rows, initial
+        self._inputs: Floats | None = None
+        self._estimates: list[ErrorEstimate] = []
+        # The estimate for a number of labels at which none is recorded, kept because it is read several times.
+        self._newest: ErrorEstimate | None = None
+        self.n = 0
+
+    @property
+    def begun(self) -> bool:
+        """Whether the learner has a model. It starts from fewer labels where no item is left."""
+        return self.n >= self._initial or (self.n > 0 and not self._learner.left)
+
+    def label_learned(self) -> None:
+        """Count a label that the learner has just been told, and record an estimate if one is due."""
+        self.n += 1
+        if self.begun and self.n % spacing(self.n) == 0:
+            self._estimates.append(self._estimate())
+
+    def errors(self) -> tuple[ErrorEstimate, ...]:
+        """The recorded estimates, and the one of now; empty before the model has started."""
+        if not self.begun or (self._estimates and self._estimates[-1].n_labelled == self.n):
+            return tuple(self._estimates)
+        if self._newest is None or self._newest.n_labelled != self.n:
+            self._newest = self._estimate()
+        return (*self._estimates, self._newest)
+
+    def model(self) -> tuple[Any, Any]:
+        """The transformer of features into inputs, or None; and a copy of the model as it is now.
+
+        Raises:
+            SufficeError: The learner has no model yet.
+        """
+        transform, model = self._parts()
+        return transform, deepcopy(model)
+
+    def _parts(self) -> tuple[Any, Any]:
+        model = self._learner.current_model
+        return (model[:-1], model[-1]) if hasattr(model, "steps") else (None, model)
+
+    def _estimate(self) -> ErrorEstimate:
+        transform, model = self._parts()
+        if self._inputs is None:
+            self._inputs = self._rows if transform is None else transform.transform(self._rows)
+        return expected_error(model, self._inputs).at(self.n)
+
+
+# Rows predicted for at a time, and what may be computed at a time: other threads wait while SciPy solves triangles.
+_FEWEST_ROWS, _MOST_ROWS, _OPERATIONS = 256, 4096, 10**8
+# Pools up to this size are kept in double precision, which takes twice the memory.
+_SMALL_POOL: Final = 20_000
+
+
+class Predictions(NamedTuple):
+    """What the model says of some items.
+
+    Attributes:
+        labels: The class, or the number, of each.
+        uncertainty: For classes the probability that it is another one; for numbers the standard deviation of a label,
+            in the units of the labels.
+        probabilities: Probability of each class, in the order of the project's classes, ``n x K``; None for numbers.
+    """
+
+    labels: NDArray[Any]
+    uncertainty: Floats
+    probabilities: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A model as it stood at some label, to predict with.
+
+    Attributes:
+        transform: What turns features into inputs of the model, or None.
+        model: The fitted model.
+        classes: The project's classes; empty for numbers.
+    """
+
+    transform: Any
+    model: Any
+    classes: tuple[str, ...]
+
+    def predict(self, X: Floats) -> Predictions:
+        """Predict labels, a few thousand at a time at most.
+
+        Args:
+            X: Features, ``n x D``.
+        """
+        width = max(self.model.n_labels_, self.model.n_features_in_)
+        rows = int(np.clip(_OPERATIONS // width**2, _FEWEST_ROWS, _MOST_ROWS))
+        parts = [self._predict(X[k : k + rows]) for k in range(0, max(len(X), 1), rows)]
+        labels, uncertainty, probabilities = zip(*parts, strict=True)
+        joined = None if probabilities[0] is None else np.concatenate(probabilities)
+        return Predictions(np.concatenate(labels), np.concatenate(uncertainty), joined)
+
+    @one_thread()
+    def _predict(self, X: Floats) -> Predictions:
+        if not len(X):
+            none = np.zeros(0)
+            return Predictions(
+                none.astype(str) if self.classes else none,
+                none,
+                np.zeros((0, len(self.classes))) if self.classes else None,
+            )
+        inputs = X if self.transform is None else self.transform.transform(X)
+        if not self.classes:
+            mean, deviation = self.model.predict(inputs, return_std=True)
+            return Predictions(mean, deviation, None)
+        columns = np.searchsorted(self.model.classes_, self.classes)
+        p = self.model.predict_proba(inputs)[:, columns]
+        return Predictions(np.asarray(self.classes)[p.argmax(axis=1)], 1.0 - p.max(axis=1), p)
+
+
+class ProjectLearner:
+    """Learns the labels of a project in the order in which they came, and applies its stopping rule.
+
+    Two learners are told the same. The judge takes one label a step and is never asked for items, so its verdict is a
+    function of the labels and skips, to the last bit: however they came, and however often the program was started
+    anew. The picker chooses items; it is told what is new when it is asked. Not for several threads at once.
+
+    Args:
+        settings: What the project is about.
+        X: Features of its items, ``n x D``.
+
+    Raises:
+        InvalidValueError: The model is not known, or does not fit the task.
+
+    Examples:
+        >>> from suffice import ErrorStability
+        >>> rule = ErrorStability().state_dict()
+        >>> settings = Settings("demo", "regression", (), "y", "table", ("x",), None, "gp", rule)
+        >>> X = np.linspace(-2.0, 2.0, 100)[:, None]
+        >>> project_learner = ProjectLearner(settings, X)
+        >>> project_learner.follow([Answer(item, float(np.sin(X[item, 0]))) for item in range(0, 100, 8)])
+        >>> learning_status = project_learner.learning_status(queue=3)
+        >>> learning_status.n_labelled, len(learning_status.queue), learning_status.verdict.ready
+        (13, 3, False)
+    """
+
+    def __init__(self, settings: Settings, X: Floats) -> None:
+        self._settings, self._X = settings, X
+        self._model = settings.estimator()
+        # Not the seed alone, by which the first items are drawn.
+        order = np.random.default_rng([settings.seed, 11]).permutation(len(X))
+        self._sample = np.sort(order[: ITEMS[settings.task]])
+        self._initial = min(settings.initial, len(X))
+        self._failed: list[Answer] | None = None
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._answers: list[Answer] = []
+        self._judge: ActiveLearner | None = None
+        self._tracker: SelfErrorTracker | None = None
+        self._picker: ActiveLearner | None = None
+        self._picker_knows = 0
+        self._problem = self._no_queue = ""
+
+    @property
+    def n_answers(self) -> int:
+        """Labels and skips learned so far."""
+        return len(self._answers)
+
+    def follow(self, answers: Sequence[Answer], *, patience: Callable[[], bool] | None = None) -> None:
+        """Learn what is new; start over where the past changed, because a label was corrected or taken back.
+
+        Where the model cannot learn, :meth:`learning_status` says why, and it is tried again once the answers change.
+
+        Args:
+            answers: All labels and skips of the project, in order.
+            patience: Asked before each one; where it says True the rest is left for another time.
+        """
+        wanted = list(answers)
+        if self._failed is not None and wanted == self._failed:
+            return
+        if self._failed is not None or wanted[: len(self._answers)] != self._answers:
+            self._start_over()
+        self._failed = None
+        try:
+            judge = self._begin()
+            for answer in wanted[len(self._answers) :]:
+                if patience is not None and patience():
+                    return
+                self._tell(judge, answer)
+        # Whatever it is, labelling goes on without the model.
+        except Exception as error:
+            self._start_over()
+            self._failed = wanted
+            self._problem = (
+                f"The model cannot learn: {reason(error)}. No label is lost; it is tried again when labels change."
+            )
+
+    def learning_status(self, *, queue: int = 0) -> LearningStatus:
+        """Where the learning stands.
+
+        Args:
+            queue: How many items to ask for next; fewer come back where the pool ends, or the model cannot choose.
+        """
+        if self._judge is None and self._failed is None:
+            self.follow(self._answers)
+        if self._judge is None or self._tracker is None:
+            return LearningStatus(problem=self._problem)
+        errors, curve = self._tracker.errors(), _curve(self._judge.verdicts)
+        # The rule stops where it first says so: a label more, and a noisy curve may lie above the threshold again.
+        stop = next((each for each in self._judge.verdicts if each.stop), None)
+        verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
+        # Only now, for what keeps the picker from choosing is said too.
+        asked = self._ask(queue)
+        return LearningStatus(
+            n_answers=len(self._answers),
+            n_labelled=self._tracker.n,
+            verdict=verdict,
+            curve=tuple(point for point, _ in curve),
+            forecast=verdict.forecast,
+            errors=errors,
+            purchase=purchase(
+                errors,
+                [point for point, judged in curve if judged] if _watches_ratio(self._settings.criterion()) else (),
+                labels=min(LABELS, self._judge.left),
+            ),
+            queue=asked,
+            problem=self._no_queue,
+            stopped_at=None if stop is None else stop.n_labelled,
+        )
+
+    def predictor(self) -> Predictor:
+        """The model as it stands, to predict with; it stays as it is while more is learned.
+
+        Raises:
+            SufficeError: It has not begun.
+        """
+        if self._tracker is None or not self._tracker.begun:
+            raise SufficeError(
+                self._problem
+                or f"the model has no prediction yet: it begins with {self._initial} labels, and there are "
+                f"{0 if self._tracker is None else self._tracker.n}"
+            )
+        return Predictor(*self._tracker.model(), self._settings.classes)
+
+    def predict(self, X: Floats) -> Predictions:
+        """What the model says of some items.
+
+        Args:
+            X: Features, ``n x D``.
+
+        Raises:
+            SufficeError: It has not begun.
+        """
+        return self.predictor().predict(X)
+
+    def _begin(self) -> ActiveLearner:
+        if self._judge is None:
+            self._judge = self._learner("order")
+            self._tracker = SelfErrorTracker(self._judge, self._X[self._sample], self._initial)
+        return self._judge
+
+    def _learner(self, acquisition: str | None) -> ActiveLearner:
+        settings, size = self._settings, len(self._X)
+        return ActiveLearner(
+            self._model,
+            self._X,
+            criterion=settings.criterion() if acquisition == "order" else None,
+            acquisition=acquisition,
+            seed=settings.seed,
+            initial=self._initial,
+            dtype=np.float64 if size <= _SMALL_POOL else np.float32,
+        )
+
+    def _tell(self, judge: ActiveLearner, answer: Answer) -> None:
+        assert self._tracker is not None
+        if answer.label is None:
+            judge.skip(answer.item)
+        else:
+            judge.tell(answer.item, answer.label)
+            self._tracker.label_learned()
+        self._answers.append(answer)
+
+    def _ask(self, size: int) -> tuple[int, ...]:
+        """The most useful items, by a picker that is told what is new; nothing where it fails."""
+        if size < 1 or self._no_queue:
+            return ()
+        try:
+            if self._picker is None:
+                self._picker, self._picker_knows = self._learner(None), 0
+            picker, fresh = self._picker, self._answers[self._picker_knows :]
+            if skips := [answer.item for answer in fresh if answer.label is None]:
+                picker.skip(skips)
+            if labels := [answer for answer in fresh if answer.label is not None]:
+                picker.tell([answer.item for answer in labels], [answer.label for answer in labels])
+            self._picker_knows = len(self._answers)
+            if not picker.left:
+                return ()
+            with warnings.catch_warnings():
+                # That picks may differ by rounding is nothing to tell whoever labels.
+                warnings.filterwarnings("ignore", "the largest variance of the pool is below")
+                return tuple(int(item) for item in picker.ask(min(size, picker.left)))
+        except Exception as error:
+            self._picker = None
+            self._no_queue = f"The model learns but cannot choose: {reason(error)}. Items are asked for at random."
+            return ()
+
+
+def _curve(verdicts: Sequence[Verdict]) -> list[tuple[Point, bool]]:
+    """The numbers that a rule compared, and whether it was ready to judge by them."""
+    compared = [each for each in map(_compared, verdicts) if each is not None]
+    return [
+        (Point(each.n_labelled, each.value, each.threshold), each.ready) for each in compared if each.value is not None
+    ]
+
+
+def _compared(verdict: Verdict) -> Verdict | None:
+    """The verdict with a number: this one, or else one of its parts, that of the paper's rule if it is among them."""
+    if verdict.value is not None:
+        return verdict
+    parts = [found for found in map(_compared, verdict.parts) if found is not None]
+    return next((part for part in parts if part.rule == ErrorStability.__name__), parts[0] if parts else None)
+
+
+def _watches_ratio(rule: Criterion) -> bool:
+    """Whether the number that a rule compares is the error ratio."""
+    if isinstance(rule, ErrorStability):
+        return rule.relative
+    return any(map(_watches_ratio, getattr(rule, "rules", ())))
+
+
+def reason(error: Exception) -> str:
+    """Why something failed, without the stop at the end."""
+    said = str(error).strip().rstrip(".")
+    if isinstance(error, SufficeError) and said:
+        return said
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,0 +1,154 @@
+"""What a labelling project is about: fixed when it is made, and kept in its journal."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, Literal
+
+from suffice.criteria import Criterion, ErrorStability, criterion_from_dict
+from suffice.errors import InvalidValueError, upgrade_advice
+from suffice.models.factory import MODEL_FAMILIES, make_model, model_description
+
+Task = Literal["classification", "regression"]
+Shown = Literal["table", "text", "image"]
+
+#: Error ratio at which :class:`~suffice.ErrorStability` stops if nothing else is asked for, within the paper's choices.
+DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "dropout": 0.2}
+#: Labels at random before the model chooses, if nothing else is asked for.
+DEFAULT_INITIAL: Final = 10
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a project is about.
+
+    Attributes:
+        name: Its name, for a person.
+        task: Whether labels are classes or numbers.
+        classes: Names of the classes, in the order of their keys; empty for numbers.
+        target: What the label is called: the name of its column in an export.
+        shown: How an item is shown: as a row, a text, or an image.
+        columns: Names of the cells of an item.
+        main: The column that is the text or the path of the image, or None for a row.
+        model: Which model learns: gp, ridge or logistic.
+        rule: The stopping rule, as :meth:`suffice.Criterion.state_dict` gives it.
+        seed: Seed of all randomness.
+        initial: Labels asked for at random before the model chooses.
+        overlap: Share of the items that a second person is asked for too, from 0 to 1.
+        lease: Seconds that an item asked for stays with one person.
+        source: Name of the file or folder that the items came from.
+        root: The folder that images are read from, and nothing outside it; empty where there are none.
+        notes: What was done to the data, in sentences.
+    """
+
+    name: str
+    task: Task
+    classes: tuple[str, ...]
+    target: str
+    shown: Shown
+    columns: tuple[str, ...]
+    main: str | None
+    model: str
+    rule: Mapping[str, Any]
+    seed: int = 0
+    initial: int = DEFAULT_INITIAL
+    overlap: float = 0.0
+    lease: float = 600.0
+    source: str = ""
+    root: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings as JSON values."""
+        return asdict(self) | {"rule": dict(self.rule)}
+
+    @staticmethod
+    def from_dict(saved: Mapping[str, Any]) -> "Settings":
+        """What :meth:`as_dict` gave, also after a round trip through JSON.
+
+        Raises:
+            InvalidValueError: It does not fit.
+        """
+        known = {each.name for each in fields(Settings)}
+        if unknown := set(saved) - known:
+            raise InvalidValueError(
+                f"the project was made by a later version of suffice: it knows {', '.join(sorted(unknown))}; "
+                f"{upgrade_advice()}"
+            )
+        lists = {name: tuple(saved[name]) for name in ("classes", "columns", "notes") if name in saved}
+        return Settings(**{**saved, **lists})
+
+    def criterion(self) -> Criterion:
+        """The stopping rule, that has seen nothing."""
+        return criterion_from_dict(self.rule)
+
+    def estimator(self) -> Any:
+        """The model, which has not learned anything yet.
+
+        Raises:
+            InvalidValueError: A project cannot have this model, it is for the other task, or there are fewer than 2
+                classes.
+        """
+        usable = project_models()
+        require_project_model(self.model)
+        if usable[self.model] != self.task:
+            fitting = " or ".join(name for name, task in usable.items() if task == self.task)
+            raise InvalidValueError(
+                f"the model {self.model} is for {usable[self.model]}, and this is a project of {self.task}; use "
+                f"{fitting}"
+            )
+        if self.task == "classification" and len(self.classes) < 2:
+            raise InvalidValueError(
+                f"a project of classification needs at least 2 classes, and this one has {len(self.classes)}; name all"
+            )
+        return make_model(self.model, classes=self.classes if self.task == "classification" else None)
+
+    def require_usable_rule(self) -> None:
+        """Refuse a stopping rule that a project cannot follow.
+
+        Raises:
+            InvalidValueError: The rule limits time, or requires fields that the model does not provide.
+        """
+        from suffice.learner.prepare import require_provided
+
+        rule = self.criterion()
+        if "seconds" in rule.needs():
+            raise InvalidValueError(
+                f"the rule {type(rule).__name__} counts seconds, and days may pass between two labels of a project; "
+                "use Budget to limit the labels"
+            )
+        require_provided(
+            rule.needs(),
+            self.estimator(),
+            names=(f"the rule {type(rule).__name__}", f"a project with {model_description(self.model)}"),
+            remedy="use ErrorStability, which every project can have",
+        )
+
+
+def default_rule(model: str) -> Criterion:
+    """The stopping rule of a project that nothing was said about: the paper's, with a threshold for the model.
+
+    Args:
+        model: gp, ridge or logistic.
+
+    Examples:
+        >>> default_rule("ridge").threshold
+        0.02
+    """
+    return ErrorStability(DEFAULT_THRESHOLDS[model], calibration=10)
+
+
+def project_models() -> dict[str, Task]:
+    """The models that a project can have, each with its task; the first one of a task is its default."""
+    return {name: family.task for name, family in MODEL_FAMILIES.items() if family.interactive}
+
+
+def require_project_model(name: str) -> None:
+    """Refuse a model that a project cannot have.
+
+    Raises:
+        InvalidValueError: The model is unknown, or it learns too slowly for a person who waits.
+    """
+    if name not in project_models():
+        slow = f"{model_description(name)} learns too slowly" if name in MODEL_FAMILIES else ""
+        reason = f"{slow} for a person who waits for the next item; " if slow else ""
+        raise InvalidValueError(f"{reason}model must be one of {', '.join(project_models())}, not {name!r}")

@@ -1,0 +1,316 @@
+"""Where a labelling project stands: a fold over its events, the same for the same journal."""
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.project.events import ACTS, Event, EventKind, Label
+
+
+class Answer(NamedTuple):
+    """What a learner is told: an item and its label, or None where it was skipped."""
+
+    item: int
+    label: Label | None
+
+
+class Opinion(NamedTuple):
+    """What one person says of an item."""
+
+    person: str
+    label: Label
+    at: float
+
+
+class LabelledItem(NamedTuple):
+    """An item with the label that counts, who gave it and when, whether it is a correction, and all opinions."""
+
+    item: int
+    label: Label
+    person: str
+    at: float
+    corrected: bool
+    opinions: tuple[Opinion, ...]
+
+
+class SkippedItem(NamedTuple):
+    """An item that nobody is asked for any more, and who said so."""
+
+    item: int
+    person: str
+    at: float
+
+
+class Person(NamedTuple):
+    """How many labels somebody gave, and when they were last seen."""
+
+    labels: int
+    last: float
+
+
+class Lease(NamedTuple):
+    """Who was asked for an item, and until when nobody else is."""
+
+    person: str
+    until: float
+
+
+class Advice(NamedTuple):
+    """The standing advice to stop."""
+
+    n_labelled: int
+    reason: str
+    at: float
+
+
+class ProjectState:
+    """What the events so far come to.
+
+    The label that counts is the newest correction of an item, or else its first label; what was undone is as if it had
+    never been. An item keeps its place in the order of labelling when its label is corrected.
+
+    Args:
+        size: Number of items.
+
+    Attributes:
+        seq: Number of the last event.
+        last: The last event, once one was seen.
+        advice: The advice to stop, while it stands.
+        made: The event that made the project, once it was seen.
+
+    Examples:
+        >>> state = ProjectState(3)
+        >>> state.apply(Event(EventKind.labelled, "ann", 2, {"label": "spam"}, seq=1))
+        >>> state.apply(Event(EventKind.corrected, "bob", 2, {"label": "ham"}, seq=2))
+        >>> state.answers(), state.n_labelled
+        ([Answer(item=2, label='ham')], 1)
+        >>> state.apply(Event(EventKind.undone, "bob", 2, {"of": 2}, seq=3))
+        >>> state.label_of(2)
+        'spam'
+    """
+
+    def __init__(self, size: int) -> None:
+        self.seq = 0
+        self.last: Event | None = None
+        self.advice: Advice | None = None
+        self.made: Event | None = None
+        # 0: open; 1: labelled; 2: skipped.
+        self._done = np.zeros(size, dtype=np.int8)
+        self._acts: dict[int, list[Event]] = {}
+        self._by_person: dict[str, list[Event]] = {}
+        self._last: dict[str, float] = {}
+        self._requests: dict[str, Event] = {}
+        self._leases: dict[int, Lease] = {}
+        self._asked_of: dict[str, dict[int, None]] = {}
+        self._why: dict[int, str] = {}
+        self._labels_of: Counter[str] = Counter()
+        # Items that one person has labelled and nobody corrected, with that person.
+        self._single: dict[int, str] = {}
+        # In the order in which a learner is told.
+        self._told: dict[int, Label | None] = {}
+        self._counts: Counter[Label] = Counter()
+
+    @property
+    def n_labelled(self) -> int:
+        """Items with a label."""
+        return len(self._told) - self.n_skipped
+
+    @property
+    def n_skipped(self) -> int:
+        """Items that were skipped."""
+        return int(np.count_nonzero(self._done == 2))
+
+    @property
+    def left(self) -> int:
+        """Items neither labelled nor skipped."""
+        return len(self._done) - len(self._told)
+
+    @property
+    def people(self) -> dict[str, Person]:
+        """Everybody who did something, by name."""
+        return {name: Person(self._labels_of[name], last) for name, last in self._last.items()}
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        if event.kind in ACTS:
+            self._act(event)
+        elif event.kind is EventKind.undone:
+            self._undo(event)
+        elif event.kind is EventKind.asked and event.item is not None:
+            self._lend(event.item, Lease(event.person, float(event.data["until"])), str(event.data.get("why", "")))
+        elif event.kind is EventKind.advised:
+            self.advice = Advice(int(event.data["n_labelled"]), str(event.data["reason"]), event.at)
+        elif event.kind is EventKind.withdrawn:
+            self.advice = None
+        elif event.kind is EventKind.made:
+            self.made = event
+        # Last, so that one that cannot be taken in is met again, and not passed over.
+        self.seq, self.last = event.seq, event
+        if event.request is not None:
+            self._requests[event.request] = event
+        if event.person:
+            self._last[event.person] = event.at
+
+    def answers(self) -> list[Answer]:
+        """What a learner is told, in order."""
+        return [Answer(item, label) for item, label in self._told.items()]
+
+    def label_of(self, item: int) -> Label | None:
+        """The label that counts, or None."""
+        return self._told.get(item)
+
+    def is_open(self, item: int) -> bool:
+        """Whether an item is neither labelled nor skipped."""
+        return bool(self._done[item] == 0)
+
+    def open_among(self, items: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Those of some items that are neither labelled nor skipped, in their order."""
+        return np.asarray(items[self._done[items] == 0])
+
+    def is_skipped(self, item: int) -> bool:
+        """Whether an item was skipped, and has no label."""
+        return bool(self._done[item] == 2)
+
+    def opinions(self, item: int) -> tuple[Opinion, ...]:
+        """What people said of an item, in order."""
+        labels = (act for act in self._acts.get(item, ()) if act.kind is EventKind.labelled)
+        return tuple(Opinion(act.person, act.data["label"], act.at) for act in labels)
+
+    def labelled(self) -> list[LabelledItem]:
+        """All items with a label, in the order of labelling."""
+        return [self._labelled(item) for item, label in self._told.items() if label is not None]
+
+    def skipped(self) -> list[SkippedItem]:
+        """All items that were skipped, in order."""
+        first = ((item, self._acts[item][0]) for item, label in self._told.items() if label is None)
+        return [SkippedItem(item, act.person, act.at) for item, act in first]
+
+    def counts(self) -> dict[Label, int]:
+        """How many items have each label."""
+        return {label: count for label, count in self._counts.items() if count}
+
+    def leases(self, now: float) -> dict[int, Lease]:
+        """Items that somebody is asked for at a moment."""
+        return {item: lease for item, lease in self._leases.items() if lease.until > now}
+
+    def lease(self, item: int) -> Lease | None:
+        """The last lease of an item that was not answered, past or not."""
+        return self._leases.get(item)
+
+    def known_request(self, request: str | None) -> Event | None:
+        """The event that was written under a name, if there is one."""
+        return None if request is None else self._requests.get(request)
+
+    def newest_act(self, person: str) -> Event | None:
+        """The last label, skip or correction of a person that was not undone."""
+        acts = self._by_person.get(person)
+        return acts[-1] if acts else None
+
+    def act_of(self, item: int, person: str) -> Event | None:
+        """The label that a person gave an item, unless it was undone."""
+        mine = (act for act in self._acts.get(item, ()) if act.person == person and act.kind is EventKind.labelled)
+        return next(mine, None)
+
+    def skip_of(self, item: int, person: str) -> Event | None:
+        """The event by which a person skipped an item, unless it was undone."""
+        mine = (act for act in self._acts.get(item, ()) if act.person == person and act.kind is EventKind.skipped)
+        return next(mine, None)
+
+    def has_more_to_say(self, act: Event) -> bool:
+        """Whether a person who takes back an act can answer for its item: not where a label of theirs still stands."""
+        assert act.item is not None
+        return act.kind is not EventKind.corrected and self.act_of(act.item, act.person) in (None, act)
+
+    def mine(self, person: str) -> list[tuple[int, Lease]]:
+        """Items that a person was asked for and did not answer, past or not: what was taken back, then in order."""
+        return [(item, self._leases[item]) for item in self._asked_of.get(person, ())]
+
+    def why(self, item: int) -> str:
+        """Why an item was asked for last."""
+        return self._why.get(item, "")
+
+    def single_opinions(self, person: str) -> list[int]:
+        """Items with a single label, by somebody else, that nobody has corrected and this person has not skipped."""
+        others = (item for item, only in self._single.items() if only != person)
+        return [item for item in others if self.skip_of(item, person) is None]
+
+    def has_correction(self, item: int) -> bool:
+        """Whether the label that counts is a correction."""
+        return any(act.kind is EventKind.corrected for act in self._acts.get(item, ()))
+
+    def _act(self, event: Event) -> None:
+        assert event.item is not None
+        self._acts.setdefault(event.item, []).append(event)
+        self._by_person.setdefault(event.person, []).append(event)
+        self._labels_of[event.person] += event.kind is EventKind.labelled
+        # Whoever else has it on the screen may still answer, but is not asked again.
+        self._take_back(event.item)
+        self._recount(event.item)
+
+    def _undo(self, event: Event) -> None:
+        of, item = event.data["of"], event.item
+        assert item is not None
+        undone = next(act for act in self._acts[item] if act.seq == of)
+        self._acts[item].remove(undone)
+        self._by_person[event.person].remove(undone)
+        self._labels_of[event.person] -= undone.kind is EventKind.labelled
+        if "until" in event.data:
+            self._lend(item, Lease(event.person, float(event.data["until"])), "taken back")
+            others = self._asked_of[event.person]
+            self._asked_of[event.person] = {item: None} | others
+        self._recount(item)
+
+    def _lend(self, item: int, lease: Lease, why: str) -> None:
+        before = self._leases.get(item)
+        if before is not None and before.person != lease.person:
+            self._take_back(item)
+        # One that is asked for anew of the same person keeps its place.
+        self._leases[item] = lease
+        self._asked_of.setdefault(lease.person, {})[item] = None
+        self._why[item] = why
+
+    def _take_back(self, item: int) -> None:
+        lease = self._leases.pop(item, None)
+        if lease is not None:
+            del self._asked_of[lease.person][item]
+            self._why.pop(item, None)
+
+    def _recount(self, item: int) -> None:
+        """Work out the label that counts, and where it stands in the order."""
+        label, done = self._counting(item)
+        before = self._done[item]
+        if before == 1:
+            self._counts[self._told[item]] -= 1  # type: ignore[index]
+        if done != before:
+            self._told.pop(item, None)
+        if done:
+            self._told[item] = label
+        if label is not None:
+            self._counts[label] += 1
+        self._done[item] = done
+        self._single.pop(item, None)
+        acts = self._acts.get(item, [])
+        people = [act.person for act in acts if act.kind is EventKind.labelled]
+        if len(people) == 1 and not self.has_correction(item):
+            self._single[item] = people[0]
+
+    def _counting(self, item: int) -> tuple[Label | None, int]:
+        deciding = self._deciding(item)
+        if deciding is not None:
+            return deciding.data["label"], 1
+        return None, 2 if self._acts.get(item) else 0
+
+    def _deciding(self, item: int) -> Event | None:
+        """The event whose label counts: the newest correction, or else the first label."""
+        acts = self._acts.get(item, ())
+        corrected = [act for act in acts if act.kind is EventKind.corrected]
+        labels = [act for act in acts if act.kind is EventKind.labelled]
+        return corrected[-1] if corrected else labels[0] if labels else None
+
+    def _labelled(self, item: int) -> LabelledItem:
+        deciding = self._deciding(item)
+        assert deciding is not None
+        corrected = deciding.kind is EventKind.corrected
+        return LabelledItem(item, deciding.data["label"], deciding.person, deciding.at, corrected, self.opinions(item))

@@ -1,0 +1,220 @@
+"""The status of a project as JSON values, and the agreement between people."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from suffice.criteria import Verdict
+from suffice.criteria.prediction_statistics import cohen_kappa
+from suffice.presentation.messages import (
+    ExpectedError,
+    NextLabels,
+    StatusValues,
+    VerdictValues,
+    status_sentences,
+)
+from suffice.presentation.shortening import thinned_positions
+from suffice.project.events import Label, moment
+from suffice.project.learning_status import LearningStatus, Point
+from suffice.project.settings import Settings
+from suffice.project.state import LabelledItem, ProjectState
+
+if TYPE_CHECKING:
+    from suffice.project.labelling_project import Project
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What two people said of the same items.
+
+    Attributes:
+        both: Items that two people labelled.
+        same: How many of them got the same label from both.
+        kappa: Cohen's kappa, the agreement beyond chance, from -1 to 1; None for numbers.
+        difference: Mean of how far apart two numbers are; None for classes.
+    """
+
+    both: int
+    same: int
+    kappa: float | None
+    difference: float | None
+
+
+def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
+    """Compare the first two opinions of each item that has them; corrections do not count.
+
+    Args:
+        state: Where the project stands.
+        settings: What it is about.
+
+    Returns:
+        The agreement, or None while no item has the opinions of two people.
+
+    Examples:
+        >>> from suffice.project.events import Event, EventKind
+        >>> state = ProjectState(1)
+        >>> for seq, (name, label) in enumerate([("ann", 2.0), ("bob", 5.0)], start=1):
+        ...     state.apply(Event(EventKind.labelled, name, 0, {"label": label}, seq=seq))
+        >>> agreement(state, Settings("p", "regression", (), "y", "table", ("a",), None, "gp", {}))
+        Agreement(both=1, same=0, kappa=None, difference=3.0)
+    """
+    pairs = [pair for each in state.labelled() if (pair := pair_of(each)) is not None]
+    if not pairs:
+        return None
+    same = sum(one == other for one, other in pairs)
+    if settings.task == "regression":
+        apart = math.fsum(abs(float(one) - float(other)) / len(pairs) for one, other in pairs)
+        return Agreement(len(pairs), same, None, apart)
+    code = {name: at for at, name in enumerate(settings.classes)}
+    first, second = ([code[str(pair[at])] for pair in pairs] for at in (0, 1))
+    return Agreement(len(pairs), same, cohen_kappa(first, second), None)
+
+
+def pair_of(labelled: LabelledItem) -> tuple[Label, Label] | None:
+    """The labels of the first two people who labelled an item, by their names, or None where it was one.
+
+    Of more than two people all are raters alike: the order of the names makes the same labels give the same kappa,
+    whoever came first.
+    """
+    if len(labelled.opinions) < 2:
+        return None
+    one, other = sorted(labelled.opinions[:2], key=lambda opinion: opinion.person)
+    return one.label, other.label
+
+
+#: A curve of more points than this looks the same with fewer.
+MOST_POINTS: Final = 400
+_UNITS: Final = {"classification": "share", "regression": "root mean squared"}
+
+
+def status(project: "Project", insight: LearningStatus) -> dict[str, Any]:
+    """Where a project stands.
+
+    Args:
+        project: The project.
+        insight: What the model makes of its labels; it may have learned fewer than there are.
+
+    Returns:
+        JSON values without NaN or infinity; None stands for a number that cannot be told.
+    """
+    with project.lock:
+        state = project.state()
+        counted = _counted(state, project.settings, project.size)
+        behind = max(0, state.n_labelled + state.n_skipped - insight.n_answers)
+    words = learning_sentences(
+        insight, project.settings, counted["n_labelled"], size=project.size - counted["n_skipped"]
+    )
+    told: dict[str, Any] = {
+        **counted,
+        "learned": insight.n_labelled,
+        "behind": behind,
+        "verdict": None if insight.verdict is None else _verdict(insight.verdict, words[0]),
+        "forecast": None if insight.forecast is None else asdict(insight.forecast),
+        "curve": [[each.n_labelled, each.value, each.threshold] for each in _thinned_curve(insight.curve)],
+        "error": {
+            "unit": _UNITS[project.settings.task],
+            "estimates": [
+                [each.n_labelled, each.value, each.low, each.high]
+                for each in insight.errors
+                if all(map(math.isfinite, (each.value, each.low, each.high)))
+            ],
+        },
+        "purchase": None if insight.purchase is None else asdict(insight.purchase),
+        "problem": insight.problem,
+        "words": words,
+    }
+    finite: dict[str, Any] = _finite(told)
+    return finite
+
+
+def learning_sentences(
+    insight: LearningStatus, settings: Settings, n_labelled: int, *, size: int | None = None
+) -> list[str]:
+    """Where a project stands, in sentences, the most important first.
+
+    Args:
+        insight: What the model makes of the labels.
+        settings: What the project is about.
+        n_labelled: Labels that there are; the model may have learned fewer.
+        size: Items that there are, without those that were skipped, where that is known.
+
+    Examples:
+        >>> settings = Settings("demo", "classification", ("no", "yes"), "y", "table", (), None, "logistic", {})
+        >>> learning_sentences(Insight(n_labelled=6), settings, 6)
+        ['Too early to say: 4 more labels are needed before the model starts.']
+    """
+    verdict, forecast, bought = insight.verdict, insight.forecast, insight.purchase
+    error = insight.errors[-1] if insight.errors else None
+    return status_sentences(
+        StatusValues(
+            share=settings.task == "classification",
+            initial=settings.initial,
+            n_labelled=n_labelled,
+            learned=insight.n_labelled,
+            size=size,
+            verdict=None
+            if verdict is None
+            else VerdictValues(verdict.stop, verdict.ready, verdict.rule, verdict.reason),
+            stopped_at=insight.stopped_at,
+            forecast=None if forecast is None else (forecast.labels, forecast.low, forecast.high),
+            error=None if error is None else ExpectedError(error.value, error.low, error.high),
+            next_labels=None
+            if bought is None
+            else NextLabels(bought.labels, bought.now, bought.then, bought.low, bought.high),
+            problem=insight.problem,
+        )
+    )
+
+
+def _thinned_curve(curve: Sequence[Point]) -> list[Point]:
+    """A curve of few points that looks the same; points whose value is not finite are left out."""
+    points = [point for point in curve if math.isfinite(point.value)]
+    return [points[at] for at in thinned_positions([point.value for point in points], MOST_POINTS)]
+
+
+def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, Any]:
+    """What the journal alone says."""
+    counts, alike = state.counts(), agreement(state, settings)
+    people = sorted(state.people.items(), key=lambda each: (-each[1].labels, each[0]))
+    advice = state.advice
+    return {
+        "n_labelled": state.n_labelled,
+        "n_skipped": state.n_skipped,
+        "size": size,
+        "left": state.left,
+        "classes": [{"name": name, "count": counts.get(name, 0)} for name in settings.classes],
+        "people": [{"name": name, "labels": each.labels, "last": moment(each.last)} for name, each in people],
+        "agreement": None if alike is None else asdict(alike),
+        "advice": None
+        if advice is None
+        else {"n_labelled": advice.n_labelled, "reason": advice.reason, "at": moment(advice.at)},
+    }
+
+
+def _verdict(verdict: Verdict, sentence: str) -> dict[str, Any]:
+    certificate = verdict.certificate
+    return {
+        "stop": verdict.stop,
+        "ready": verdict.ready,
+        "value": verdict.value,
+        "threshold": verdict.threshold,
+        "rule": verdict.rule,
+        "sentence": sentence,
+        "certificate": None
+        if certificate is None
+        else {"statement": certificate.statement, "assumption": certificate.assumption},
+    }
+
+
+def _finite(value: Any) -> Any:
+    """JSON values in which every number is one."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    if isinstance(value, np.generic):
+        return _finite(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,1 +1,0 @@
-"""The comparison of stopping rules as tables, figures and a page."""

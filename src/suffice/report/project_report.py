@@ -1,0 +1,556 @@
+"""The report of a labelling project: one self-contained HTML page."""
+
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+import suffice
+from suffice.criteria import Verdict
+from suffice.errors import InvalidValueError
+from suffice.presentation.messages import (
+    NOT_GUARANTEED,
+    RATIO_RULE,
+    agreement_sentence,
+    as_sentence,
+    certified_change_sentence,
+    corrections_and_skips,
+    curve_caption,
+    expected_error_basis,
+    expected_error_sentence,
+    given_and_imported,
+    labelled_sentences,
+    next_labels_outlook,
+    no_certificate_sentence,
+    not_started_sentence,
+    quantity_name,
+    ratio_sentences,
+    report_headline,
+    still_worth_sentence,
+    stopping_sentences,
+    summary_tiles,
+    threshold_name,
+)
+from suffice.presentation.number_format import count, number, percent, utc_time
+from suffice.presentation.shortening import item_summary, shortened
+from suffice.presentation.svg_chart import Chart, both_widths, ticks
+from suffice.project.error_estimates import ITEMS
+from suffice.project.events import moment
+from suffice.project.items import Item
+from suffice.project.learning_status import LearningStatus
+from suffice.project.models import KNOWN
+from suffice.project.settings import Settings
+from suffice.project.state import LabelledItem
+from suffice.project.status_summary import status
+from suffice.report.html_page import rendered
+from suffice.report.report_table import ReportTable
+
+if TYPE_CHECKING:
+    from suffice.project.labelling_project import Project
+
+#: Items that are shown with their labels.
+EXAMPLES: Final = 10
+#: A pause longer than this, in seconds, is none of the work; shorter than the other, no person did it.
+_PAUSE: Final = 300.0
+_QUICKEST: Final = 0.3
+_FEWEST_GAPS: Final = 10
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectReportContents:
+    """What the page tells.
+
+    Attributes:
+        settings: What the project is about.
+        made: When it was made.
+        status: What :func:`suffice.project.status_summary.status` says.
+        labelled: All labels, in order.
+        examples: The first of these, with their items.
+        verdict: What the rule says, or None before it says something.
+        enough: Labels at which it was enough, or None while it is not.
+        pace: Seconds that a label took, typically; None where that cannot be told.
+    """
+
+    settings: Settings
+    made: str
+    status: dict[str, Any]
+    labelled: list[LabelledItem]
+    examples: list[tuple[Item, LabelledItem]]
+    verdict: Verdict | None = None
+    enough: int | None = None
+    pace: float | None = None
+
+    @property
+    def share(self) -> bool:
+        """Whether the error of the model is a share of the items."""
+        return self.settings.task == "classification"
+
+    @property
+    def rule(self) -> str:
+        """Name of the stopping rule."""
+        return str(self.settings.rule["rule"]).rpartition(".")[2]
+
+    @property
+    def ratio(self) -> float | None:
+        """The error ratio, where the rule compares that and judges."""
+        verdict = self.status["verdict"]
+        ready = verdict is not None and verdict["ready"] and self.rule == RATIO_RULE
+        ratio: float | None = verdict["value"] if ready else None
+        return ratio
+
+    @property
+    def reason(self) -> str:
+        """Why the rule says what it says, in a sentence."""
+        verdict = self.verdict
+        if verdict is None or not verdict.ready:
+            return str(self.status["words"][0]) if self.status["words"] else ""
+        return as_sentence(verdict.reason)
+
+    @property
+    def change(self) -> float | None:
+        """The certified change of the expected error as a share of its range, where there is one."""
+        certificate = None if self.verdict is None else self.verdict.certificate
+        return None if certificate is None else certificate.change
+
+    @property
+    def stop(self) -> bool:
+        """Whether the rule says that it is enough."""
+        return self.enough is not None
+
+    @property
+    def given(self) -> list[LabelledItem]:
+        """Labels that people gave; the others came with the data."""
+        return [each for each in self.labelled if each.person != self.settings.source]
+
+
+def project_report_contents(project: "Project", insight: LearningStatus) -> ProjectReportContents:
+    """Read what the page tells.
+
+    Args:
+        project: The project.
+        insight: What the model makes of its labels.
+    """
+    with project.lock:
+        state = project.state()
+        told, labelled, made = status(project, insight), state.labelled(), state.made
+    verdict, advice = insight.verdict, told["advice"]
+    enough = None
+    if verdict is not None and verdict.stop:
+        enough = verdict.n_labelled if advice is None else advice["n_labelled"]
+    first = labelled[:EXAMPLES]
+    items = project.items([each.item for each in first])
+    return ProjectReportContents(
+        settings=project.settings,
+        made="" if made is None else moment(made.at),
+        status=told,
+        labelled=labelled,
+        examples=list(zip(items, first, strict=True)),
+        verdict=verdict,
+        enough=enough,
+        pace=pace([each for each in labelled if each.person != project.settings.source]),
+    )
+
+
+def pace(labelled: Sequence[LabelledItem]) -> float | None:
+    """Seconds that a label typically took: the median between two labels of one person, pauses left out.
+
+    Args:
+        labelled: Labels that people gave.
+
+    Returns:
+        Seconds; None where there are too few labels to tell, or a program gave them.
+
+    Examples:
+        >>> from suffice.project.state import Opinion
+        >>> made = [LabelledItem(n, "a", "ann", 0.0, False, (Opinion("ann", "a", 4.0 * n),)) for n in range(20)]
+        >>> pace(made), pace(made[:5])
+        (4.0, None)
+    """
+    moments: dict[str, list[float]] = {}
+    for each in labelled:
+        for opinion in each.opinions:
+            moments.setdefault(opinion.person, []).append(opinion.at)
+    gaps = [later - before for times in moments.values() for before, later in pairwise(sorted(times))]
+    work = [gap for gap in gaps if gap <= _PAUSE]
+    typical = median(work) if len(work) >= _FEWEST_GAPS else 0.0
+    return typical if typical >= _QUICKEST else None
+
+
+#: Rows of a table of counts, and of one of people.
+_MOST_ROWS: Final = 40
+#: About so many bins show how numbers are distributed.
+_BINS: Final = 9
+_CHOSEN: Final = "After the first ones the model chose the items, so their shares are not those of all items."
+
+
+class BarRow(NamedTuple):
+    """A row of a table of counts.
+
+    Attributes:
+        name: What was counted.
+        labels: How often, as text.
+        share: Share of all, as text.
+        width: Length of the bar, in percent of the longest.
+    """
+
+    name: str
+    labels: str
+    share: str
+    width: float
+
+
+class CountBars(NamedTuple):
+    """A table of counts with a bar for each.
+
+    Attributes:
+        title: What is counted.
+        name: Heading of the column of names.
+        rows: The rows.
+        note: What one has to know to read it.
+    """
+
+    title: str
+    name: str
+    rows: list[BarRow]
+    note: str
+
+
+def labelling_sentences(told: ProjectReportContents) -> list[str]:
+    """What was labelled and when, how far people agree, and how numbers are distributed."""
+    if not told.labelled:
+        return ["Nothing is labelled yet."]
+    times = [each.at for each in told.given] or [0.0]
+    alike = told.status["agreement"]
+    said = [
+        given_and_imported(
+            len(told.given),
+            moment(min(times)),
+            moment(max(times)),
+            imported=len(told.labelled) - len(told.given),
+            source=told.settings.source,
+        ),
+        corrections_and_skips(sum(each.corrected for each in told.labelled), told.status["n_skipped"]),
+        agreement_sentence(alike)
+        if alike is not None
+        else "No item was labelled by two people, so nothing can be said about how far people agree.",
+    ]
+    if not told.settings.classes:
+        values = [float(each.label) for each in told.labelled]
+        least, most = number(min(values)), number(max(values))
+        said.append(
+            f"Half of the labels are {number(median(values))} or less; the least is {least}, the largest {most}."
+        )
+    return said
+
+
+def count_bars(told: ProjectReportContents) -> CountBars | None:
+    """How many labels of each class there are, or how the numbers are distributed; None where that cannot be told."""
+    if not told.labelled:
+        return None
+    return _class_bars(told) if told.settings.classes else _number_bars(told)
+
+
+def _class_bars(told: ProjectReportContents) -> CountBars:
+    counts = sorted(told.status["classes"], key=lambda each: -each["count"])
+    note = _chosen_note(told)
+    if missing := [each["name"] for each in counts if not each["count"]]:
+        some = ", ".join(shortened(name, 40) for name in missing[:10]) + (", …" if len(missing) > 10 else "")
+        note += f"{' ' * bool(note)}No item is labelled {some} so far: of such a class the model knows nothing."
+    if len(counts) > _MOST_ROWS:
+        note = f"The {_MOST_ROWS} most frequent of {len(counts)} classes. {note}"
+    rows = [(shortened(each["name"], 80), each["count"]) for each in counts[:_MOST_ROWS]]
+    return _bars("Labels of each class", told, rows, note)
+
+
+def _number_bars(told: ProjectReportContents) -> CountBars | None:
+    values = [float(each.label) for each in told.labelled]
+    low, high = min(values), max(values)
+    # So far apart, or so close, they cannot be put into bins.
+    if not np.isfinite(high - low) or high - low <= 1e-9 * max(abs(low), abs(high)):
+        return None
+    edges = ticks(low, high, _BINS)
+    counted, _ = np.histogram(values, edges)
+    names = [f"{number(start)} to {number(end)}" for start, end in pairwise(edges)]
+    rows = [(name, int(each)) for name, each in zip(names, counted, strict=True)]
+    return _bars("How the labels are spread", told, rows, _chosen_note(told))
+
+
+def _chosen_note(told: ProjectReportContents) -> str:
+    """What has to be known of shares among labels, once the model chooses."""
+    return _CHOSEN if len(told.given) > told.settings.initial else ""
+
+
+def _bars(title: str, told: ProjectReportContents, counts: list[tuple[str, int]], note: str) -> CountBars:
+    most, total = max((each for _, each in counts), default=0) or 1, sum(each for _, each in counts) or 1
+    rows = [BarRow(name, f"{each:,}", percent(each / total), 100.0 * each / most) for name, each in counts]
+    return CountBars(title, shortened(told.settings.target, 80), rows, note)
+
+
+def people_table(told: ProjectReportContents) -> ReportTable:
+    """Who labelled how much."""
+    people = [each for each in told.status["people"] if each["labels"]]
+    rows = tuple(
+        (
+            f"came with the data ({shortened(each['name'])})" if each["name"] == told.settings.source else each["name"],
+            str(each["labels"]),
+            utc_time(each["last"]),
+        )
+        for each in people[:_MOST_ROWS]
+    )
+    note = "A second opinion on an item counts as a label here."
+    if len(people) > _MOST_ROWS:
+        note = f"The {_MOST_ROWS} of {len(people)} people who labelled most. {note}"
+    return ReportTable("people", "Who labelled", ("person", "labels", "last seen"), rows, note)
+
+
+_KIND_OF_ITEMS: Final = {"table": "rows of a table", "text": "texts", "image": "images"}
+#: Classes that are named, and characters of a note on the data.
+_MOST_CLASSES: Final = 30
+_LONGEST_NOTE: Final = 1000
+
+
+def method_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
+    """Everything that somebody needs to do it again, name by name."""
+    settings, size = told.settings, told.status["size"]
+    data = f"{shortened(settings.source) or 'not named'}: {count(size, 'item')}, {_KIND_OF_ITEMS[settings.shown]}"
+    pairs = [
+        ("Data", data),
+        ("Label", _label_words(told)),
+        *(("What was done to the data", shortened(note, _LONGEST_NOTE)) for note in settings.notes),
+        ("Model", KNOWN[settings.model].words if settings.model in KNOWN else settings.model),
+        ("Stopping rule", _rule_words(told)),
+        ("Start", f"{count(settings.initial, 'label')} of items drawn at random, then the model chose"),
+    ]
+    if settings.overlap:
+        pairs.append(("Second opinions", f"asked for on {percent(settings.overlap)} of the items"))
+    return [
+        *pairs,
+        ("Seed of all randomness", str(settings.seed)),
+        *([("Project made", utc_time(told.made))] if told.made else []),
+        ("Program", f"suffice {suffice.__version__}"),
+    ]
+
+
+def _label_words(told: ProjectReportContents) -> str:
+    settings, target = told.settings, shortened(told.settings.target, 80)
+    if not settings.classes:
+        return f"{target}, a number"
+    names = [shortened(name, 60) for name in settings.classes[:_MOST_CLASSES]]
+    rest = len(settings.classes) - len(names)
+    more = f" and {rest:,} more" if rest else ""
+    return f"{target}, one of {len(settings.classes):,} classes: {', '.join(names)}{more}"
+
+
+def _rule_words(told: ProjectReportContents) -> str:
+    """The rule, what it does, and how it is set."""
+    try:
+        rule = told.settings.criterion()
+    except InvalidValueError:
+        # A rule of the user's own, which is not installed where the report is made.
+        return told.rule
+    meaning = " ".join((inspect.getdoc(type(rule)) or "").split("\n\n")[0].split())
+    set_to = ", ".join(f"{name} {_parameter_words(value)}" for name, value in rule.state_dict()["params"].items())
+    plain = re.sub(r":\w+:|``?", "", meaning)
+    return f"{type(rule).__name__}{f' ({set_to})' if set_to else ''}. {plain}".strip()
+
+
+def _parameter_words(value: Any) -> str:
+    if isinstance(value, dict) and "rule" in value:
+        return str(value["rule"])
+    if isinstance(value, list):
+        return " and ".join(map(_parameter_words, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number(value) if isinstance(value, float) else "none" if value is None else str(value)
+
+
+def example_table(told: ProjectReportContents) -> ReportTable:
+    """The first items with their labels."""
+    rows = tuple(
+        (
+            shortened(item.id, 60),
+            item_summary(item.cells, told.settings.main),
+            shortened(each.label, 80) if isinstance(each.label, str) else number(each.label),
+            each.person,
+        )
+        for item, each in told.examples
+    )
+    title = "The first item" if len(rows) == 1 else f"The first {len(rows)} items"
+    head = ("id", "item", shortened(told.settings.target, 80), "labelled by")
+    return ReportTable(
+        "examples", title, head, rows, "Long texts are cut; the whole is in the exported file of labels."
+    )
+
+
+#: On a log scale, values far below the threshold would flatten the rest.
+_FAR_BELOW: Final = 20.0
+
+
+class Guaranteed(NamedTuple):
+    """What the report says of a certificate.
+
+    Attributes:
+        statement: What is certified; empty where there is no certificate.
+        meaning: The same for somebody who does not know the theory, or that there is no certificate.
+        assumption: What the statement rests on.
+    """
+
+    statement: str
+    meaning: str
+    assumption: str
+
+
+def report_page(project: "Project", insight: LearningStatus) -> str:
+    """Tell what was labelled, why it stopped or goes on, how good the model is, and what is guaranteed.
+
+    The same labels give the same page, whenever it is made.
+
+    Args:
+        project: The project.
+        insight: What the model makes of its labels.
+
+    Returns:
+        A page of HTML that fetches nothing from elsewhere; whatever an item or a name holds is text in it.
+    """
+    told = project_report_contents(project, insight)
+    status = told.status
+    return rendered(
+        "project_report.html.jinja",
+        title=f"Labelling report: {shortened(told.settings.name, 80)}",
+        headings={
+            "summary": "In short",
+            "labels": "What was labelled",
+            "stopping": "Why it can stop" if told.stop else "What is missing",
+            "quality": "How good the model is",
+            "guarantee": "What is guaranteed",
+            "method": "How it was done",
+            **({"examples": "Some of the items"} if told.examples else {}),
+        },
+        headline=report_headline(status, stop=told.stop),
+        summary=_summary_sentences(told),
+        tiles=summary_tiles(status, stop=told.stop, share=told.share, seconds=told.pace),
+        labelling=labelling_sentences(told),
+        bars=count_bars(told),
+        people=people_table(told) if told.labelled else None,
+        stopping=_stopping_paragraphs(told),
+        curve=_drawn(curve_chart(told)) if _has_curve(told) else None,
+        curve_caption=curve_caption(told.rule, forecast=status["forecast"] is not None and not told.stop),
+        quality=_quality_sentences(told),
+        error_chart=_drawn(error_chart(told)) if status["error"]["estimates"] else None,
+        guarantee=_guaranteed(told),
+        not_guaranteed=NOT_GUARANTEED,
+        method=method_pairs(told),
+        examples=example_table(told),
+    )
+
+
+def _drawn(chart: Chart) -> Any:
+    """A chart for a wide page and one for a narrow page, as HTML; the texts in them are escaped already."""
+    from markupsafe import Markup
+
+    return Markup(both_widths(chart))
+
+
+def _summary_sentences(told: ProjectReportContents) -> list[str]:
+    """How much is labelled, why the rule says what it says, and what speaks against it."""
+    status, said = told.status, [labelled_sentences(told.status, stop=told.stop)]
+    if status["n_labelled"]:
+        ratio, threshold = told.ratio, None if told.verdict is None else told.verdict.threshold
+        if ratio is None or threshold is None:
+            said.append(told.reason)
+        else:
+            said.append(ratio_sentences(ratio, threshold, stop=told.stop))
+    if told.stop and status["purchase"] is not None:
+        said.append(still_worth_sentence(status["purchase"], share=told.share))
+    return [*said, status["problem"]]
+
+
+def _is_judged(told: ProjectReportContents) -> bool:
+    return told.verdict is not None and bool(told.status["n_labelled"])
+
+
+def _has_curve(told: ProjectReportContents) -> bool:
+    return _is_judged(told) and bool(told.status["curve"])
+
+
+def _stopping_paragraphs(told: ProjectReportContents) -> list[str]:
+    if not _is_judged(told):
+        return [not_started_sentence(told.settings.initial, told.status["size"])]
+    return stopping_sentences(told.status, told.reason, rule=told.rule, stop=told.stop)
+
+
+def curve_chart(told: ProjectReportContents) -> Chart:
+    """What the rule watched, as a chart."""
+    status = told.status
+    line = [(float(n), value) for n, value, _ in status["curve"]]
+    limit = [(float(n), threshold) for n, _, threshold in status["curve"] if threshold is not None]
+    values = [value for _, value in (*line, *limit)]
+    rough: Sequence[tuple[float, float]] = ()
+    if told.rule == RATIO_RULE:
+        floor = min(threshold for _, threshold in limit) / _FAR_BELOW if limit else 0.0
+        rough = [(n, max(value, floor)) for n, value in line]
+        line = list(zip((n for n, _ in rough), accumulate((value for _, value in rough), min), strict=True))
+    forecast, now = status["forecast"], status["learned"]
+    expected = None
+    if forecast is not None and not told.stop:
+        expected = (now + forecast["low"], now + forecast["labels"], now + forecast["high"])
+        limit += [(float(expected[2]), limit[-1][1])] if limit else []
+    name = quantity_name(told.rule)
+    return Chart(
+        title=f"{name} over the labels",
+        name=name,
+        line=line,
+        rough=rough,
+        limit=limit,
+        limit_name=threshold_name(told.rule),
+        stop=told.enough,
+        ahead=expected,
+        log=min(values) > 0.0 and max(values) >= 10.0 * min(values),
+    )
+
+
+def error_chart(told: ProjectReportContents) -> Chart:
+    """The error that the model expected of itself, as a chart."""
+    estimates, target = told.status["error"]["estimates"], told.settings.target
+    unit = target if len(target) <= 20 else "the label"
+    return Chart(
+        title="Expected error over the labels",
+        name="expected share wrong" if told.share else f"expected error, in units of {unit}",
+        line=[(float(n), middle) for n, middle, _, _ in estimates],
+        band=[(float(n), least, most) for n, _, least, most in estimates],
+        percent=told.share,
+        zero=True,
+    )
+
+
+def _quality_sentences(told: ProjectReportContents) -> list[str]:
+    """How good the model is by its own estimate, what that rests on, and what more labels would change."""
+    status = told.status
+    if not status["error"]["estimates"]:
+        return []
+    said = [
+        expected_error_sentence(status["error"]["estimates"][-1][1:], share=told.share),
+        expected_error_basis(min(ITEMS[told.settings.task], status["size"])),
+    ]
+    return said + (
+        [next_labels_outlook(status["purchase"], share=told.share)] if status["purchase"] is not None else []
+    )
+
+
+def _guaranteed(told: ProjectReportContents) -> Guaranteed:
+    verdict = told.status["verdict"]
+    certificate = None if verdict is None else verdict["certificate"]
+    if certificate is None:
+        return Guaranteed("", no_certificate_sentence(told.rule), "")
+    # A bound of 1 or more holds of every change: it says nothing.
+    says = told.change is None or told.change < 1.0
+    return Guaranteed(
+        as_sentence(certificate["statement"]),
+        certified_change_sentence(told.change) if says and told.change is not None else "",
+        as_sentence(certificate["assumption"]) if says else "",
+    )

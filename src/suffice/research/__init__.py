@@ -1,0 +1,1 @@
+"""Research: reproduction of the paper, comparison of stopping rules, and their data sets. Nothing else imports it."""

@@ -1,0 +1,451 @@
+"""Recorded runs for the comparison: tasks, models, and every input that a rule may require."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.arguments import real, whole
+from suffice.errors import InvalidValueError
+from suffice.learner import StopSet, simulate
+from suffice.models.factory import MODEL_FAMILIES, make_model
+from suffice.numerics.special_functions import Floats
+from suffice.research.compare.sources import SOURCES, LabelledData, LabelledSource, load, source, source_names
+from suffice.research.data.catalogue import SETS
+from suffice.research.data.folder import require_set
+from suffice.research.runner import StepProgress
+from suffice.tables.example_data import Task
+from suffice.tables.table import Kind
+from suffice.trace import Trace
+
+__all__ = ["SOURCES", "LabelledData", "LabelledSource", "Task", "cut", "load", "load_task", "source", "source_names"]
+
+#: Share of a small set that becomes the pool, where there are not rows enough for pool and test.
+_POOL_SHARE: Final = 0.7
+
+Rows = NDArray[np.intp]
+
+
+def load_task(  # noqa: PLR0913 - a job has many settings, all but two by keyword
+    name: str,
+    seed: int,
+    *,
+    pool: int = 2000,
+    test: int = 1000,
+    target: str | None = None,
+    noise: float = 0.0,
+    imbalance: float | None = None,
+) -> Task:
+    """Load a data set and cut it into a labelling job: :func:`load`, then :func:`cut`, which says what the rest means.
+
+    Args:
+        name: One of :func:`source_names`, or the path of a table.
+        seed: Of all that is drawn.
+        pool: Rows to label, at most.
+        test: Rows to test on, at most.
+        target: The column of a table to predict; only with a path.
+        noise: Label noise in the pool.
+        imbalance: Share of the rarest class; as it is if left out.
+
+    Raises:
+        InvalidValueError: No such data set, or it cannot be cut so.
+        MissingDataError: The data set is not in the data folder.
+        CorruptDataError: A file in the data folder is not what it should be.
+
+    Examples:
+        >>> job = load_task("iris", 0)
+        >>> job.X_pool.shape, job.X_test.shape
+        ((105, 4), (45, 4))
+    """
+    return cut(load(name, target=target), seed, pool=pool, test=test, noise=noise, imbalance=imbalance)
+
+
+def cut(  # noqa: PLR0913 - as above
+    labelled: LabelledData,
+    seed: int,
+    *,
+    pool: int = 2000,
+    test: int = 1000,
+    noise: float = 0.0,
+    imbalance: float | None = None,
+) -> Task:
+    """Draw a pool and a test set at random from a data set; the same seed draws the same.
+
+    The test set is drawn first, so that it stays the same for pools of other sizes; a set of fewer than
+    ``pool + test`` rows is cut 70 : 30 instead. Inputs get mean 0 and deviation 1 by the pool alone (a constant one
+    becomes 0 there). So do numeric targets, without their noise: a squared error of 1 is that of always saying the
+    pool's mean. Classes are codes ``0 .. K-1`` of the ``K`` classes in the pool; test rows of any other are dropped.
+
+    Args:
+        labelled: The data set.
+        seed: Of all that is drawn.
+        pool: Rows to label, at most; at least 2.
+        test: Rows to test on, at most.
+        noise: For classes the share of pool labels, exact to one row, that are replaced by another class of the pool
+            at random. For numbers the deviation of Gaussian noise that is added to the pool's labels, as a multiple of
+            their own deviation. The test set stays as it is. Rows do not depend on it.
+        imbalance: The share that the rarest class of the data set is brought down to, in the pool and in the test set,
+            by dropping rows of it at random; at least one is left. As it is if left out.
+
+    Raises:
+        InvalidValueError: An option is not as it should be, or too little is left: fewer than two classes, one value
+            of the target, or no test row.
+
+    Examples:
+        >>> job = cut(load("breast_cancer"), 0, imbalance=0.1)
+        >>> round(float(np.mean(job.y_pool == 0)), 2)
+        0.1
+    """
+    sizes = whole(pool, "pool", least=2), whole(test, "test", least=1)
+    draws = [np.random.default_rng([whole(seed, "seed", least=0), 2, part]) for part in range(3)]
+    level = _checked_noise(noise, labelled.kind)
+    rows, held_back = _split(labelled, sizes, draws[0])
+    if imbalance is not None:
+        share = _checked_share(imbalance, labelled)
+        rows, held_back = (_thinned(labelled.target, part, share, draws[1]) for part in (rows, held_back))
+    known, truth = labelled.target[rows], labelled.target[held_back]
+    if labelled.kind == "regression":
+        known, truth = _standardised(known, truth, labelled)
+        known = known + level * draws[2].standard_normal(len(known))
+    else:
+        known = _mislabelled(known, level, draws[2])
+        held_back, known, truth = _common_classes(labelled, held_back, known, truth)
+    centre, spread = labelled.inputs[rows].mean(axis=0), labelled.inputs[rows].std(axis=0)
+    # What is constant but for rounding is constant.
+    spread = np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
+    X_pool, X_test = ((labelled.inputs[part] - centre) / spread for part in (rows, held_back))
+    return Task(f"{labelled.name}: {labelled.title}", labelled.kind, X_pool, known, X_test, truth)
+
+
+def _checked_noise(noise: float, kind: Kind) -> float:
+    if kind == "classification":
+        return real(noise, "noise", "from 0 to 1, a share of the labels", lambda x: 0.0 <= x <= 1.0)
+    return real(noise, "noise", "of 0 or more, in standard deviations of the target", lambda x: x >= 0.0)
+
+
+def _checked_share(imbalance: float, labelled: LabelledData) -> float:
+    if labelled.kind == "regression":
+        raise InvalidValueError(f"imbalance is for classes, and {labelled.name} has a number to predict; leave it out")
+    rarest = _rarest(labelled.target)
+    most = float(np.mean(labelled.target == rarest))
+    shown = f"{int(1e4 * most) / 1e4:g}"  # rounded down, so that it can be given
+    whose = f"the share of {labelled.classes[rarest]!r}, the rarest class of {labelled.name}: rows are only dropped"
+    return real(imbalance, "imbalance", f"above 0 and at most {shown} ({whose})", lambda x: 0.0 < x <= most < 1.0)
+
+
+def _rarest(codes: Any) -> int:
+    return int(np.argmin(np.bincount(codes)))
+
+
+def _split(labelled: LabelledData, sizes: tuple[int, int], rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Return the rows of the pool and those of the test set."""
+    n, (pool, test) = len(labelled.target), sizes
+    if n < 3:
+        raise InvalidValueError(f"{labelled.name} has {n} rows; 3 or more are required, to label and to test on")
+    if n < pool + test:
+        first = int(_POOL_SHARE * n)
+        pool, test = min(pool, first), min(test, n - first)
+    order: Rows = rng.permutation(n)
+    return order[test : test + pool], order[:test]
+
+
+def _thinned(codes: Any, rows: Rows, share: float, rng: np.random.Generator) -> Rows:
+    """Return rows of which the rarest class has a share."""
+    rare = np.flatnonzero(codes[rows] == _rarest(codes))
+    # r / (r + others) = share.
+    left = max(1, round(share / (1.0 - share) * (len(rows) - len(rare))))
+    dropped = rng.permutation(rare)[left:]
+    return np.delete(rows, dropped)
+
+
+def _standardised(known: Floats, truth: Floats, labelled: LabelledData) -> tuple[Floats, Floats]:
+    centre, spread = known.mean(), known.std()
+    if not spread > 1e-12 * abs(centre):
+        few = f"in the {len(known)} rows of the pool the target of {labelled.name} has one value only"
+        raise InvalidValueError(f"{few}; two different ones are required: raise pool, or try another seed")
+    return (known - centre) / spread, (truth - centre) / spread
+
+
+def _mislabelled(codes: Any, share: float, rng: np.random.Generator) -> Any:
+    """Return codes of which a share is another class, any other with the same probability."""
+    classes, places = np.unique(codes, return_inverse=True)
+    if len(classes) < 2:
+        return codes
+    wrong = rng.permutation(len(codes))[: round(share * len(codes))]
+    # From 1 to K - 1 classes further on, around the end: never the same.
+    places[wrong] = (places[wrong] + rng.integers(1, len(classes), len(wrong))) % len(classes)
+    return classes[places]
+
+
+def _common_classes(labelled: LabelledData, held_back: Rows, known: Any, truth: Any) -> tuple[Any, Any, Any]:
+    """Return the test rows of classes that the pool has, and the codes of pool and test among these."""
+    classes = np.unique(known)
+    left = np.isin(truth, classes)
+    if len(classes) < 2 or not left.any():
+        came = f"the {len(known)} rows of the pool have {len(classes)} class{'es' if len(classes) != 1 else ''}"
+        met = "two or more are required" if len(classes) < 2 else "no test row has one of them"
+        raise InvalidValueError(f"{labelled.name}: {came}; {met}. Raise pool or test, or try another seed")
+    return held_back[left], np.searchsorted(classes, known), np.searchsorted(classes, truth[left])
+
+
+# To be raised whenever the code makes a model's runs come out otherwise: what was kept before is then run again.
+_VERSIONS: Final = {"gp": 2, "ridge": 2, "logistic": 1}
+#: Models that can be compared on, and what they are for.
+MODELS: Final = {name: MODEL_FAMILIES[name].task for name in _VERSIONS}
+# Weights of a classifier of many classes; more features than that are replaced by principal components.
+_MOST_WEIGHTS: Final = 250
+_LEAST_COMPONENTS: Final = 5
+
+
+@dataclass(frozen=True)
+class RecordingSettings:
+    """Sizes and label noise of the recorded runs.
+
+    Attributes:
+        labels: Labels bought in all, or the whole pool where that is smaller.
+        initial: Of which so many at random before the first step.
+        pool: Rows to label from, at most.
+        test: Rows to test on, at most.
+        stop_set: Items of the stop set, or all.
+        validation: Labelled rows for rules that want a validation set; a quarter of a small test set at most.
+        noise: Label noise in the pool, see :func:`suffice.research.compare.recording.cut`.
+        imbalance: Share of the rarest class; as it is if left out.
+    """
+
+    labels: int = 500
+    initial: int = 10
+    pool: int = 2000
+    test: int = 1000
+    stop_set: int = 2000
+    validation: int = 100
+    noise: float = 0.0
+    imbalance: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("labels", 1),
+            ("initial", 1),
+            ("pool", 2),
+            ("test", 1),
+            ("stop_set", 1),
+            ("validation", 0),
+        ):
+            whole(getattr(self, name), name, least=least)
+
+
+@dataclass(frozen=True)
+class RecordingJob:
+    """A run to record; a :class:`suffice.research.runner.RunJob`.
+
+    Attributes:
+        data: Name of the data set, or path of a table.
+        model: One of :data:`MODELS`.
+        seed: Of all that is drawn.
+        batch: Labels bought at each step.
+        setting: How it is made.
+        target: Column of a table to predict.
+    """
+
+    data: str
+    model: str
+    seed: int
+    batch: int = 1
+    setting: RecordingSettings = RecordingSettings()
+    target: str | None = None
+
+    def __post_init__(self) -> None:
+        _require_model(self.model)
+
+    @property
+    def name(self) -> str:
+        """What it is called, for people."""
+        return f"{self.model} on {self.data}, seed {self.seed}, {self.batch} at a time"
+
+    @property
+    def stem(self) -> str:
+        """What its files are called: readable, and different for different runs."""
+        return f"{Path(self.data).stem}-{self.model}-{self.batch}-{self.seed}-{self.identity[:8]}"
+
+    @property
+    def identity(self) -> str:
+        """Differs whenever settings, data or, by its version, the code do."""
+        text = json.dumps([_VERSIONS[self.model], asdict(self), _checksums(self.data)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def steps(self) -> int | None:
+        """Steps that it takes at most; a small pool has fewer."""
+        return None
+
+    @property
+    def alone(self) -> bool:
+        """No model here takes the whole machine."""
+        return False
+
+    def ready(self) -> None:
+        """Make sure that its data are there.
+
+        Raises:
+            SufficeError: They are missing or damaged.
+        """
+        found = source(self.data)
+        if found.data:
+            require_set(found.data)
+        elif found.origin == "file":
+            _labelled(self.data, self.target)
+
+    def run(self, traces: Path, progress: StepProgress | None) -> Trace:
+        """Label the pool as active learning would, and record all that rules may ask for."""
+        del traces
+        made = prepared(self)
+        how, task = self.setting, made.task
+        labels = min(how.labels, len(task.X_pool))
+        steps = (labels - how.initial) // self.batch
+        if steps < 2:
+            raise InvalidValueError(
+                f"{self.data}: a pool of {len(task.X_pool)} rows leaves {max(steps, 0)} steps of {self.batch} after "
+                f"{how.initial} initial labels; 2 or more are required"
+            )
+        return simulate(
+            made.model,
+            task.X_pool,
+            task.y_pool,
+            initial=how.initial,
+            steps=steps,
+            batch=self.batch,
+            seed=self.seed,
+            X_test=task.X_test,
+            y_test=task.y_test,
+            record="all",
+            stop_set=made.stop_set,
+            validation=made.validation,
+            progress=progress,
+        )
+
+
+class PreparedRun(NamedTuple):
+    """The task, model and stop set that a run starts with.
+
+    Attributes:
+        task: Pool and test set.
+        model: The model, not fitted.
+        stop_set: The stop set.
+        validation: Inputs and labels of the validation set; None without one.
+    """
+
+    task: Task
+    model: Any
+    stop_set: StopSet
+    validation: tuple[Floats, Any] | None
+
+
+def prepared(job: RecordingJob) -> PreparedRun:
+    """Everything that a run starts from, drawn by its seed."""
+    how = job.setting
+    task = cut(
+        _labelled(job.data, job.target),
+        job.seed,
+        pool=how.pool,
+        test=how.test,
+        noise=how.noise,
+        imbalance=how.imbalance,
+    )
+    if MODELS[job.model] != task.kind:
+        raise InvalidValueError(f"{job.model} is for {MODELS[job.model]}, and {job.data} is a task of {task.kind}")
+    X_pool, X_test = _fewer_features(task) if task.kind == "classification" else (task.X_pool, task.X_test)
+    cutoff = min(how.validation, len(X_test) // 4)
+    validation = (X_test[:cutoff], task.y_test[:cutoff]) if cutoff else None
+    rest = Task(task.name, task.kind, X_pool, task.y_pool, X_test[cutoff:], task.y_test[cutoff:])
+    classes = np.unique(task.y_pool).tolist() if task.kind == "classification" else None
+    model, stop_set = make_model(job.model, classes=classes), StopSet.draw(len(X_pool), how.stop_set, seed=job.seed)
+    return PreparedRun(rest, model, stop_set, validation)
+
+
+def recordings(  # noqa: PLR0913 - what is crossed with what, all but two by keyword
+    data: Sequence[str],
+    models: Sequence[str],
+    *,
+    seeds: int,
+    batches: Sequence[int],
+    setting: RecordingSettings,
+    target: str | None,
+) -> list[RecordingJob]:
+    """The runs of some data sets with the models that fit them, seed by seed.
+
+    Args:
+        data: Names of data sets, or paths.
+        models: Some of :data:`MODELS`.
+        seeds: How many.
+        batches: Labels at a time.
+        setting: How runs are made.
+        target: Column of a table to predict.
+
+    Raises:
+        InvalidValueError: A data set or model is not known, or none fits the other.
+
+    Examples:
+        >>> settings = RecordingSettings()
+        >>> runs = recordings(["wine"], ["gp", "logistic"], seeds=2, batches=(1,), setting=settings, target=None)
+        >>> [run.name for run in runs]
+        ['logistic on wine, seed 0, 1 at a time', 'logistic on wine, seed 1, 1 at a time']
+    """
+    found = []
+    for model in models:
+        _require_model(model)
+    for name in data:
+        kind = source(name).kind or _labelled(name, target).kind
+        fitting = [model for model in models if MODELS[model] == kind]
+        if not fitting:
+            others = ", ".join(model for model, what in MODELS.items() if what == kind)
+            raise InvalidValueError(f"{name} is a task of {kind}, and no model given is for that; there is {others}")
+        found += [
+            RecordingJob(name, model, seed, batch, setting, target if source(name).origin == "file" else None)
+            for model, batch, seed in product(fitting, batches, range(seeds))
+        ]
+    return found
+
+
+def _require_model(model: str) -> None:
+    if model not in MODELS:
+        raise InvalidValueError(f"there is no model {model!r} to compare on; there is {', '.join(MODELS)}")
+
+
+def _labelled(name: str, target: str | None) -> LabelledData:
+    # A table may have changed since it was read.
+    return _read(name, target, tuple(_checksums(name)) if source(name).origin == "file" else ())
+
+
+@lru_cache(maxsize=2)
+def _read(name: str, target: str | None, checksums: tuple[str, ...]) -> LabelledData:
+    # Runs come data set by data set, so that each is read once.
+    del checksums
+    return load(name, target=target)
+
+
+def _checksums(name: str) -> list[str]:
+    found = source(name)
+    if found.data:
+        return [each.sha256 for each in SETS[found.data].files]
+    if found.origin == "file" and Path(name).is_file():
+        return [hashlib.sha256(Path(name).read_bytes()).hexdigest()]
+    return []
+
+
+def _fewer_features(task: Task) -> tuple[Floats, Floats]:
+    """Inputs of pool and test; of many classes and features, principal components of the pool."""
+    classes, width = len(np.unique(task.y_pool)), task.X_pool.shape[1]
+    if classes == 2 or classes * width <= _MOST_WEIGHTS:
+        return task.X_pool, task.X_test
+    from sklearn.decomposition import PCA
+
+    size = min(max(_LEAST_COMPONENTS, _MOST_WEIGHTS // classes), width, len(task.X_pool))
+    components = PCA(size, random_state=0).fit(task.X_pool)
+    scale = np.sqrt(np.maximum(components.explained_variance_[0], 1e-12))
+    return components.transform(task.X_pool) / scale, components.transform(task.X_test) / scale

@@ -1,0 +1,178 @@
+"""The paper's data sets as arrays: tables with chosen columns, standardised, and MNIST."""
+
+import gzip
+import zlib
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.numerics.special_functions import Floats
+from suffice.research.data.catalogue import DataSet, data_set
+from suffice.research.data.folder import checked_contents, data_folder, require_set
+from suffice.research.paper.protocols import CORRECTED_VIEWS, PUBLISHED_VIEWS, ColumnRoles
+
+#: What data sets are that are no tables of numbers, and how to read them.
+_OTHERWISE: Final = {
+    "images": "images, not a table; read it with suffice.research.data.paper_sets.read_mnist(mnist_folder())",
+    "words": "a table with words in it, not of numbers alone; read it with suffice.research.data.read_words",
+    "texts": "texts, not a table; read it with suffice.research.data.read_texts",
+}
+
+
+class NumericColumns(NamedTuple):
+    """The columns of a table: their names (``k``) and the numbers in them (``n x k``)."""
+
+    names: tuple[str, ...]
+    values: Floats
+
+
+def read_columns(name: str, folder: Path | None = None) -> NumericColumns:
+    """Read a table of the paper, whole and as it is, once its checksum is found right.
+
+    Args:
+        name: Name of the data set: one of the paper's in ``suffice data list`` but mnist.
+        folder: The data folder; :func:`suffice.research.data.folder.data_folder` if left out.
+
+    Raises:
+        InvalidValueError: There is no table of that name.
+        MissingDataError: A file is not there; the message says how to get it.
+        CorruptDataError: A file is not what it should be.
+    """
+    wanted = data_set(name)
+    if wanted.holds != "numbers":
+        raise InvalidValueError(f"the data set {name} is {_OTHERWISE[wanted.holds]}")
+    tables = [_numbers(content, wanted) for content in checked_contents(name, folder)]
+    return NumericColumns(wanted.columns, np.concatenate(tables) if len(tables) > 1 else tables[0])
+
+
+def _numbers(content: bytes, wanted: DataSet) -> Floats:
+    # Split here, for the lines of some files end in a carriage return alone.
+    lines = content.decode("ascii").splitlines()[wanted.header :]
+    values: Floats = np.loadtxt(lines, dtype=np.float64, delimiter=wanted.separator, ndmin=2, comments=None)
+    return values
+
+
+class Samples(NamedTuple):
+    """Inputs (``n x D``, standardised) and targets (``n``: numbers, or classes 0 and 1)."""
+
+    inputs: Floats
+    target: Any
+
+
+def read_set(name: str, protocol: str = "corrected", *, folder: Path | None = None) -> Samples:
+    """Read a data set of the paper: the right columns, or those that the paper's authors took.
+
+    Args:
+        name: One of the paper's in ``suffice data list`` but mnist.
+        protocol: ``corrected`` or ``published``.
+        folder: The data folder; the usual one if left out.
+
+    Raises:
+        InvalidValueError: No such data set or protocol, or a data set that is no table.
+        MissingDataError: The data set is not there.
+        CorruptDataError: A file is not what it should be.
+    """
+    views = {"corrected": CORRECTED_VIEWS, "published": PUBLISHED_VIEWS}
+    if protocol not in views:
+        raise InvalidValueError(f"protocol must be corrected or published, not {protocol!r}")
+    if (wanted := data_set(name)).name not in views[protocol]:
+        reader = "read_texts" if wanted.holds == "texts" else "read_words"
+        raise InvalidValueError(f"{name} is no data set of the paper; read it with suffice.research.data.{reader}")
+    return read_samples(name, views[protocol][name], folder)
+
+
+def read_samples(data: str, view: ColumnRoles, folder: Path | None = None) -> Samples:
+    """Read a table and choose its columns.
+
+    Args:
+        data: Name of the data set.
+        view: Which columns are inputs, and which is the target.
+        folder: The data folder; the usual one if left out.
+
+    Raises:
+        MissingDataError: The data set is not there.
+        CorruptDataError: A file is not what it should be.
+    """
+    names, values = read_columns(data, folder)
+    values = values[view.rows_lost :]
+    inputs = _standardised(values[:, [names.index(name) for name in view.inputs]])
+    target = values[:, names.index(view.target)]
+    if view.positive is not None:
+        return Samples(inputs, (target == view.positive).astype(int))
+    return Samples(inputs, _standardised(target) if view.standardised else target)
+
+
+def _standardised(values: Floats) -> Floats:
+    return np.asarray((values - values.mean(axis=0)) / values.std(axis=0))
+
+
+_FILES = {
+    "train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
+    "test": ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
+}
+
+
+class Digits(NamedTuple):
+    """Handwritten digits: images (``n x 28 x 28``, from 0 to 1, single precision) and what they show (``n``)."""
+
+    images: Floats
+    labels: Any
+
+
+def mnist_folder(folder: Path | None = None) -> Path:
+    """Return where the four files lie, for :func:`read_mnist`, once the checksum of each is found right.
+
+    Args:
+        folder: The data folder; :func:`suffice.research.data.folder.data_folder` if left out.
+
+    Raises:
+        MissingDataError: A file is not there; the message says how to get it.
+        CorruptDataError: A file is not what it should be.
+    """
+    place = data_folder() if folder is None else folder
+    require_set("mnist", place)
+    return place / "mnist"
+
+
+def read_mnist(folder: Path | str, part: str = "train") -> Digits:
+    """Read the 60,000 images to learn from (``part="train"``) or the 10,000 to test on (``part="test"``).
+
+    Args:
+        folder: Where the four files lie.
+        part: Which of the two.
+
+    Raises:
+        SufficeError: A file is not there.
+        InvalidValueError: A file that is not what its name says.
+
+    Reference: [LeCun1998].
+    """
+    if part not in _FILES:
+        raise InvalidValueError(f"part must be train or test, not {part!r}")
+    images, labels = (_idx(Path(folder) / name) for name in _FILES[part])
+    if images.ndim != 3 or labels.shape != images.shape[:1]:
+        raise InvalidValueError(f"{folder} holds {images.shape} images and {labels.shape} labels; they do not match")
+    return Digits(images.astype(np.float32) / 255.0, labels.astype(np.int64))
+
+
+def _idx(path: Path) -> Any:
+    """The array in a file: two zero bytes, type, number of axes, the sizes, and the bytes themselves."""
+    try:
+        content = gzip.decompress(path.read_bytes())
+    except FileNotFoundError:
+        raise SufficeError(
+            f"{path} is missing; MNIST is the four files {', '.join(sum(_FILES.values(), ()))}"
+        ) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise InvalidValueError(f"{path} cannot be read: {error}") from None
+    axes = content[3] if len(content) > 3 else 0
+    if content[:3] != b"\x00\x00\x08" or not 1 <= axes <= 3:
+        raise InvalidValueError(f"{path} is not a file of MNIST: it does not begin as one")
+    if len(content) < 4 + 4 * axes:
+        raise InvalidValueError(f"{path} is cut short: {len(content)} bytes, and its sizes are not all there")
+    shape = tuple(np.frombuffer(content, ">u4", axes, 4).tolist())
+    if len(content) != 4 + 4 * axes + int(np.prod(shape)):
+        raise InvalidValueError(f"{path} is cut short: {len(content)} bytes, but its sizes are {shape}")
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)

@@ -1,0 +1,1 @@
+"""The experiments of the paper: as published, errata included, and as corrected."""

@@ -1,0 +1,284 @@
+"""The paper's claims, each compared with the measurements."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+import numpy as np
+
+from suffice.research.paper.groups import RunGroup, grouped, middle, of_model, spread
+from suffice.research.paper.outcome import RunOutcome, correlation
+from suffice.research.paper.protocols import PROTOCOLS
+
+HOLDS: Final = "holds"
+IN_PART: Final = "holds in part"
+FAILS: Final = "does not hold"
+
+#: The correlation that the paper calls high.
+HIGH: Final = 0.9
+#: Where every data set is this close to the others, in shares of the fall in error, a threshold stops at one place.
+SAME_PLACE: Final = 0.1
+#: An error that ends this far above its least has risen again.
+RISEN: Final = 0.05
+# Above 1 by more than rounding.
+_WORSE: Final = 1.001
+#: A correlation that is not high, but there.
+_SOME: Final = 0.5
+_EXCEPTED: Final = "blr/htru2"
+#: How close the published correlations must be met: to the last printed digit; but where a solver's tolerance, or a
+#: network's training, decides the picks.
+_TOLERANCE: Final = {"gpr": 6e-5, "brr": 6e-5, "blr": 0.05, "bdnn": 0.05}
+
+
+@dataclass(frozen=True)
+class ClaimFinding:
+    """A claim of the paper, and whether the runs confirm it.
+
+    Attributes:
+        claim: What the paper says.
+        where: Where it says so.
+        protocol: ``published`` or ``corrected``.
+        verdict: ``holds``, ``holds in part`` or ``does not hold``.
+        words: What was found, with numbers.
+    """
+
+    claim: str
+    where: str
+    protocol: str
+    verdict: str
+    words: str
+
+
+def judge(outcomes: Sequence[RunOutcome]) -> list[ClaimFinding]:
+    """Judge every claim that the runs at hand can speak to.
+
+    Args:
+        outcomes: The runs.
+
+    Returns:
+        Findings on the published protocol first.
+    """
+    found: list[ClaimFinding | None] = []
+    for protocol in PROTOCOLS:
+        groups = grouped(outcomes, protocol)
+        found += [_repeats(groups)] if protocol == "published" else []
+        found += [_correlates(groups, protocol)]
+        found += [_same_place(of_model(groups, model), protocol) for model in ("gpr", "brr", "blr")]
+        found += [_less_is_more(of_model(groups, "blr"), protocol), _levels_off(of_model(groups, "bdnn"), protocol)]
+    return [each for each in found if each is not None]
+
+
+def _repeats(groups: Sequence[RunGroup]) -> ClaimFinding | None:
+    """With the authors' own seed."""
+    first = [each for runs in groups for each in runs.outcomes if each.seed == 1 and runs.published is not None]
+    if not first:
+        return None
+    gaps = {each.name: _gap(each) for each in first}
+    missed = [each.name for each in first if gaps[each.name] > _TOLERANCE[each.model]]
+    exact = [each for each in first if each.model in ("gpr", "brr")]
+    others = [each for each in first if each not in exact]
+    words = []
+    if exact:
+        worst = max(gaps[each.name] for each in exact)
+        far = "some of them undefined" if worst == inf else f"the furthest {worst:.0e} from what was published"
+        words.append(f"GPR and BRR: {len(exact)} correlations, {far}.")
+    if others:
+        told = ", ".join(f"{each.name} {_told([each.correlation])} ({each.published_correlation})" for each in others)
+        words.append(f"Ours, and published: {told}; the picks depend on a solver's tolerance or a network's training.")
+    if missed:
+        words.append(f"Further away than expected: {', '.join(missed)}.")
+    verdict = HOLDS if not missed else FAILS if len(missed) == len(first) else IN_PART
+    claim = "The published correlations are what the authors' method gives"
+    return ClaimFinding(claim, "figure 2", "published", verdict, " ".join(words))
+
+
+def _gap(each: RunOutcome) -> float:
+    if each.correlation is None or each.published_correlation is None:
+        return inf
+    return abs(each.correlation - each.published_correlation)
+
+
+def _correlates(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | None:
+    found = [runs for runs in groups if runs.name != _EXCEPTED]
+    if not found:
+        return None
+    low = [runs for runs in found if _middle_correlation(runs) <= HIGH]
+    some = [runs for runs in found if runs not in low and min(_correlations(runs)) <= HIGH]
+    words = [f"The median over seeds is above {HIGH} in {len(found) - len(low)} of {len(found)} cases."]
+    if any(runs.arm for runs in found):
+        words.append("A case is a model on a data set, with hyper-parameters from labels bought or outside the run.")
+    if low:
+        words.append(f"At most that: {'; '.join(f'{_case(runs)} {_correlation(runs)}' for runs in low)}.")
+    if some:
+        words.append(f"In {len(some)} of the others some seed is not above it.")
+    excepted = [runs for runs in groups if runs.name == _EXCEPTED]
+    if excepted:
+        told = "; ".join(f"{_case(runs)} {_correlation(runs)}" for runs in excepted)
+        words.append(f"What the paper excepts: {told}.")
+    return ClaimFinding(
+        "The error ratio and the error correlate by more than 0.9, but for logistic regression on HTRU2",
+        "section 5.3, figures 2 and 3",
+        protocol,
+        _share_verdict(len(found) - len(low), len(found)),
+        " ".join(words),
+    )
+
+
+def _correlations(runs: RunGroup) -> list[float]:
+    """One a run; where it is undefined nothing correlates."""
+    return [0.0 if each.correlation is None else each.correlation for each in runs.outcomes]
+
+
+def _correlation(runs: RunGroup) -> str:
+    undefined = len(runs.outcomes) - len(runs.correlations)
+    return _told(runs.correlations) + (f", undefined in {undefined}" if undefined and runs.correlations else "")
+
+
+def _middle_correlation(runs: RunGroup) -> float:
+    return middle(_correlations(runs))
+
+
+def _same_place(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | None:
+    arms = [[runs for runs in groups if runs.arm == arm] for arm in dict.fromkeys(runs.arm for runs in groups)]
+    # Of one data set alone there is nothing to compare.
+    arms = [own for own in arms if len(own) > 1]
+    if not arms:
+        return None
+    places = {
+        (own[0].arm, threshold): {runs: middle(runs.excesses(threshold)) for runs in own}
+        for own in arms
+        for threshold in own[0].thresholds
+    }
+    told: dict[str | None, list[str]] = {}
+    for (arm, threshold), found in places.items():
+        told.setdefault(arm, []).append(f"threshold {threshold}: {_ends(found, threshold)}")
+    words = " ".join(f"{f'Labels {arm}: ' if arm else ''}{'; '.join(each)}." for arm, each in told.items())
+    judged = [is_one_place(found) for found in places.values()]
+    same, total = judged.count(True), len(judged) - judged.count(None)
+    if not total:
+        return None
+    model, remarks = groups[0].model, _remarks(list(places.values()))
+    return ClaimFinding(
+        f"One threshold stops at about the same place on every data set: {model.upper()}",
+        "section 5.3, figure " + {"gpr": "4", "brr": "5", "blr": "6"}[model],
+        protocol,
+        _share_verdict(same, total),
+        "Excess, how far the error at the stop is above the least of the run, in shares of the first error less the "
+        f"least; from the lowest data set to the highest, median over seeds (one place is within {SAME_PLACE:g}). "
+        f"{words[0].upper()}{words[1:]}{remarks}",
+    )
+
+
+def is_one_place(
+    places: dict[RunGroup, float], *, within: float = SAME_PLACE, never_counts: bool = False
+) -> bool | None:
+    """Whether a threshold stops at one place; None if fewer than two data sets bear witness.
+
+    Args:
+        places: Excess at the stop on each data set; infinite where it never stops.
+        within: How far apart is still one place.
+        never_counts: Whether a data set that never stops, and whose error falls to the end of the run, bears witness
+            against it. It does not by default: not to stop is right there.
+    """
+    found = [place for runs, place in places.items() if place < inf or never_counts or not _falls_on(runs)]
+    if len(found) < 2:
+        return None
+    return inf not in found and max(found) - min(found) <= within
+
+
+def _ends(places: dict[RunGroup, float], threshold: str) -> str:
+    reached = [place for place in places.values() if place < inf]
+    parts = [f"{min(reached):.3f} to {max(reached):.3f}" if reached else "no data set stops"]
+    never = [runs.data for runs in places if middle(runs.stops(threshold)) == inf]
+    flat = [runs.data for runs, place in places.items() if place == inf and runs.data not in never]
+    parts += [f"{' and '.join(never)} never"] if never and reached else []
+    parts += [f"{' and '.join(flat)} with an error that never fell"] if flat else []
+    return ", ".join(parts)
+
+
+def _remarks(found: Sequence[dict[RunGroup, float]]) -> str:
+    words = ""
+    if any(_WORSE < place < inf for places in found for place in places.values()):
+        words += " Above 1 is a stop at an error worse than the first."
+    falling = dict.fromkeys(
+        f"{runs.data} ({runs.arm})" if runs.arm else runs.data
+        for places in found
+        for runs, place in places.items()
+        if place == inf and _falls_on(runs)
+    )
+    if falling:
+        named = " and ".join(falling)
+        words += f" On {named} the error falls to the end of the run: not to stop is right, and counts neither way."
+    return words
+
+
+def _falls_on(runs: RunGroup) -> bool:
+    """Whether the error is least in the last twentieth of the run, in the median."""
+    return middle(float(np.argmin(each.error)) / len(each.error) for each in runs.outcomes) >= 0.95
+
+
+def _less_is_more(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | None:
+    risen = {runs: middle(each.error[-1] / each.error_best - 1.0 for each in runs.outcomes) for runs in groups}
+    rising = [runs for runs in groups if risen[runs] > RISEN]
+    if not rising:
+        return None
+    before = {runs: [_before_best(each) for each in runs.outcomes] for runs in rising}
+    told = " ".join(
+        f"{_case(runs)}: {risen[runs]:.0%} above by the end, correlation up to the least {_told(before[runs])}."
+        for runs in rising
+    )
+    middles = [middle(each) for each in before.values()]
+    enough = min(middles)
+    return ClaimFinding(
+        "Where the error rises again in the end (less is more), the error ratio correlates with it until it does",
+        "section 5.3",
+        protocol,
+        HOLDS if enough > HIGH else IN_PART if enough > _SOME else FAILS,
+        f"The error ends more than {RISEN:.0%} above its least in {len(rising)} of {len(groups)} cases of logistic "
+        f"regression. {told}",
+    )
+
+
+def _before_best(each: RunOutcome) -> float:
+    end = int(np.argmin(each.error)) + 1
+    return correlation(each.ratio[:end], each.error[:end], each.counted_from) or 0.0
+
+
+def _levels_off(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | None:
+    if not groups:
+        return None
+    runs = groups[0].outcomes
+    stops = [each.stops["0.2"] for each in runs if each.stops["0.2"] is not None]
+    later = sum(each.stops[name] is not None for name in ("0.15", "0.1") for each in runs)
+    last = [float(np.median(each.ratio[-10:])) for each in runs]
+    words = f"{len(stops)} of {len(runs)} runs stop at 0.2"
+    left = [place for place in groups[0].excesses("0.2") if place < inf]
+    words += f", at round {_told(stops, '.0f')} (the paper's at 67)" if stops else ""
+    words += f", with an excess of {_told(left)}" if left else ""
+    words += (
+        f"; {later} of {2 * len(runs)} stop at 0.15 or 0.1. The last ten rounds have a ratio of {_told(last, '.2f')}. "
+        "It falls as the training settles, whether labels come or not, so the stop says little about labels: see the "
+        "page on networks."
+    )
+    verdict = HOLDS if len(stops) == len(runs) and not later else IN_PART if stops else FAILS
+    claim = "The network's error ratio levels off near 0.2: the threshold 0.2 stops, 0.15 and 0.1 never do"
+    return ClaimFinding(claim, "section 5.3, figure 7", protocol, verdict, words)
+
+
+def _share_verdict(good: int, total: int) -> str:
+    return HOLDS if good == total else FAILS if 2 * good < total else IN_PART
+
+
+def _case(runs: RunGroup) -> str:
+    return f"{runs.name}, {runs.arm}" if runs.arm else runs.name
+
+
+def _told(values: Iterable[float | None], form: str = ".3f") -> str:
+    """Median and range, or the one number that there is."""
+    found = spread(value for value in values if value is not None)
+    if found is None:
+        return "undefined"
+    if found.number == 1:
+        return format(found.median, form)
+    return f"{found.median:{form}} ({found.lowest:{form}} to {found.highest:{form}})"

@@ -1,0 +1,460 @@
+"""Files to columns: CSV with Python's reader, Parquet with pyarrow."""
+
+# Why not a CSV reader of a library: none of the dependencies has one that does the job. numpy.genfromtxt and loadtxt do
+# not read quoted cells that span lines; pyarrow is an extra, and its CSV reader does not detect the separator, stray
+# quotes or decimal commas. Python's csv module does the parsing; the rest is what it leaves open: separator, encoding,
+# quotes that never close, cells over its length limit, and errors with line numbers.
+
+import csv
+import gzip
+import io
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from threading import RLock
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError
+from suffice.numerics.special_functions import Floats
+
+#: Cells that mean "missing", after spaces around them are removed.
+MISSING: Final = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "?"})
+_DELIMITERS: Final = ",;\t|"
+_LINES_TO_SNIFF: Final = 50
+# A longer cell is either a whole document or the text after a quote that never closes.
+_LONG_CELL: Final = 131_072
+_FIELD_SIZE_LOCK: Final = RLock()
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """A column in which some value is not a number: the distinct values, and the index of each row's (-1: missing)."""
+
+    levels: tuple[str, ...]
+    codes: NDArray[np.intp]
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """Number of rows that hold each level."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels)).astype(np.intp)
+
+    def numbers(self, *, decimal: str = ".") -> Floats | None:
+        """Return the column as numbers, NaN where missing; or None where some value is not a number."""
+        numbers = [as_number(level.replace(decimal, ".")) for level in self.levels]
+        return None if None in numbers else np.array([*numbers, math.nan], dtype=np.float64)[self.codes]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> "Column":
+        kept, codes = np.unique(self.codes[rows], return_inverse=True)
+        gone = int(np.sum(kept < 0))
+        texts = Texts(tuple(self.levels[k] for k in kept[gone:]), codes.astype(np.intp) - gone)
+        # The values that are not numbers may all be in other rows.
+        numbers = texts.numbers()
+        return texts if numbers is None else numbers
+
+
+Column = Floats | Texts
+
+
+@dataclass(frozen=True, eq=False)
+class TableColumns:
+    """The columns of a table.
+
+    Attributes:
+        names: Distinct names of the columns.
+        columns: Numbers (NaN where missing), or texts; all of the same length.
+        notes: Sentences about how the file was read, for the user.
+        place: Position of a data row (from 0) in the file: "line 7".
+        cells: Parses the content again and returns the cells of each data row as they are in the file, empty where
+            missing. They are not stored, because numbers as text take several times the memory.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...]
+    place: Callable[[int], str]
+    cells: Callable[[], list[Sequence[str]]]
+
+    def __len__(self) -> int:
+        return len(self.columns[0]) if self.columns else 0
+
+    def __getitem__(self, name: str) -> Column:
+        return self.columns[self.names.index(name)]
+
+    def texts(self, name: str) -> Texts:
+        """Return a column as texts, even if all of them are numbers."""
+        column, k = self[name], self.names.index(name)
+        return column if isinstance(column, Texts) else as_texts([row[k] for row in self.cells()])
+
+    def selected(self, names: Sequence[str], rows: NDArray[np.intp]) -> "TableColumns":
+        """Return some columns at some rows; the notes are left out."""
+
+        def cells() -> list[Sequence[str]]:
+            every, chosen = self.cells(), [self.names.index(name) for name in names]
+            return [[every[row][k] for k in chosen] for row in rows]
+
+        columns = tuple(self[name][rows] for name in names)
+        return TableColumns(tuple(names), columns, (), lambda row: self.place(int(rows[row])), cells)
+
+
+def as_number(text: str) -> float | None:
+    """Return the number that a text stands for, or None. ``1_000`` is a number in Python, but a name in a table.
+
+    Examples:
+        >>> as_number(" 1e3 "), as_number("1_000"), as_number("a")
+        (1000.0, None, None)
+    """
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def number_name(value: float) -> str:
+    """Return a number as text, whole numbers without a decimal point.
+
+    Examples:
+        >>> number_name(7.0), number_name(0.5)
+        ('7', '0.5')
+    """
+    return str(int(value)) if np.isfinite(value) and value == np.floor(value) else repr(float(value))
+
+
+def as_texts(cells: Sequence[str]) -> Texts:
+    """Return cells as texts, even if all of them are numbers.
+
+    Examples:
+        >>> as_texts(["7", " 7", "NA"]).levels
+        ('7',)
+    """
+    levels: dict[str, int] = {}
+    code: dict[str, int] = {}
+    # Work on distinct values, because most tables repeat a few words many times.
+    for cell in dict.fromkeys(cells):
+        text = cell.strip()
+        code[cell] = -1 if text in MISSING else levels.setdefault(text, len(levels))
+    return Texts(tuple(levels), np.fromiter(map(code.__getitem__, cells), np.intp, len(cells)))
+
+
+def column(values: Sequence[str]) -> Column:
+    """Return cells as numbers if every cell that is not missing is a number, else as texts.
+
+    Examples:
+        >>> column(["1", " 2.5", "?"])
+        array([1. , 2.5, nan])
+        >>> column(["b", "NA", "a", "b "]).levels
+        ('b', 'a')
+    """
+    try:
+        numbers = np.fromiter(map(float, values), np.float64, len(values))
+        if "_" not in "".join(values):
+            return numbers
+    except ValueError:
+        pass
+    texts = as_texts(values)
+    found = texts.numbers()
+    return texts if found is None else found
+
+
+def table_columns(data: Any) -> TableColumns:
+    """Return data in memory as the columns of a table, with the same rules as for a file.
+
+    Args:
+        data: :class:`TableColumns`, which are returned unchanged; a mapping from column names to values; or a pandas
+            DataFrame. Values are numbers, texts, booleans, dates or None. NaN, None and the texts that mean "missing"
+            in a CSV file are missing values; texts that are all numbers become numbers.
+
+    Raises:
+        InvalidValueError: The columns have different lengths or the same name.
+        InvalidTypeError: The data is something else.
+
+    Examples:
+        >>> table = table_columns({"size": [1, None, 3], "fuel": ["gas", "diesel", "NA"]})
+        >>> table["size"], table["fuel"].levels
+        (array([ 1., nan,  3.]), ('gas', 'diesel'))
+    """
+    if isinstance(data, TableColumns):
+        return data
+    # A DataFrame is recognised by its attributes, because pandas is not a dependency.
+    if not isinstance(data, Mapping) and not (hasattr(data, "columns") and hasattr(data, "iloc")):
+        kind = type(data).__name__
+        raise InvalidTypeError(f"a table must be a mapping from column names to values or a DataFrame, not {kind}")
+    frame = not isinstance(data, Mapping)
+    names = _distinct([str(name) for name in (data.columns if frame else data)], "the table")
+    values = [data.iloc[:, k] for k in range(len(names))] if frame else list(data.values())
+    columns = tuple(map(_from_values, values))
+    lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
+    if len(set(lengths.values())) > 1:
+        raise InvalidValueError(f"all columns of a table must have the same length; the lengths are {lengths}")
+
+    def cells() -> list[Sequence[str]]:
+        return [*zip(*map(_cell_texts, values), strict=True)]
+
+    return TableColumns(names, columns, (), lambda row: f"row {row + 1}", cells)
+
+
+def _from_values(values: Any) -> Column:
+    if isinstance(values, Texts):
+        return values
+    # Also the number types of pandas that have missing values; a cell of these that is missing is NaN.
+    if getattr(getattr(values, "dtype", None), "kind", "") in {"i", "u", "f"}:
+        converted = values.to_numpy(np.float64, na_value=math.nan) if hasattr(values, "to_numpy") else values
+        return np.array(converted, dtype=np.float64)
+    return column(_cell_texts(values))
+
+
+def _cell_texts(values: Any) -> list[str]:
+    if isinstance(values, Texts):
+        return [values.levels[code] if code >= 0 else "" for code in values.codes]
+    return [_cell_text(value) for value in values]
+
+
+def _cell_text(value: Any) -> str:
+    """Return a value as a CSV file would have it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return number_name(value)
+    text = value.isoformat() if isinstance(value, date) else str(value)
+    # numpy and pandas have missing dates, and pandas a missing value for all types.
+    return "" if text in {"None", "NaT", "<NA>"} else text
+
+
+def read_columns(path: Path) -> TableColumns:
+    """Read a table: Parquet where the name ends in .parquet or .pq, CSV (also gzipped) otherwise.
+
+    Raises:
+        InvalidValueError: There is no such file, it cannot be read, or it is not a table.
+        MissingExtraError: It is Parquet, and pyarrow is not installed.
+    """
+    read = _read_parquet if path.suffix.lower() in {".parquet", ".pq"} else _read_csv
+    return read(_content(path), path)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+        # Detect gzip by the first bytes: the file name does not always end in .gz.
+        data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+    except FileNotFoundError:
+        raise InvalidValueError(f"there is no file {path}; check the name and the folder") from None
+    except IsADirectoryError:
+        raise InvalidValueError(f"{path} is a folder; name the CSV or Parquet file in it") from None
+    except PermissionError:
+        raise InvalidValueError(f"{path} may not be read: permission denied; make it readable first") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InvalidValueError(f"{path} cannot be unpacked: {error}; copy or download it again") from None
+    except (OSError, ValueError) as error:
+        raise InvalidValueError(f"{path} cannot be read: {error}") from None
+    return data
+
+
+def _read_csv(data: bytes, path: Path) -> TableColumns:
+    text, notes = _decoded(data, path)
+    with _long_cells(text):
+        delimiter = "\t" if re.search(r"\.tsv(\.gz)?$", path.name.lower()) else _delimiter(text)
+        rows, quoting = _rows(text, delimiter, path)
+    if len(rows) < 2:
+        came = "holds one line only" if rows else "is empty"
+        raise InvalidValueError(f"{path} {came}; a line of column names and lines of data are required")
+    names = _names(rows[0], path)
+
+    def line(row: int) -> str:
+        with _long_cells(text):
+            return _line(_reader(text, delimiter, quoting=quoting), row)
+
+    def cells() -> list[Sequence[str]]:
+        with _long_cells(text):
+            return [*_parsed(_reader(text, delimiter, quoting=quoting))[0][1:]]
+
+    if set(map(len, rows)) != {len(names)}:
+        row = next(i for i, cells in enumerate(rows) if len(cells) != len(names))
+        raise InvalidValueError(
+            f"{path}, {line(row)}: the number of cells is {len(rows[row])}, and of column names {len(names)}. "
+            f"They must be the same; a cell that holds the separator {delimiter!r} must stand in double quotes"
+        )
+    columns = [column(values) for values in zip(*rows[1:], strict=True)]
+    if quoting == csv.QUOTE_NONE:
+        notes.append("double quotes are read as plain characters, because they do not enclose cells")
+    if delimiter == ";":
+        _take_decimal_commas(names, columns, notes)
+    return TableColumns(names, tuple(columns), tuple(notes), lambda row: line(row + 1), cells)
+
+
+def _decoded(data: bytes, path: Path) -> tuple[str, list[str]]:
+    if b"\0" in data:
+        raise InvalidValueError(
+            f"{path} is not text: it contains NUL bytes. Save it as CSV in UTF-8, "
+            "or as Parquet with a name that ends in .parquet"
+        )
+    try:
+        return data.decode("utf-8-sig"), []
+    except UnicodeDecodeError:
+        return data.decode("latin-1"), ["the file is not in UTF-8; it was read as Latin-1"]
+
+
+@contextmanager
+def _long_cells(text: str) -> Iterator[None]:
+    """Allow cells as long as the text. The limit is global in Python, so it is restored afterwards."""
+    with _FIELD_SIZE_LOCK:
+        before = csv.field_size_limit()
+        csv.field_size_limit(max(before, len(text)))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
+def _reader(text: str, delimiter: str, **options: Any) -> Any:
+    # With newline="" the csv module handles every line end (CR, LF, CRLF), also inside quotes.
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, **options)
+
+
+def _delimiter(text: str) -> str:
+    """Return the separator with which most of the first 50 lines have as many cells as the first line."""
+
+    def score(delimiter: str) -> tuple[float, int]:
+        try:
+            lengths = [len(cells) for cells in islice(_reader(text, delimiter), _LINES_TO_SNIFF) if _filled(cells)]
+        except csv.Error:
+            return 0.0, 0
+        width = lengths[0] if lengths else 0
+        return (lengths.count(width) / len(lengths), width) if width > 1 else (0.0, 0)
+
+    return max(_DELIMITERS, key=score)
+
+
+def _filled(cells: Sequence[str]) -> bool:
+    return len(cells) > 1 or any(cell.strip() for cell in cells)
+
+
+def _line(reader: Any, row: int) -> str:
+    """Return the line (from 1) on which a row starts; rows count from 0, without blank lines."""
+    start = 1
+    for cells in reader:
+        row -= _filled(cells)
+        if row < 0:
+            break
+        start = reader.line_num + 1
+    return f"line {start}"
+
+
+def _rows(text: str, delimiter: str, path: Path) -> tuple[list[list[str]], int]:
+    """Return the rows that are not blank, and the csv module's quoting mode.
+
+    A text such as an SMS may contain a quote that never closes; read as CSV, the cell would swallow the next lines.
+    Quotes are therefore read as plain characters if (1) some row spans several lines with quoting, (2) without quoting
+    every line has the same number of cells, more than one, and (3) the quotes break the rules of CSV or the separator
+    is a tab, which is rare inside a cell.
+    """
+    rows, spread, problem = _parsed(_reader(text, delimiter))
+    broken = _parsed(_reader(text, delimiter, strict=True))[2] if spread else ""
+    long = next((k for k, cells in enumerate(rows) if max(map(len, cells)) > _LONG_CELL), None) if broken else None
+    if long is not None:
+        problem = f"{_line(_reader(text, delimiter), long)}: a field larger than {_LONG_CELL} characters ({broken})"
+    if problem or (spread and (delimiter == "\t" or broken)):
+        lines, _, trouble = _parsed(_reader(text, delimiter, quoting=csv.QUOTE_NONE))
+        if not trouble and len(set(map(len, lines))) == 1 < len(lines[0]):
+            return lines, csv.QUOTE_NONE
+    if problem:
+        raise InvalidValueError(f"{path}, {problem}; is a double quote opened and never closed?")
+    return rows, csv.QUOTE_MINIMAL
+
+
+def _parsed(reader: Any) -> tuple[list[list[str]], bool, str]:
+    """Return the rows that are not blank, whether some row spans several lines, and the error message or ""."""
+    rows: list[list[str]] = []
+    problem = ""
+    try:
+        rows.extend(reader)
+    except csv.Error as error:
+        problem = f"line {reader.line_num}: {error}"
+    return [cells for cells in rows if _filled(cells)], reader.line_num > len(rows), problem
+
+
+def _names(cells: Sequence[str], path: Path) -> tuple[str, ...]:
+    """Return the column names. An empty name, as pandas writes for its index, becomes "column" and its position."""
+    if all(as_number(cell) is not None for cell in cells):
+        missing = "the first line holds numbers only, so there are no column names"
+        raise InvalidValueError(f"{path}: {missing}. Add a first line that names the columns")
+    return _distinct([cell.strip() or f"column {k}" for k, cell in enumerate(cells, start=1)], path)
+
+
+def _distinct(names: Sequence[str], source: Path | str) -> tuple[str, ...]:
+    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+    if times > 1:
+        remedy = "rename them, or add a first line of names if there is none"
+        raise InvalidValueError(f"{source}: {times} columns are named {name!r}, and names must be distinct; {remedy}")
+    return tuple(names)
+
+
+def _take_decimal_commas(names: Sequence[str], columns: list[Column], notes: list[str]) -> None:
+    """Read 3,14 as a number. Only for files separated by semicolons: in others 3,140 may be three thousand."""
+    for k, texts in enumerate(columns):
+        numbers = texts.numbers(decimal=",") if isinstance(texts, Texts) else None
+        if numbers is not None:
+            columns[k] = numbers
+            notes.append(f"column {names[k]!r}: commas read as decimal points")
+
+
+def _read_parquet(data: bytes, path: Path) -> TableColumns:
+    try:
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet", "Reading Parquet") from None
+
+    def read() -> Any:
+        return parquet.ParquetFile(arrow.BufferReader(data)).read()
+
+    try:
+        table = read()
+    except (OSError, ValueError) as error:
+        raise InvalidValueError(f"{path} is not a Parquet file that can be read: {error}") from None
+    if table.num_rows == 0:
+        raise InvalidValueError(f"{path} holds no rows; column names and rows of data are required")
+    columns, notes = {}, []
+    for name, values in zip(_distinct(table.column_names, path), table.columns, strict=True):
+        try:
+            columns[name] = _from_arrow(arrow, values)
+        except arrow.ArrowException:
+            notes.append(f"column {name!r} left out: {values.type} is neither numbers nor text")
+
+    def cells() -> list[Sequence[str]]:
+        again = read()
+        return [*zip(*(_arrow_texts(arrow, again.column(name)) for name in columns), strict=True)]
+
+    return TableColumns(tuple(columns), tuple(columns.values()), tuple(notes), lambda row: f"row {row + 1}", cells)
+
+
+def _from_arrow(arrow: Any, values: Any) -> Column:
+    kind = _kind(arrow, values)
+    if any(getattr(arrow.types, f"is_{name}")(kind) for name in ("integer", "floating", "decimal")):
+        return np.array(values.cast(kind).cast(arrow.float64(), safe=False).to_numpy(), dtype=np.float64)
+    return column(_arrow_texts(arrow, values))
+
+
+def _kind(arrow: Any, values: Any) -> Any:
+    return values.type.value_type if arrow.types.is_dictionary(values.type) else values.type
+
+
+def _arrow_texts(arrow: Any, values: Any) -> list[str]:
+    # Dates become ISO dates and booleans "true" and "false", as in a CSV file.
+    texts = values.cast(_kind(arrow, values)).cast(arrow.string())
+    try:
+        return [text or "" for text in texts.to_pylist()]
+    except UnicodeDecodeError:
+        # Parquet files may contain text that is not valid UTF-8.
+        return [(text or b"").decode("utf-8", "replace") for text in texts.cast(arrow.binary()).to_pylist()]

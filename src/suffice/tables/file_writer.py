@@ -1,0 +1,201 @@
+"""Rows to files that other programs read: CSV that is safe in spreadsheets, JSON lines, Parquet."""
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from io import BytesIO
+from string import ascii_letters, digits
+from typing import Any, Final, Literal, NamedTuple, get_args
+from unicodedata import category, normalize
+
+from suffice.errors import InvalidValueError, MissingExtraError
+
+Format = Literal["csv", "jsonl", "parquet"]
+#: What stands in a row: a text, a number, a flag, or nothing.
+Cell = str | float | bool | None
+Rows = Sequence[Sequence[Cell]]
+
+MEDIA_TYPES: Final = {
+    "csv": "text/csv; charset=utf-8",
+    "jsonl": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
+}
+_NUMBER: Final = re.compile(r" *[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? *", re.ASCII)
+#: A text that begins so needs no closer look: most do.
+_PLAIN: Final = frozenset(["", *ascii_letters, *digits, *'<>()[]{}"!?#$%&*/.,:;'])
+
+
+class Column(NamedTuple):
+    """A column of a file.
+
+    Attributes:
+        name: Its name; no two columns share one.
+        kind: What its cells are.
+    """
+
+    name: str
+    kind: Literal["text", "number", "count", "flag"] = "text"
+
+
+def checked_format(value: str) -> Format:
+    """The format of this name.
+
+    Raises:
+        InvalidValueError: There is none.
+
+    Examples:
+        >>> checked_format("csv")
+        'csv'
+    """
+    for known in get_args(Format):
+        if value == known:
+            return known  # type: ignore[no-any-return]  # one of the names above
+    raise InvalidValueError(f"format must be csv, jsonl or parquet, not {value!r}")
+
+
+def encoded(columns: Sequence[Column], chunks: Iterable[Rows], format: Format) -> bytes:
+    r"""Write rows as a file.
+
+    Args:
+        columns: The columns.
+        chunks: The rows, some at a time: each with a cell for every column. Numbers must be finite.
+        format: How to write them.
+
+    Raises:
+        MissingExtraError: It is Parquet, and pyarrow is not installed.
+        InvalidValueError: The format is not known.
+
+    Examples:
+        >>> encoded([Column("id"), Column("price", "number")], [[("=1", 2.5)], [("b", None)]], "csv")
+        b"id,price\n'=1,2.5\nb,\n"
+        >>> encoded([Column("id"), Column("new", "flag")], [[("=1", True)]], "jsonl")
+        b'{"id": "=1", "new": true}\n'
+    """
+    writers = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}
+    return writers[checked_format(format)](columns, chunks)
+
+
+def harmless(text: str) -> str:
+    """The text as a spreadsheet may see it: with an apostrophe in front where it could be taken for a formula.
+
+    That is so where, after spaces and letters that nobody sees, it begins with ``= + - @``, with a full-width or small
+    form of these, or with a tab, a line break or another control character; unless it is a plain number. Apostrophes
+    that such a text begins with already do not count, so that :func:`exact` finds every text again.
+
+    Examples:
+        >>> harmless("=1+1"), harmless("-1.5"), harmless("'=1+1"), harmless("'tis"), harmless("a = b")
+        ("'=1+1", '-1.5', "''=1+1", "'tis", 'a = b')
+    """
+    return f"'{text}" if _is_risky(text) else text
+
+
+def exact(cell: str) -> str:
+    """The text that :func:`harmless` made a cell of.
+
+    Examples:
+        >>> exact("'=1+1"), exact("'tis"), exact("''=1+1")
+        ('=1+1', "'tis", "'=1+1")
+    """
+    return cell[1:] if cell.startswith("'") and _is_risky(cell) else cell
+
+
+def _is_risky(text: str) -> bool:
+    if text[:1] in _PLAIN:
+        return False
+    bare = text.lstrip("'")
+    for letter in bare:
+        kind = category(letter)
+        if kind[0] != "Z" and kind != "Cf":
+            # Compatible forms of a sign become that sign here: full-width, small, raised.
+            risky = kind == "Cc" or normalize("NFKC", letter)[0] in "=+-@"
+            return risky and _NUMBER.fullmatch(bare) is None
+    return False
+
+
+def _csv(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
+    lines = _Lines()
+    # The writer quotes what holds a letter of its line end: with this one, a carriage return too.
+    writer = csv.writer(lines, lineterminator="\r\n")
+    writer.writerow([harmless(column.name) for column in columns])
+    for rows in chunks:
+        writer.writerows([_shown(cell) for cell in row] for row in rows)
+    return b"".join(lines.written)
+
+
+class _Lines:
+    """Takes lines from the writer, and ends them in a line feed."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+
+    def write(self, line: str) -> None:
+        self.written.append((line.removesuffix("\r\n") + "\n").encode("utf-8", "backslashreplace"))
+
+
+def _shown(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return harmless(cell)
+    if cell is None:
+        return ""
+    return str(cell).lower() if isinstance(cell, bool) else repr(cell).removesuffix(".0")
+
+
+def _jsonl(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
+    names = [column.name for column in columns]
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    lines = (encode(dict(zip(names, row, strict=True))) + "\n" for rows in chunks for row in rows)
+    # Half a letter, out of the name of a file, is written as JSON writes it.
+    return b"".join(line.encode("utf-8", "backslashreplace") for line in lines)
+
+
+def _parquet(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
+    try:
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet", "Writing Parquet") from None
+    # An array of many long texts outgrows the plain type.
+    types = {"text": arrow.large_string(), "number": arrow.float64(), "count": arrow.int64(), "flag": arrow.bool_()}
+    schema = arrow.schema([(_whole_letters(column.name), types[column.kind]) for column in columns])
+    content = BytesIO()
+    with parquet.ParquetWriter(content, schema) as writer:
+        for rows in chunks:
+            arrays = [
+                arrow.array([_whole_letters(row[at]) for row in rows], type=field.type)
+                for at, field in enumerate(schema)
+            ]
+            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
+    return content.getvalue()
+
+
+def _whole_letters(cell: Any) -> Any:
+    """A text without half letters, that no UTF-8 can hold; anything else as it is."""
+    if isinstance(cell, str) and not cell.isascii():
+        return cell.encode("utf-8", "backslashreplace").decode()
+    return cell
+
+
+def distinct(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
+    """Names that differ from each other and from those that are taken: by a number behind them where they have to.
+
+    Examples:
+        >>> distinct(["id", "label", "id"], taken=["label"])
+        ['id', 'label_2', 'id_2']
+    """
+    used = set(taken)
+
+    def free(name: str) -> str:
+        found = next(each for each in _numbered(name) if each not in used)
+        used.add(found)
+        return found
+
+    return [free(name) for name in names]
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}_{number}"
+        number += 1

@@ -1,0 +1,127 @@
+"""The application context of every route: the project, its background learner, and access control."""
+
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from suffice.project.background_learner import BackgroundLearner
+from suffice.project.items import Item
+from suffice.project.labelling_project import ConflictError, Project
+from suffice.web.schemas import LONGEST_CELL, Cell, Problem
+from suffice.web.security import Access
+
+# People who did nothing for longer than this are not waited for.
+_LATELY_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class AppContext:
+    """What a request is answered with.
+
+    Attributes:
+        project: The project.
+        background: Learns its labels.
+        access: Who may come in.
+    """
+
+    project: Project
+    background: BackgroundLearner
+    access: Access
+
+    def require_item(self, item: int) -> int:
+        """Return the number of an item that is there.
+
+        Raises:
+            HTTPException: 404, there is none.
+        """
+        if item >= self.project.size:
+            raise HTTPException(404, f"there is no item {item}; the project has items 0 to {self.project.size - 1}")
+        return item
+
+    def catch_up(self, patience: float) -> None:
+        """Wait for the model to learn what there is, but no longer than so many seconds."""
+        with self.project.lock:
+            state = self.project.state()
+            answers = state.n_labelled + state.n_skipped
+        self.background.wait(answers, patience)
+
+    def settle(self, patience: float) -> None:
+        """Wait until the model has learned everything, for what is to be kept.
+
+        Raises:
+            ConflictError: It has not within so many seconds.
+        """
+        if not self.background.wait_settled(patience) and not self.background.gave_up:
+            raise ConflictError("the model is still learning what was labelled or corrected last; try again in a while")
+
+    def is_alone(self, person: str) -> bool:
+        """Whether nobody but this person labelled or asked lately."""
+        since = time.time() - _LATELY_SECONDS
+        with self.project.lock:
+            people = self.project.state().people
+            return all(name == person or each.last < since for name, each in people.items())
+
+
+async def context_of(request: Request) -> AppContext:
+    """The context of the application that a request came to."""
+    context = request.app.state.context
+    assert isinstance(context, AppContext)
+    return context
+
+
+Context = Annotated[AppContext, Depends(context_of)]
+
+
+class JsonRoute(APIRoute):
+    """A route that takes JSON only: a form of another web site cannot send that."""
+
+    def get_route_handler(self) -> Any:
+        """What answers a request."""
+        handle = super().get_route_handler()
+
+        async def with_json(request: Request) -> Response:
+            media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if request.method == "POST" and media_type != "application/json":
+                raise HTTPException(415, "the Content-Type of a POST must be application/json")
+            answer: Response = await handle(request)
+            return answer
+
+        return with_json
+
+
+def cells_of(item: Item) -> list[Cell]:
+    """The cells of an item, none longer than is sent."""
+    return [Cell(name=name, value=value[:LONGEST_CELL], cut=len(value) > LONGEST_CELL) for name, value in item.cells]
+
+
+def image_url(item: Item) -> str | None:
+    """Where the image of an item is, if it has one."""
+    return f"/api/items/{item.position}/image" if item.image else None
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What the OpenAPI says of the errors of a route: the given ones, and those that every route can have."""
+    return {
+        status: {"model": Problem, "description": _MEANINGS[status]} for status in sorted({*_EVERYWHERE, *statuses})
+    }
+
+
+_EVERYWHERE = (400, 401, 403, 413, 422, 503)
+_MEANINGS = {
+    400: "What was sent cannot be read.",
+    401: "A token is needed, or it is wrong.",
+    403: "Another host or web site is named, or the header X-Suffice-CSRF is missing.",
+    404: "There is no such item, or it has no image.",
+    409: "It cannot be done as the project stands.",
+    413: "The body is too large.",
+    415: "The body must be JSON.",
+    422: "Something that was sent cannot be used.",
+    501: "An extra of suffice is not installed.",
+    503: "The project cannot be read or written now.",
+    507: "The disk is full; nothing was written.",
+}

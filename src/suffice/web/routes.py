@@ -1,0 +1,448 @@
+"""The routes of the server: page, project, labels, items, labelling, and exported files."""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
+
+from fastapi import APIRouter, Query, Request
+from fastapi import Path as InPath
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+
+import suffice
+from suffice.errors import SufficeError
+from suffice.presentation.shortening import item_summary
+from suffice.project.events import Label, moment
+from suffice.project.exported_files import Exported, labels_file, predictions_file
+from suffice.project.items import Item
+from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
+from suffice.project.state import Opinion, ProjectState
+from suffice.project.status_summary import status
+from suffice.project.storage import StorageError
+from suffice.tables.file_writer import MEDIA_TYPES
+from suffice.web.context import AppContext, Context, JsonRoute, cells_of, documented, image_url
+from suffice.web.http_errors import REPORT_POLICY
+from suffice.web.schemas import (
+    LAST_ITEM,
+    MEANINGS,
+    MOST_ROWS,
+    AskedItem,
+    Format,
+    Health,
+    ItemAnswer,
+    LabelRow,
+    LabelsAnswer,
+    LabelSent,
+    NextAnswer,
+    NextSent,
+    Only,
+    OpinionAnswer,
+    Problem,
+    ProjectAnswer,
+    Receipt,
+    SkipSent,
+    StatusAnswer,
+    UndoSent,
+)
+
+# Items that are read at a time where a text is searched for; each may be large.
+_CHUNK: Final = 200
+
+
+class TableQuery(NamedTuple):
+    """Which rows are wanted.
+
+    Attributes:
+        offset: Rows to leave out.
+        limit: Rows at most.
+        search: A text that has to occur in the id, the summary, the label or the name; empty for all.
+        only: Which kind of rows.
+    """
+
+    offset: int = 0
+    limit: int = 50
+    search: str = ""
+    only: Only = "all"
+
+
+class _TableEntry(NamedTuple):
+    item: int
+    label: Label | None
+    person: str
+    at: float
+    corrected: bool
+    opinions: tuple[Opinion, ...]
+
+
+def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
+    """Rows of the table, and how many there are in all.
+
+    Args:
+        project: The project.
+        query: Which rows.
+    """
+    with project.lock:
+        entries = _entries(project.state(), query.only)
+    if query.search.strip():
+        entries = list(_found(project, entries, query.search.strip().casefold()))
+    page = entries[query.offset : query.offset + query.limit]
+    items = project.items([entry.item for entry in page])
+    rows = [_row(entry, item, project.settings.main) for entry, item in zip(page, items, strict=True)]
+    return LabelsAnswer(total=len(entries), rows=rows)
+
+
+def _entries(state: ProjectState, only: Only) -> list[_TableEntry]:
+    """Rows of a kind, the newest first."""
+    entries: list[_TableEntry] = []
+    if only != "skipped":
+        entries += [_TableEntry(*each) for each in state.labelled()]
+    if only in {"all", "skipped"}:
+        entries += [_TableEntry(each.item, None, each.person, each.at, False, ()) for each in state.skipped()]
+    if only == "corrected":
+        entries = [each for each in entries if each.corrected]
+    if only == "disagreed":
+        entries = [each for each in entries if len({opinion.label for opinion in each.opinions}) > 1]
+    # Of two at the same moment the later one is the newer.
+    entries.reverse()
+    return sorted(entries, key=lambda entry: -entry.at)
+
+
+def _found(project: Project, entries: Sequence[_TableEntry], text: str) -> Iterator[_TableEntry]:
+    for start in range(0, len(entries), _CHUNK):
+        chunk = entries[start : start + _CHUNK]
+        items = project.items([entry.item for entry in chunk])
+        for entry, item in zip(chunk, items, strict=True):
+            words = (
+                item.id,
+                item_summary(item.cells, project.settings.main),
+                "" if entry.label is None else str(entry.label),
+                entry.person,
+            )
+            if any(text in word.casefold() for word in words):
+                yield entry
+
+
+def _row(entry: _TableEntry, item: Item, main: str | None) -> LabelRow:
+    return LabelRow(
+        item=entry.item,
+        id=item.id,
+        summary=item_summary(item.cells, main),
+        label=entry.label,
+        person=entry.person,
+        at=moment(entry.at),
+        corrected=entry.corrected,
+        skipped=entry.label is None,
+        opinions=[OpinionAnswer(person=each.person, label=each.label, at=moment(each.at)) for each in entry.opinions],
+    )
+
+
+page_router = APIRouter()
+
+_PAGE: Final = "index.html"
+_TYPES: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".woff2": "font/woff2",
+}
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file of the page.
+
+    Attributes:
+        content: What it holds.
+        media_type: What HTTP calls its format.
+        tag: A name for exactly this content.
+    """
+
+    content: bytes
+    media_type: str
+    tag: str
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """The files of the page by name: those that are installed, and no others ever."""
+    found = {}
+    for file in files("suffice.web").joinpath("static").iterdir():
+        media_type = _TYPES.get(f".{file.name.rpartition('.')[2]}")
+        if media_type is not None and file.is_file():
+            content = file.read_bytes()
+            found[file.name] = Asset(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+    return found
+
+
+@page_router.get("/", include_in_schema=False)
+async def get_page() -> Response:
+    """The page."""
+    page = assets()[_PAGE]
+    return Response(page.content, media_type=page.media_type)
+
+
+@page_router.get("/static/{name:path}", include_in_schema=False)
+async def get_asset(name: str, request: Request) -> Response:
+    """A file of the page, kept by the browser until it is another one."""
+    asset = assets().get(name)
+    if asset is None or name == _PAGE:
+        raise HTTPException(404, f"the page has no file {name[:200]!r}")
+    headers = {"ETag": asset.tag, "Cache-Control": "no-cache"}
+    if request.headers.get("if-none-match") == asset.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(asset.content, media_type=asset.media_type, headers=headers)
+
+
+@page_router.get("/health", responses={403: {"model": Problem, "description": "Another host is named."}})
+async def get_health() -> Health:
+    """That the server is there; needs no token."""
+    return Health(ok=True)
+
+
+@page_router.head("/health", include_in_schema=False)
+async def head_health() -> Response:
+    """That the server is there, for those who want no more than a status."""
+    return Response()
+
+
+reading_router = APIRouter(prefix="/api", tags=["reading"])
+
+#: What an image may be, by the end of its name. No SVG: that can hold scripts.
+IMAGE_TYPES: Final = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".bmp": "image/bmp",
+}
+_LARGEST_IMAGE: Final = 64 << 20
+ItemInPath = Annotated[int, InPath(ge=0, le=LAST_ITEM, description=MEANINGS["item"])]
+
+
+@reading_router.get("/project", responses=documented())
+def get_project(context: Context) -> ProjectAnswer:
+    """What the project is about; and the value that a page sends as X-Suffice-CSRF with everything that it posts."""
+    settings = context.project.settings
+    rule = settings.criterion()
+    with context.project.lock:
+        made = context.project.state().made
+    threshold = getattr(rule, "threshold", None)
+    return ProjectAnswer(
+        name=settings.name,
+        task=settings.task,
+        classes=list(settings.classes),
+        target=settings.target,
+        shown=settings.shown,
+        columns=list(settings.columns),
+        main=settings.main,
+        size=context.project.size,
+        model=settings.model,
+        rule=type(rule).__name__,
+        threshold=threshold if isinstance(threshold, int | float) else None,
+        overlap=settings.overlap,
+        source=settings.source,
+        made=0.0 if made is None else made.at,
+        notes=list(settings.notes),
+        version=suffice.__version__,
+        csrf=context.access.csrf,
+    )
+
+
+@reading_router.get("/status", responses=documented())
+def get_status(context: Context) -> StatusAnswer:
+    """Where the labelling and the learning stand, in numbers and in words."""
+    told: dict[str, Any] = status(context.project, context.background.learning_status)
+    return StatusAnswer(**told)
+
+
+@reading_router.get("/labels", responses=documented())
+def get_labels(
+    context: Context,
+    offset: Annotated[int, Query(ge=0, le=LAST_ITEM, description=MEANINGS["offset"])] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_ROWS, description=MEANINGS["limit"])] = 50,
+    search: Annotated[str, Query(max_length=200, description=MEANINGS["search"])] = "",
+    only: Annotated[Only, Query(description=MEANINGS["only"])] = "all",
+) -> LabelsAnswer:
+    """The labels and skips, newest first; those alone in which a text occurs, where one is searched for."""
+    return label_table(context.project, TableQuery(offset, limit, search, only))
+
+
+@reading_router.get("/items/{item}", responses=documented(404))
+def get_item(item: ItemInPath, context: Context) -> ItemAnswer:
+    """One item."""
+    found = context.project.item(context.require_item(item))
+    return ItemAnswer(item=found.position, id=found.id, cells=cells_of(found), image=image_url(found))
+
+
+@reading_router.get(
+    "/items/{item}/image",
+    response_class=Response,
+    responses={200: {"content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}, **documented(404)},
+)
+def get_image(item: ItemInPath, context: Context) -> Response:
+    """The image of an item, from the folder of the project's images and nowhere else."""
+    found = context.project.item(context.require_item(item))
+    if not found.image or not context.project.settings.root:
+        raise HTTPException(404, f"item {item} has no image")
+    file, media_type = image_file(Path(context.project.settings.root), found.image)
+    try:
+        if file.stat().st_size > _LARGEST_IMAGE:
+            raise _no_image(found.image, f"it is larger than {_LARGEST_IMAGE >> 20} MiB")
+        return Response(file.read_bytes(), media_type=media_type)
+    except OSError as error:
+        raise _no_image(found.image, error.strerror or "it cannot be read") from None
+
+
+def image_file(root: Path, image: str) -> tuple[Path, str]:
+    """The file of an image and its type.
+
+    Args:
+        root: The folder of the images.
+        image: Where the image is in it.
+
+    Raises:
+        HTTPException: 404, it is not there, lies outside the folder, or is not an image.
+    """
+    try:
+        folder = root.resolve(strict=True)
+        file = (folder / image).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError):
+        raise _no_image(image, "the file is not there any more") from None
+    media_type = IMAGE_TYPES.get(file.suffix.lower())
+    if not file.is_relative_to(folder):
+        raise _no_image(image, "it lies outside the folder of the project's images")
+    if media_type is None or not file.is_file():
+        raise _no_image(image, f"it is none of {', '.join(IMAGE_TYPES)}")
+    return file, media_type
+
+
+def _no_image(image: str, reason: str) -> HTTPException:
+    return HTTPException(404, f"the image {image[:200]!r} cannot be shown: {reason}")
+
+
+labelling_router = APIRouter(prefix="/api", tags=["labelling"], route_class=JsonRoute)
+
+# A person who is alone waits this long for the model to learn their last label, so that the next item is the best one.
+_LABEL_WAIT = 0.1
+
+
+@labelling_router.post("/next", responses=documented(415, 507))
+def ask_next(sent: NextSent, context: Context) -> NextAnswer:
+    """Which items a person is to label next; nobody else is asked for them for a while.
+
+    Items that the person was asked for and did not answer come first, so asking again gives the same ones.
+    """
+    project = context.project
+    if context.is_alone(sent.person):
+        context.catch_up(_LABEL_WAIT)
+    asked = project.next(sent.person, sent.n, queue=context.background.learning_status.queue)
+    items = project.items([each.position for each in asked])
+    with project.lock:
+        left = project.state().left
+    shown = [
+        AskedItem(
+            item=item.position,
+            id=item.id,
+            cells=cells_of(item),
+            image=image_url(item),
+            until=each.until,
+            why=each.why,
+        )
+        for each, item in zip(asked, items, strict=True)
+    ]
+    return NextAnswer(items=shown, left=left)
+
+
+@labelling_router.post("/labels", responses=documented(404, 409, 415, 507))
+def add_label(sent: LabelSent, context: Context) -> Receipt:
+    """Label an item; what is acknowledged is on the disk. Sent again under the same request, it is not done again."""
+    item = context.require_item(sent.item)
+    return _done(context, lambda: context.project.label(item, sent.label, person=sent.person, request=sent.request))
+
+
+@labelling_router.post("/skips", responses=documented(404, 409, 415, 507))
+def add_skip(sent: SkipSent, context: Context) -> Receipt:
+    """Say that an item cannot be labelled; nobody is asked for it again."""
+    item = context.require_item(sent.item)
+    return _done(context, lambda: context.project.skip(item, person=sent.person, request=sent.request))
+
+
+@labelling_router.post("/corrections", responses=documented(404, 409, 415, 507))
+def add_correction(sent: LabelSent, context: Context) -> Receipt:
+    """Change the label that counts of an item that has one."""
+    item = context.require_item(sent.item)
+    return _done(context, lambda: context.project.correct(item, sent.label, person=sent.person, request=sent.request))
+
+
+@labelling_router.post("/undo", responses=documented(409, 415, 507))
+def undo(sent: UndoSent, context: Context) -> Receipt:
+    """Take back the newest label, skip or correction of a person; the answer says of which item it was."""
+    return _done(context, lambda: context.project.undo(person=sent.person, request=sent.request))
+
+
+def _done(context: AppContext, write: Callable[[], WriteReceipt]) -> Receipt:
+    written = write()
+    context.background.wake()
+    return Receipt(seq=written.seq, item=written.position, repeated=written.repeated)
+
+
+file_router = APIRouter(prefix="/api", tags=["files"])
+
+FormatInQuery = Annotated[Format, Query(description=MEANINGS["format"])]
+# A file is for keeps: so long it waits for the model to learn the last labels.
+_EXPORT_WAIT = 15.0
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The file.",
+        "content": {
+            kind.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for kind in MEDIA_TYPES.values()
+        },
+    }
+}
+
+
+@file_router.get("/export/labels", response_class=Response, responses=_FILE | documented(501))
+def export_labels(context: Context, format: FormatInQuery = "csv") -> Response:
+    """Every item with a label, in the order of labelling."""
+    return _attached(labels_file(context.project, format))
+
+
+@file_router.get("/export/predictions", response_class=Response, responses=_FILE | documented(409, 501))
+def export_predictions(context: Context, format: FormatInQuery = "csv") -> Response:
+    """What the model says of every item without a label, and how sure it is."""
+    context.settle(_EXPORT_WAIT)
+    try:
+        predictions = context.background.predictions()
+    except StorageError:
+        raise
+    except SufficeError as error:
+        # The model has not begun, or cannot learn: more labels help, the same request does not.
+        raise ConflictError(str(error)) from None
+    return _attached(predictions_file(context.project, predictions, format))
+
+
+@file_router.get("/report", response_class=HTMLResponse, responses=documented(409, 501))
+def get_report(context: Context) -> HTMLResponse:
+    """The report: what was labelled, why it stopped or goes on, what is guaranteed; a page that holds everything."""
+    from suffice.report.project_report import report_page
+
+    context.settle(_EXPORT_WAIT)
+    page = report_page(context.project, context.background.learning_status)
+    # A cell may hold half of a letter.
+    content = page.encode("utf-8", "replace")
+    return HTMLResponse(content, headers={"Content-Security-Policy": REPORT_POLICY})
+
+
+def _attached(file: Exported) -> Response:
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", file.name)
+    return Response(
+        file.content, media_type=file.media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'}
+    )

@@ -1,0 +1,1 @@
+"""Tests of sentences, number formats and charts."""

@@ -1,0 +1,182 @@
+"""What a project should do, said again in the plainest way: lists that are gone through from the beginning."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from suffice.project.events import Label
+from suffice.project.state import Answer, LabelledItem, Lease, Opinion, Person, SkippedItem
+
+
+class RefusedError(Exception):
+    """This cannot be done now."""
+
+
+@dataclass
+class Act:
+    """A label, a skip or a correction that stands."""
+
+    kind: str
+    person: str
+    item: int
+    label: Label | None
+    at: float
+
+
+@dataclass
+class NaiveProject:
+    """A project without a journal, that forgets what was undone."""
+
+    size: int
+    lease: float
+    acts: list[Act] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    leases: list[tuple[int, str, float]] = field(default_factory=list)
+    seen: dict[str, float] = field(default_factory=dict)
+
+    def asked(self, person: str, answer: list[tuple[int, float]], n: int, now: float) -> None:
+        """Check what a person was asked for, and remember it."""
+        mine = [(item, until) for item, who, until in self.leases if who == person and until > now]
+        kept = [(item, until if until - now > self.lease / 2 else now + self.lease) for item, until in mine][:n]
+        assert answer[: len(kept)] == kept
+        fresh = answer[len(kept) :]
+        free = [
+            item
+            for item in range(self.size)
+            if self.status(item) == "open" and all(item != other or until <= now for other, _, until in self.leases)
+        ]
+        assert all(item in free and until == now + self.lease for item, until in fresh)
+        assert len({item for item, _ in answer}) == len(answer) == min(n, len(kept) + len(free))
+        renewed = [each for each in kept if each not in mine]
+        for item, until in renewed:
+            self.leases = [(k, who, until if k == item else old) for k, who, old in self.leases]
+        for item, until in fresh:
+            before = [each for each in self.leases if each[0] == item]
+            if before and before[0][1] == person:
+                self.leases[self.leases.index(before[0])] = (item, person, until)
+                continue
+            self._take_back(item)
+            self.leases.append((item, person, until))
+        if renewed or fresh:
+            self.seen[person] = now
+
+    def label(self, person: str, item: int, label: Label, now: float) -> bool:
+        """Label; whether there is something new to write."""
+        mine = [act for act in self.of(item) if act.kind == "label" and act.person == person]
+        if mine and mine[0].label != label:
+            raise RefusedError
+        return not mine and self._act(Act("label", person, item, label, now))
+
+    def skip(self, person: str, item: int, now: float) -> bool:
+        """Skip; whether there is something new to write."""
+        if any(act.kind == "label" and act.person == person for act in self.of(item)):
+            raise RefusedError
+        mine = [act for act in self.of(item) if act.kind == "skip" and act.person == person]
+        return not mine and self._act(Act("skip", person, item, None, now))
+
+    def correct(self, person: str, item: int, label: Label, now: float) -> bool:
+        """Correct; always something new."""
+        if self.status(item) != "labelled":
+            raise RefusedError
+        return self._act(Act("correction", person, item, label, now))
+
+    def undo(self, person: str, now: float) -> int:
+        """Undo; the item that it was about."""
+        mine = [act for act in self.acts if act.person == person]
+        if not mine:
+            raise RefusedError
+        act = mine[-1]
+        before = self.status(act.item)
+        self.acts = [each for each in self.acts if each is not act]
+        labels = [each for each in self.of(act.item) if each.kind == "label" and each.person == person]
+        if act.kind != "correction" and not labels:
+            self._take_back(act.item)
+            self.leases.insert(0, (act.item, person, now + self.lease))
+        self._reorder(act.item, before)
+        self.seen[person] = now
+        return act.item
+
+    def of(self, item: int) -> list[Act]:
+        """What stands of an item."""
+        return [act for act in self.acts if act.item == item]
+
+    def status(self, item: int) -> str:
+        """Open, labelled or skipped."""
+        kinds = {act.kind for act in self.of(item)}
+        return "labelled" if kinds & {"label", "correction"} else "skipped" if kinds else "open"
+
+    def counting(self, item: int) -> Act | None:
+        """The act whose label counts."""
+        corrections = [act for act in self.of(item) if act.kind == "correction"]
+        labels = [act for act in self.of(item) if act.kind == "label"]
+        return corrections[-1] if corrections else labels[0] if labels else None
+
+    def label_of(self, item: int) -> Label | None:
+        """The label that counts."""
+        act = self.counting(item)
+        return None if act is None else act.label
+
+    def opinions(self, item: int) -> tuple[Opinion, ...]:
+        """What people said."""
+        return tuple(
+            Opinion(act.person, act.label, act.at)
+            for act in self.of(item)
+            if act.kind == "label" and act.label is not None
+        )
+
+    def picture(self, now: float) -> dict[str, Any]:
+        """What can be compared with a state."""
+        items = range(self.size)
+        labelled = [item for item in self.done if self.status(item) == "labelled"]
+        skipped = [item for item in self.done if self.status(item) == "skipped"]
+        labels = [self.label_of(item) for item in labelled]
+        return {
+            "answers": [Answer(item, self.label_of(item)) for item in self.done],
+            "labels": [self.label_of(item) for item in items],
+            "open": [self.status(item) == "open" for item in items],
+            "is_skipped": [self.status(item) == "skipped" for item in items],
+            "opinions": [self.opinions(item) for item in items],
+            "corrected": [any(act.kind == "correction" for act in self.of(item)) for item in items],
+            "labelled": [self._labelled(item) for item in labelled],
+            "skipped": [SkippedItem(item, self.of(item)[0].person, self.of(item)[0].at) for item in skipped],
+            "counts": {label: labels.count(label) for label in labels if label is not None},
+            "numbers": (len(labelled), len(skipped), self.size - len(self.done)),
+            "people": {name: Person(self._labels_by(name), last) for name, last in self.seen.items()},
+            "leases": {item: Lease(who, until) for item, who, until in self.leases if until > now},
+            "mine": {
+                name: [(item, Lease(who, until)) for item, who, until in self.leases if who == name]
+                for name in self.seen
+            },
+            "single": {name: [item for item in items if self._is_single(item, name)] for name in self.seen},
+        }
+
+    def _is_single(self, item: int, person: str) -> bool:
+        opinions = self.opinions(item)
+        settled = any(
+            act.kind == "correction" or (act.kind == "skip" and act.person == person) for act in self.of(item)
+        )
+        return len(opinions) == 1 and opinions[0].person != person and not settled
+
+    def _labels_by(self, person: str) -> int:
+        return len([act for act in self.acts if act.person == person and act.kind == "label"])
+
+    def _labelled(self, item: int) -> LabelledItem:
+        act = self.counting(item)
+        assert act is not None
+        assert act.label is not None
+        return LabelledItem(item, act.label, act.person, act.at, act.kind == "correction", self.opinions(item))
+
+    def _act(self, act: Act) -> bool:
+        before = self.status(act.item)
+        self.acts.append(act)
+        self._take_back(act.item)
+        self._reorder(act.item, before)
+        self.seen[act.person] = act.at
+        return True
+
+    def _reorder(self, item: int, before: str) -> None:
+        if self.status(item) != before:
+            self.done = [each for each in self.done if each != item]
+            self.done += [item] if self.status(item) != "open" else []
+
+    def _take_back(self, item: int) -> None:
+        self.leases = [each for each in self.leases if each[0] != item]

@@ -1,0 +1,67 @@
+"""Nothing acknowledged is ever lost: two processes on one project, killed; and a database server without power."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suffice.project.labelling_project import Project
+from tests.project.crash_checks import (
+    RULE,
+    SIZE,
+    Mother,
+    acknowledged,
+    check_journal,
+    check_verdict,
+    kill_many_times,
+    under_load,
+    wait_for_an_answer,
+)
+from tests.project.crash_clients import Lines
+from tests.project.crash_parent import answer
+from tests.project.making_projects import make
+from tests.project.postgres_server import Server
+
+
+@pytest.mark.parametrize("times", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_two_processes_on_one_project_killed_at_random_moments(place: str, times: int, tmp_path: Path) -> None:
+    make(place, SIZE, task="regression", rule=RULE).close()
+    times = times // 2 if "://" in place else times
+    with Mother(place, "lines", tmp_path / "log") as mother:
+        with under_load(lambda: Lines(mother.port)) as clients:
+            kill_many_times(mother, clients, times, at_once=2, mean=0.01)
+        check_journal(place, clients)
+    assert (tmp_path / "log").read_text() == ""
+    assert acknowledged(clients) > times
+
+
+class Direct:
+    """No connection: the project itself."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def send(self, message: dict[str, Any]) -> dict[str, Any]:
+        found = answer(self._project, dict(message))
+        if found["status"] == 503:
+            # Some do not try again.
+            raise ConnectionError(found["detail"])
+        return found
+
+    def close(self) -> None:
+        """Nothing to hang up."""
+
+
+@pytest.mark.parametrize("times", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_a_database_server_that_loses_its_power_again_and_again(postgres: Server, times: int, tmp_path: Path) -> None:
+    place = postgres.new_place()
+    with make(place, SIZE, task="regression", rule=RULE) as project:
+        with under_load(lambda: Direct(project)) as clients:
+            for _ in range(times):
+                wait_for_an_answer(clients, acknowledged(clients) + 5)
+                postgres.stop("immediate")
+                postgres.start()
+            wait_for_an_answer(clients, acknowledged(clients))
+        check_journal(place, clients)
+    check_verdict(place, tmp_path)
+    assert sum(client.broken for client in clients) > times

@@ -1,0 +1,254 @@
+"""What comes out of a project, read back by others: by csv, json and pandas."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suffice.errors import InvalidValueError, MissingExtraError
+from suffice.project import exported_files
+from suffice.project.create import write_project
+from suffice.project.exported_files import Exported, labels_file, predictions_file
+from suffice.project.labelling_project import Project
+from suffice.project.project_learner import Predictions
+from suffice.tables.file_writer import Column, Format, encoded, exact, harmless
+from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
+from tests.project.making_projects import about, make, some_items
+
+FORMATS: tuple[Format, ...] = ("csv", "jsonl", "parquet")
+#: Signs at which a spreadsheet begins to run a cell, also in other widths.
+SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\t\r\n"
+texts = st.text(max_size=8) | st.builds(
+    "{}{}{}".format, st.text("' \u00a0\ufeff\u200b", max_size=3), st.sampled_from(SIGNS), st.text(max_size=5)
+)
+
+
+@pytest.fixture
+def busy(tmp_path: Path) -> Iterator[Project]:
+    with busy_project(tmp_path / "pets.suffice") as project:
+        yield project
+
+
+def rows_of(file: Exported) -> list[dict[str, Any]]:
+    """A file as somebody else reads it."""
+    if file.name.endswith("parquet"):
+        import pandas
+
+        return [dict(row) for row in pandas.read_parquet(io.BytesIO(file.content)).to_dict("records")]
+    text = file.content.decode("utf-8")
+    if file.name.endswith("csv"):
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+    return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@given(texts)
+def test_no_cell_begins_with_what_a_spreadsheet_runs_and_every_text_is_found_again(text: str) -> None:
+    cell = harmless(text)
+    bare = cell.lstrip(" \u00a0\ufeff\u200b")
+    assert not bare or bare[0] not in SIGNS or is_number(cell)
+    assert exact(cell) == text
+    assert cell in (text, f"'{text}")
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=5), texts)
+def test_a_csv_read_back_holds_the_texts(rows: list[tuple[str, str]], name: str) -> None:
+    columns = [Column(f"{name} "), Column("other")]
+    content = encoded(columns, [rows], "csv").decode("utf-8", "surrogatepass")
+    read = list(csv.reader(io.StringIO(content, newline="")))
+    assert exact(read[0][0]) == f"{name} "
+    for found, (one, other) in zip(read[1:], rows, strict=True):
+        assert [exact(cell) for cell in found] == [one, other]
+        assert all(cell[:1] not in tuple("=+-@") or is_number(cell) for cell in found)
+
+
+@given(st.lists(texts, min_size=1, max_size=5))
+def test_json_lines_and_parquet_keep_texts_as_they_are(found: list[str]) -> None:
+    import pandas
+
+    rows = [[(text,)] for text in found]
+    lines = encoded([Column("text")], rows, "jsonl").decode("utf-8").split("\n")
+    assert [json.loads(line)["text"] for line in lines[:-1]] == found
+    table = pandas.read_parquet(io.BytesIO(encoded([Column("text")], rows, "parquet")))
+    assert table["text"].tolist() == found
+
+
+def test_what_is_almost_a_number_is_looked_at_once() -> None:
+    digits = "1" * 300_000
+    assert harmless(f"+{digits}") == f"+{digits}"
+    assert harmless(f"+{digits}x") == f"'+{digits}x"
+    assert harmless(f" -{digits}.{digits}e+{digits} ") == f" -{digits}.{digits}e+{digits} "
+    assert harmless(" " * 300_000 + "=") == "'" + " " * 300_000 + "="
+
+
+def test_half_a_letter_out_of_a_file_name_stops_no_export() -> None:
+    import pandas
+
+    rows = [[("caf\udce9",)]]
+    assert encoded([Column("a")], rows, "csv") == b"a\ncaf\\udce9\n"
+    assert json.loads(encoded([Column("a")], rows, "jsonl")) == {"a": "caf\udce9"}
+    assert pandas.read_parquet(io.BytesIO(encoded([Column("a")], rows, "parquet")))["a"][0] == "caf\\udce9"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_labels_come_in_their_order_with_all_that_is_known_of_them(busy: Project, format: Format) -> None:
+    file = labels_file(busy, format)
+    rows = rows_of(file)
+    with busy.lock:
+        labelled = busy.state().labelled()
+    assert file.name == f"labels.{format}"
+    assert file.rows == len(rows) == 40
+    assert [row["id"] for row in rows] == [f"id-{each.item}" for each in labelled]
+    assert [row["animal"] for row in rows] == [each.label for each in labelled]
+    assert [row["text"] for row in rows] == [f"pet {each.item} 🐌" for each in labelled]
+    assert list(rows[0]) == [
+        *("id", "text", "number", "animal", "labelled_by", "labelled_at", "corrected", "opinions", "agreed")
+    ]
+    by_id = {row["id"]: row for row in rows}
+    flags = ("true", "false", "") if format == "csv" else (True, False, None)
+    count = str if format == "csv" else int
+    assert (by_id["id-10"]["opinions"], by_id["id-10"]["agreed"]) == (count(2), flags[0])
+    assert by_id["id-14"]["agreed"] == flags[1]
+    assert by_id["id-30"]["agreed"] == flags[2]
+    assert (by_id["id-20"]["corrected"], by_id["id-20"]["animal"]) == (flags[0], "eel")
+    assert (by_id["id-20"]["labelled_by"], by_id["id-0"]["labelled_by"]) == ("Zoë <b>", "pets.csv")
+    assert by_id["id-2"]["corrected"] == flags[1]
+    assert by_id["id-2"]["labelled_at"].endswith("Z")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_predictions_are_of_all_items_without_a_label(busy: Project, format: Format) -> None:
+    project_learner, _ = learned(busy)
+    predictions = project_learner.predict(busy.X)
+    file = predictions_file(busy, predictions, format)
+    rows = rows_of(file)
+    assert [row["id"] for row in rows] == [f"id-{item}" for item in range(40, 120)]
+    assert list(rows[0]) == [
+        "id",
+        "text",
+        "number",
+        "animal",
+        "uncertainty",
+        "skipped",
+        *("p(cat)", "p(dog)", "p(eel)"),
+    ]
+    assert [row["id"] for row in rows if row["skipped"] in (True, "true")] == ["id-50", "id-51"]
+    for row, item in zip(rows, range(40, 120), strict=True):
+        shares = [float(row[f"p({name})"]) for name in ("cat", "dog", "eel")]
+        assert shares == predictions.probabilities[item].tolist()  # type: ignore[index]
+        assert float(row["uncertainty"]) == pytest.approx(1.0 - max(shares))
+        assert row["animal"] == ("cat", "dog", "eel")[int(np.argmax(shares))]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_numbers_stay_numbers(tmp_path: Path, format: Format) -> None:
+    with busy_project(tmp_path / "p", task="regression") as project:
+        project_learner, _ = learned(project)
+        predictions = project_learner.predict(project.X)
+        labels, rest = rows_of(labels_file(project, format)), rows_of(predictions_file(project, predictions, format))
+        with project.lock:
+            assert [float(row["animal"]) for row in labels] == [each.label for each in project.state().labelled()]
+        assert [float(row["animal"]) for row in rest] == predictions.labels[40:].tolist()
+        assert [float(row["uncertainty"]) for row in rest] == predictions.uncertainty[40:].tolist()
+        assert list(rest[0]) == ["id", "text", "number", "animal", "uncertainty", "skipped"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_hostile_texts_go_out_as_they_came_in(tmp_path: Path, format: Format) -> None:
+    with hostile_project(tmp_path / "p") as project:
+        label_some(project, range(len(HOSTILE)))
+        rows = rows_of(labels_file(project, format))
+    back = exact if format == "csv" else str
+    assert [back(row["text"]) for row in rows] == list(HOSTILE)
+    assert [back(row["id"]) for row in rows] == [f"{text} {k}" for k, text in enumerate(HOSTILE)]
+    if format == "csv":
+        cells = [cell for row in rows for cell in row.values()]
+        assert all(cell.lstrip()[:1] not in tuple("=+-@") or is_number(cell) for cell in cells)
+        assert not any(cell.startswith(("\t", "\r", "\n")) for cell in cells)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_cell_of_a_megabyte_is_whole(tmp_path: Path, format: Format) -> None:
+    long = "=" + "ab," * 400_000
+    items = replace(some_items(2), cells=((long, "1"), ("b", "2")))
+    with write_project(tmp_path / "p", about(), items) as project:
+        label_some(project, [0])
+        limit = csv.field_size_limit(10_000_000)
+        try:
+            (row,) = rows_of(labels_file(project, format))
+        finally:
+            csv.field_size_limit(limit)
+    assert (exact(row["text"]) if format == "csv" else row["text"]) == long
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_project_without_labels_gives_a_table_without_rows(tmp_path: Path, format: Format) -> None:
+    import pandas
+
+    with make(tmp_path / "p") as project:
+        file = labels_file(project, format)
+    assert file.rows == 0
+    assert rows_of(file) == []
+    if format == "csv":
+        assert file.content == b"id,text,number,animal,labelled_by,labelled_at,corrected,opinions,agreed\n"
+    if format == "parquet":
+        assert str(pandas.read_parquet(io.BytesIO(file.content))["corrected"].dtype) == "bool"
+
+
+def test_a_name_that_a_cell_has_already_gets_a_number(tmp_path: Path) -> None:
+    columns = ("id", "agreed", "animal", "animal_2", "=x")
+    items = replace(some_items(2), columns=columns, cells=(("a", "b", "c", "d", "e"),) * 2, main="id")
+    with write_project(tmp_path / "p", about(columns=columns, main="id"), items) as project:
+        label_some(project, [0])
+        file = labels_file(project, "csv")
+        (row,) = rows_of(file)
+        (line,) = rows_of(labels_file(project, "jsonl"))
+    assert list(line) == [
+        *("id_2", "id", "agreed", "animal", "animal_2", "=x", "animal_3"),
+        *("labelled_by", "labelled_at", "corrected", "opinions", "agreed_2"),
+    ]
+    assert (row["id_2"], row["id"], row["'=x"], line["=x"]) == ("id-0", "a", "e", "e")
+    assert row["animal_3"] in ("cat", "dog")
+
+
+def test_many_items_are_read_in_parts_and_none_is_lost(busy: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project_learner, _ = learned(busy)
+    predictions = project_learner.predict(busy.X)
+    whole = [labels_file(busy, "csv"), predictions_file(busy, predictions, "jsonl")]
+    monkeypatch.setattr(exported_files, "_CHUNK", 7)
+    assert [labels_file(busy, "csv"), predictions_file(busy, predictions, "jsonl")] == whole
+    assert len(rows_of(labels_file(busy, "parquet"))) == 40
+
+
+def test_a_number_that_is_none_leaves_its_cell_empty(busy: Project) -> None:
+    nothing = np.full(busy.size, np.nan)
+    predictions = Predictions(np.array(["cat"] * busy.size), nothing, np.full((busy.size, 3), np.inf))
+    assert rows_of(predictions_file(busy, predictions, "csv"))[0]["uncertainty"] == ""
+    assert rows_of(predictions_file(busy, predictions, "jsonl"))[0]["p(dog)"] is None
+
+
+def test_what_cannot_be_exported_is_said(busy: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidValueError, match="format must be csv, jsonl or parquet, not 'xlsx'"):
+        labels_file(busy, "xlsx")  # type: ignore[arg-type]
+    few = Predictions(np.array(["cat"]), np.zeros(1), None)
+    with pytest.raises(InvalidValueError, match="all 120 items of the project; there are 1"):
+        predictions_file(busy, few, "csv")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"Writing Parquet needs pyarrow.*suffice\[parquet\]"):
+        labels_file(busy, "parquet")

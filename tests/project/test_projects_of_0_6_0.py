@@ -1,0 +1,138 @@
+"""Projects that suffice 0.6.0 created: they open, say what 0.6.0 said, and labelling goes on."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from suffice.project.create import open_project
+from suffice.project.labelling_project import Project
+from suffice.project.project_learner import ProjectLearner
+from suffice.project.settings import Settings
+from suffice.project.status_summary import status
+
+FOLDER: Final = Path(__file__).parent / "projects_of_0_6_0"
+EXPECTED: Final = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+NAMES: Final = sorted(EXPECTED)
+#: Numbers that a model computes may differ in the last digits between machines.
+CLOSE: Final = 1e-9
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def project(name: str, tmp_path: Path) -> Iterator[Project]:
+    place = tmp_path / f"{name}.suffice"
+    place.mkdir()
+    shutil.copy(FOLDER / f"{name}.sqlite", place / "project.sqlite")
+    with open_project(place) as opened:
+        yield opened
+
+
+def learner_of(project: Project) -> ProjectLearner:
+    learner = ProjectLearner(project.settings, project.X)
+    with project.lock:
+        learner.follow(project.state().answers())
+    return learner
+
+
+def assert_same(found: Any, expected: Any, at: str = "") -> None:
+    """Compare JSON values: texts and whole numbers exactly, other numbers to rounding."""
+    if isinstance(expected, dict):
+        assert sorted(found) == sorted(expected), at
+        for key, value in expected.items():
+            assert_same(found[key], value, f"{at}.{key}")
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), at
+        for k, value in enumerate(expected):
+            assert_same(found[k], value, f"{at}[{k}]")
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=CLOSE, abs=0.0), at
+    else:
+        assert found == expected, at
+
+
+def numbers_in(sentence: str) -> list[str]:
+    return re.findall(r"\d+(?:\.\d+)?", sentence)
+
+
+def test_all_are_there() -> None:
+    assert sorted(file.stem for file in FOLDER.glob("*.sqlite")) == NAMES
+    assert {each["status"]["verdict"]["stop"] for each in EXPECTED.values()} == {True, False}
+    assert {each["settings"]["model"] for each in EXPECTED.values()} == {"gp", "ridge", "logistic"}
+    assert any(each["corrected"] for each in EXPECTED.values())
+    kinds = {kind for each in EXPECTED.values() for kind in each["events"]}
+    assert kinds >= {"labelled", "skipped", "corrected", "undone", "stop advised"}
+
+
+def test_settings_items_and_labels_are_the_same(name: str, project: Project) -> None:
+    expected = EXPECTED[name]
+    assert project.settings == Settings.from_dict(expected["settings"])
+    assert project.settings.criterion().state_dict() == expected["settings"]["rule"]
+    assert project.size == expected["size"]
+    assert [project.item(k).id for k in range(project.size)] == expected["ids"]
+    assert [list(cell) for cell in project.item(0).cells] == expected["first item"]
+    width, total = expected["features"]
+    assert project.X.shape == (project.size, width)
+    assert float(np.abs(project.X).sum()) == pytest.approx(total, rel=1e-14)
+    assert [each.kind.value for each in project.events()] == expected["events"]
+    with project.lock:
+        state = project.state()
+        assert state.seq == expected["seq"]
+        assert [list(each) for each in state.answers()] == expected["calls"]
+        assert [state.label_of(k) for k in range(project.size)] == expected["labels"]
+        opinions = [[[each.person, each.label] for each in state.opinions(k)] for k in range(project.size)]
+        assert opinions == expected["opinions"]
+        assert [k for k in range(project.size) if state.has_correction(k)] == expected["corrected"]
+        unanswered = {person: [item for item, _ in state.mine(person)] for person in sorted(state.people)}
+        assert unanswered == expected["unanswered"]
+
+
+def test_the_model_and_the_rule_say_the_same(name: str, project: Project) -> None:
+    expected = EXPECTED[name]
+    learner = learner_of(project)
+    found = learner.learning_status(queue=5)
+    assert found.verdict is not None
+    assert_same(found.verdict.value, expected["verdict"]["value"])
+    assert found.verdict.stop == expected["verdict"]["stop"]
+    assert found.verdict.n_labelled == expected["verdict"]["n_labelled"]
+    assert numbers_in(found.verdict.reason) == numbers_in(expected["verdict"]["reason"])
+    assert found.stopped_at == expected["stopped at"]
+    errors = [[each.n_labelled, each.value, each.low, each.high] for each in found.errors]
+    assert_same(errors, expected["errors"])
+    assert list(found.queue) == expected["queue"]
+    told = status(project, found)
+    for key in ("sentence", "certificate"):
+        told["verdict"].pop(key)
+    del told["words"]
+    assert_same(told, expected["status"])
+    if "predictions" in expected:
+        predictions = learner.predict(project.X)
+        assert_same(predictions.labels.tolist(), expected["predictions"])
+        np.testing.assert_allclose(predictions.uncertainty, expected["uncertainty"], rtol=CLOSE)
+
+
+def test_labelling_goes_on(name: str, project: Project) -> None:
+    learner = learner_of(project)
+    before = learner.learning_status(queue=4)
+    [asked] = project.next("a new person", queue=before.queue)
+    label = project.settings.classes[0] if project.settings.classes else 1.25
+    project.label(asked.position, label, person="a new person")
+    with project.lock:
+        opinions = project.state().opinions(asked.position)
+        learner.follow(project.state().answers())
+    assert opinions[-1].person == "a new person"
+    assert opinions[-1].label == label
+    second_opinion = len(opinions) > 1
+    assert learner.learning_status().n_labelled == before.n_labelled + (not second_opinion)
+    project.undo(person="a new person")
+    with project.lock:
+        assert [list(each) for each in project.state().answers()] == EXPECTED[name]["calls"]

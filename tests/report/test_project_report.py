@@ -1,0 +1,341 @@
+"""The report of a project: complete, well formed, self-contained, and safe whatever an item or a name holds."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suffice import Budget, ErrorStability
+from suffice.criteria import Certificate, Verdict
+from suffice.forecast import Forecast
+from suffice.presentation.svg_chart import Chart, svg, ticks
+from suffice.project.create import write_project
+from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Purchase
+from suffice.project.state import LabelledItem, Opinion
+from suffice.report.project_report import curve_chart, pace, project_report_contents, report_page
+from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
+from tests.project.making_projects import CLASSES, about, make, some_items
+from tests.research.paper.reading import Reader
+
+STOP = Verdict(
+    stop=True,
+    value=0.04,
+    threshold=0.05,
+    ready=True,
+    reason="the error ratio 0.04 is at most the threshold 0.05",
+    rule="ErrorStability",
+    n_labelled=40,
+    certificate=Certificate("The last step changed it by at most 0.12.", "the loss is bounded.", 0.12),
+)
+GO_ON = replace(STOP, stop=False, value=0.5, reason="the error ratio 0.5 is above the threshold 0.05")
+ENOUGH = LearningStatus(
+    n_answers=42,
+    n_labelled=40,
+    verdict=STOP,
+    curve=tuple(Point(n, 10.0 / n**1.5 if n > 20 else 1.0, 0.05) for n in range(11, 41)),
+    errors=tuple(ErrorEstimate(n, 1.0 / n, 0.5 / n, 2.0 / n) for n in (10, 20, 30, 40)),
+    purchase=Purchase(50, 0.025, 0.0248, 0.02, 0.03, 0.01),
+)
+MORE = replace(ENOUGH, verdict=GO_ON, forecast=Forecast(401, 73, 1177))
+
+
+def page_of(place: Path, insight: LearningStatus | None = None, task: str = "classification") -> Reader:
+    with busy_project(place, task=task) as project:
+        return Reader(report_page(project, insight or learned(project)[1]))
+
+
+def is_whole(read: Reader, page: str) -> None:
+    """Nothing is fetched, nothing runs, every link leads somewhere."""
+    assert len(read.ids) == len(set(read.ids))
+    assert {address[1:] for address in read.addresses} <= set(read.ids)
+    assert not {"script", "link", "img", "iframe", "object", "form", "input", "base"} & set(read.tags)
+    assert read.tags.count("h1") == read.tags.count("main") == read.tags.count("style") == 1
+    for word in ("http://", "https://", "url(", "@import", "javascript:"):
+        assert word not in page
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_everything_is_there_and_in_its_order(tmp_path: Path, task: str) -> None:
+    with busy_project(tmp_path / "p", task=task) as project:
+        page = report_page(project, learned(project)[1])
+    read = Reader(page)
+    is_whole(read, page)
+    parts = ["summary", "labels", "stopping", "quality", "guarantee", "method", "examples"]
+    assert [name for name in read.ids if name in parts] == parts
+    for words in (
+        *("Labelling report: pets", "38 labels were given ", "2 labels came with the data (pets.csv).", "ann", "bob"),
+        *("1 label was corrected. 2 items were skipped.", "Two people labelled 5 items", "What is not guaranteed"),
+        *("ErrorStability (threshold 0.05", "pet 2 🐌", "id-2", "pets.csv: 120 items, texts", "Seed of all randomness"),
+    ):
+        assert words in read.text
+    # A wide and a narrow picture of the curve and of the error.
+    assert read.tags.count("svg") == 4
+
+
+def test_a_stop_is_told_with_what_it_saved_and_why(tmp_path: Path) -> None:
+    text = page_of(tmp_path / "p", ENOUGH).text.replace("\u00a0", " ")
+    for words in (
+        "Labelling can stop.",
+        "40 of 120 items have a label. The other 78 need not be labelled by hand",
+        "is 4 % of what it was at the start. The limit that was set is 5 %",
+        "labels saved, 65 %",
+        "Why it can stop",
+        "enough at 40 labels",
+        "The error ratio 0.04 is at most the threshold 0.05.",
+        "The model expects to get 2 % of the items wrong; by its own account 1 to 5 %.",
+        "on 120 items drawn",
+        "50 more labels would change next to nothing in that",
+        "The last step changed it by at most 0.12.",
+        "by no more than 12 % of the distance",
+        "The loss is bounded.",
+    ):
+        assert words in text
+    assert "What is missing" not in text
+    assert "expected to be enough" not in text
+
+
+def test_what_is_missing_is_told_with_the_forecast(tmp_path: Path) -> None:
+    text = page_of(tmp_path / "p", MORE).text
+    for words in (
+        *("It is not enough yet.", "It is expected to take about 400 more labels (80\u00a0% sure: 73 to 1,200)."),
+        *(
+            "There are only 78 left, so it may be",
+            "What is missing",
+            "It is enough at 5\u00a0%",
+            "expected to be enough",
+        ),
+        "At the pace so far it will take about 400 more labels",
+    ):
+        assert words in text
+    assert "labels saved" not in text
+    assert "Labelling can stop" not in text
+
+
+def test_a_stop_that_comes_early_is_told_with_a_caution(tmp_path: Path) -> None:
+    bought = Purchase(50, 0.36, 0.21, 0.12, 0.32, None)
+    text = page_of(tmp_path / "p", replace(ENOUGH, purchase=bought)).text
+    assert "But 50 more labels may still be worth it" in text
+    assert "from 36\u00a0% to about 21\u00a0% (12 to 32\u00a0%)" in text
+    assert "may still be worth it" not in page_of(tmp_path / "other", ENOUGH).text
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_project_without_labels_has_a_report_too(tmp_path: Path, task: str) -> None:
+    with make(tmp_path / "p", task=task) as project:
+        page = report_page(project, LearningStatus())
+    read = Reader(page)
+    is_whole(read, page)
+    assert "Nothing is labelled yet." in read.text
+    assert "0 of 20 items have a label." in read.text
+    assert "Nothing so far: the rule ErrorStability has given no certificate." in read.text
+    assert "examples" not in read.ids
+    assert "svg" not in read.tags
+
+
+def test_before_the_rule_judges_it_says_what_it_waits_for(tmp_path: Path) -> None:
+    with make(tmp_path / "p") as project:
+        label_some(project, range(4))
+        text = Reader(report_page(project, learned(project)[1])).text
+    assert "It is too early to tell whether this is enough." in text
+    assert text.count("Too early to say: 6 more labels are needed before the model starts.") == 2
+    assert "The model has not begun to learn" in text
+    assert "the model chose the items" not in text
+
+
+def test_a_pool_that_is_used_up_saved_nothing(tmp_path: Path) -> None:
+    with make(tmp_path / "p") as project:
+        label_some(project, range(20))
+        _, insight = learned(project)
+        text = Reader(report_page(project, insight)).text
+    assert insight.verdict is not None
+    assert insight.verdict.stop
+    assert "Every item is labelled or was skipped." in text
+    assert "saved" not in text
+    assert "need not be labelled" not in text
+
+
+def test_why_the_model_cannot_learn_is_told(tmp_path: Path) -> None:
+    text = page_of(tmp_path / "p", LearningStatus(problem="The model cannot learn: it is <tired>.")).text
+    assert "The model cannot learn: it is <tired>." in text
+
+
+def test_whatever_a_text_holds_it_stays_text(tmp_path: Path) -> None:
+    hostile = HOSTILE[16]
+    changes: dict[str, Any] = dict.fromkeys(("name", "target", "source"), hostile)
+    classes = (hostile, "<script>alert(1)</script>", "&amp;")
+    insight = replace(ENOUGH, verdict=replace(STOP, reason=hostile, certificate=Certificate(hostile, hostile)))
+    with hostile_project(tmp_path / "p", classes=classes, notes=(hostile,), **changes) as project:
+        for item in range(len(HOSTILE)):
+            project.label(item, classes[item % 3], person="<img src=x>")
+            project.label(item, classes[0], person="ann")
+        page = report_page(project, insight)
+    read = Reader(page)
+    is_whole(read, page)
+    assert read.text.count(hostile) >= 8
+    assert "<img src=x>" in read.text
+    assert "onerror" not in page.replace("onerror=alert(1)&gt;", "")
+
+
+def test_long_texts_are_cut(tmp_path: Path) -> None:
+    long = "x" * 1_000_000
+    items = replace(some_items(3), ids=(long, "b", "c"), cells=((long, long), ("word " * 200_000, "2"), ("c", "3")))
+    with write_project(tmp_path / "p", about(name=long, target=long, notes=(long,)), items) as project:
+        label_some(project, [0, 1, 2])
+        page = report_page(project, LearningStatus())
+    assert len(page) < 40_000
+    assert "x…" in Reader(page).text
+
+
+def test_many_classes_and_many_people_are_not_all_shown(tmp_path: Path) -> None:
+    classes = tuple(f"class {k}" for k in range(300))
+    items = replace(some_items(60), classes=classes)
+    with write_project(tmp_path / "p", about(classes=classes), items) as project:
+        for item in range(60):
+            project.label(item, classes[item], person=f"person {item}")
+        text = Reader(report_page(project, LearningStatus())).text
+    assert "The 40 most frequent of 300 classes." in text
+    assert "The 40 of 60 people who labelled most." in text
+    assert "and 270 more" in text
+    assert "No item is labelled class 60" in text
+
+
+@pytest.mark.parametrize(
+    "values", [(1e100, -1e100), (5.0, 5.0), (0.0, 5e-324), (1e15, 1e15 + 2), (-3.0, 7.5), (1e-9, 2e-9), (0.0, -0.0)]
+)
+def test_numbers_of_any_size_are_shown(tmp_path: Path, values: tuple[float, float]) -> None:
+    with make(tmp_path / "p", task="regression") as project:
+        for item, value in enumerate(values * 3):
+            project.label(item, value, person="ann")
+        page = report_page(project, LearningStatus())
+    read = Reader(page)
+    assert "Half of the labels are" in read.text
+    assert "nan" not in read.text
+    assert "inf" not in read.text.replace("information", "")
+
+
+def test_a_model_that_lags_is_said_to(tmp_path: Path) -> None:
+    words = "has not yet learned the newest 2 of the labels and skips; all of this is about the 38 labels before."
+    assert words in page_of(tmp_path / "p", replace(ENOUGH, n_answers=40, n_labelled=38)).text
+    assert "has not yet learned" not in page_of(tmp_path / "other", ENOUGH).text
+
+
+def test_the_same_labels_give_the_same_page(tmp_path: Path) -> None:
+    with busy_project(tmp_path / "p") as project:
+        assert report_page(project, ENOUGH) == report_page(project, ENOUGH)
+
+
+def test_a_rule_of_another_kind_is_told_in_its_own_words(tmp_path: Path) -> None:
+    with make(tmp_path / "p", rule=(Budget(12) | ErrorStability(0.1)).state_dict()) as project:
+        label_some(project, range(15))
+        read = Reader(report_page(project, learned(project)[1]))
+    assert "AnyOf (rules Budget and ErrorStability)" in read.text
+    assert "Labelling can stop." in read.text
+
+
+def test_the_pace_is_that_of_a_person_at_work() -> None:
+    def labels(moments: list[float], person: str = "ann") -> list[LabelledItem]:
+        return [LabelledItem(n, "a", person, at, False, (Opinion(person, "a", at),)) for n, at in enumerate(moments)]
+
+    steady = [7.0 * n for n in range(12)]
+    assert pace(labels(steady)) == 7.0
+    assert pace(labels([*steady, *(at + 90_000.0 for at in steady)])) == 7.0
+    assert pace(labels(steady) + labels([at + 1.0 for at in steady], "bob")) == 7.0
+    assert pace(labels([0.01 * n for n in range(50)])) is None
+    assert pace(labels([1000.0 * n for n in range(50)])) is None
+    assert pace([]) is None
+
+
+def test_the_curve_is_drawn_as_the_rule_saw_it(tmp_path: Path) -> None:
+    with busy_project(tmp_path / "p") as project:
+        enough, more = (
+            curve_chart(project_report_contents(project, ENOUGH)),
+            curve_chart(project_report_contents(project, MORE)),
+        )
+    assert [n for n, _ in enough.rough] == list(range(11, 41))
+    assert [value for _, value in enough.line] == sorted((value for _, value in enough.line), reverse=True)
+    assert enough.stop == 40
+    assert enough.ahead is None
+    assert more.stop is None
+    assert more.ahead == (113, 441, 1217)
+    assert more.limit[-1] == (1217.0, 0.05)
+
+
+numbers = st.floats(-1e9, 1e9) | st.sampled_from([0.0, 1e-300, 1.0])
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**6), numbers, numbers, numbers), min_size=1, max_size=6),
+    st.booleans(),
+    st.sampled_from([None, 5, 10**6]),
+    st.sampled_from([None, (7, 9, 12), (10**7, 10**8, 10**9)]),
+)
+def test_any_curve_is_drawn_inside_its_frame(
+    points: list[tuple[int, float, float, float]], log: bool, stop: int | None, ahead: tuple[int, int, int] | None
+) -> None:
+    rows = sorted({row[0]: row for row in points}.values())
+    chart = Chart(
+        title="<t>",
+        name="n",
+        line=[(float(n), value) for n, value, _, _ in rows],
+        band=[(float(n), min(a, b), max(a, b)) for n, _, a, b in rows],
+        limit=[(float(n), a) for n, _, a, _ in rows],
+        stop=stop,
+        ahead=ahead,
+        log=log,
+    )
+    drawn = svg(chart, 340, 260, shown="narrow")
+    places = Places(drawn)
+    assert places.text
+    assert all(math.isfinite(at) and -1.0 <= at <= 341.0 for at in places.across)
+    assert all(math.isfinite(at) and -1.0 <= at <= 261.0 for at in places.up)
+
+
+class Places(Reader):
+    """Where things are drawn."""
+
+    def __init__(self, drawn: str) -> None:
+        self.across: list[float] = []
+        self.up: list[float] = []
+        super().__init__(drawn)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in {"path", "rect", "circle"}
+        self._note(dict(attrs))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._note(dict(attrs))
+        super().handle_starttag(tag, attrs)
+
+    def _note(self, given: dict[str, str | None]) -> None:
+        self.across += [float(given[name] or "nan") for name in ("x", "cx") if name in given]
+        self.up += [float(given[name] or "nan") for name in ("y", "cy") if name in given]
+        for point in (given.get("d") or "").replace("M", "L").replace("Z", "").split("L")[1:]:
+            numbers = point.replace("H", " ").replace("V", " ").replace("v", " ").split()
+            self.across.append(float(numbers[0]))
+            self.up.append(float(numbers[1]))
+
+
+@given(st.floats(-1e12, 1e12), st.floats(1e-9, 1e12), st.integers(3, 12))
+def test_ticks_are_few_round_and_reach_over_all(low: float, span: float, most: int) -> None:
+    high = low + span
+    if high - low < 1e-9 * max(abs(low), abs(high)):
+        return
+    found = ticks(low, high, most)
+    slack = 1e-6 * (high - low)
+    assert found[0] <= low + slack
+    assert found[-1] >= high - slack
+    assert 2 <= len(found) <= most + 2
+    assert list(found) == sorted(set(found))
+
+
+def test_classes_are_counted_in_the_report(tmp_path: Path) -> None:
+    with busy_project(tmp_path / "p") as project:
+        page = report_page(project, ENOUGH)
+        with project.lock:
+            counts = project.state().counts()
+    for name in CLASSES:
+        assert f'<td>{name}</td><td class="number">{counts.get(name, 0)}</td>' in page
