@@ -28,7 +28,7 @@ _LEAVING: Final = 10.0
 
 
 class LearnableProject(Protocol):
-    """What the background learner needs of a project; :class:`suffice.project.labelling_project.Project` provides it."""
+    """The interface of a project that the background learner uses."""
 
     @property
     def settings(self) -> Settings:

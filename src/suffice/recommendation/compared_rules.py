@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from suffice.criteria import RULES, Budget, Criterion
 from suffice.criteria.rule_info import ComparedRule, Kind, rule_info
 from suffice.errors import InvalidValueError
+from suffice.models.factory import ModelTask
 from suffice.numerics.special_functions import Floats
 from suffice.recommendation.stopping_costs import RATIOS
-from suffice.tables.example_data import TaskName
 from suffice.trace import Trace
 
 
@@ -44,7 +44,7 @@ class Entry(ComparedRule):
     name: str = field()
     kind: Kind = field()
     make: Callable[[Any], Criterion] | None = field()
-    tasks: tuple[TaskName, ...] = ("regression", "classification")
+    tasks: tuple[ModelTask, ...] = ("regression", "classification")
 
     def __post_init__(self) -> None:
         if not self.settings or len(set(self.settings)) < len(self.settings):

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.models.factory import ModelTask
 from suffice.numerics.special_functions import Floats
-
-TaskName = Literal["regression", "classification"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,14 +25,14 @@ class Task:
     """
 
     name: str
-    kind: TaskName
+    kind: ModelTask
     X_pool: Floats
     y_pool: Floats
     X_test: Floats
     y_test: Floats
 
 
-def demo_task(kind: TaskName, rng: np.random.Generator) -> Task:
+def demo_task(kind: ModelTask, rng: np.random.Generator) -> Task:
     """Return the demonstration task of a kind: scikit-learn's diabetes or breast-cancer data, 30 % kept for testing.
 
     Features are standardised by the pool alone, which needs no label.
@@ -72,7 +70,7 @@ def digits_task(rng: np.random.Generator) -> Task:
     return split(name, "classification", np.asarray(data.data), np.asarray(data.target, dtype=np.float64), rng=rng)
 
 
-def split(name: str, kind: TaskName, X: Floats, y: Floats, *, rng: np.random.Generator) -> Task:
+def split(name: str, kind: ModelTask, X: Floats, y: Floats, *, rng: np.random.Generator) -> Task:
     """Cut a labelled data set into a pool (70 %) and a test set at random, standardised by the pool."""
     order: NDArray[np.intp] = rng.permutation(len(X))
     cut = int(0.7 * len(X))

@@ -27,7 +27,7 @@ from suffice.tables.file_reader import TableColumns, table_columns
 class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Make each column of a table into features, by its type; a :class:`~sklearn.compose.ColumnTransformer` does it.
 
-    :func:`suffice.tables.table.read_table` lists the types and their features. The input of ``fit`` and ``transform`` is
+    :func:`suffice.tables.read_table` lists the types and their features. The input of ``fit`` and ``transform`` is
     :class:`~suffice.tables.file_reader.TableColumns`, a mapping from column names to values, or a pandas DataFrame.
 
     ``transform`` finds columns by their names, so their order does not matter. New rows may differ from those of the

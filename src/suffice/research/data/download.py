@@ -227,7 +227,7 @@ def fetch(
 
     Args:
         names: Names of the data sets.
-        folder: The data folder; :func:`suffice.research.data.folder.data_folder` if left out. It is created if it is missing.
+        folder: The data folder; :func:`suffice.research.data.folder.data_folder` if left out. Created if missing.
         mirror: An address or a folder that holds the files, in folders as here or as their public homes hand them out;
             the public homes if left out.
         progress: Called with an address, the number of bytes received, and the total (None if not known).
