@@ -10,7 +10,7 @@ import pytest
 
 from suffice import Criterion, ErrorStability, Step, Verdict, register_kl, testing
 from suffice.forecast import Forecast
-from suffice.posteriors import Draws, DropoutLayer, DropoutNetwork, Gaussian, GaussianProcess
+from suffice.posteriors import Draws, DropoutLayer, DropoutPosterior, Gaussian, GaussianProcessPosterior
 from suffice.testing import check_criterion, check_posterior, example_steps
 
 CLOCK = itertools.count()
@@ -220,9 +220,9 @@ X, Y = RNG.normal(size=(6, 2)), RNG.normal(size=6)
 GOOD = {
     "Gaussian": (Gaussian([0.0, 0.0], np.eye(2)), Gaussian([0.3, 0.0], precision=[[1.0, 0.5], [0.5, 2.0]])),
     "diagonal": (Gaussian([0.0, 0.0], diagonal=[1.0, 2.0]), Gaussian([0.3, 0.0], diagonal=[1.0, 1.0])),
-    "GaussianProcess": tuple(GaussianProcess(X[:n], Y[:n], noise=0.2, kernel=kernel) for n in (5, 6)),
-    "DropoutNetwork": tuple(
-        DropoutNetwork([DropoutLayer(RNG.normal(size=(2, 3)), [0.0, 1.0], keep=0.5, sigma=s)]) for s in (1.0, 1.2)
+    "GaussianProcessPosterior": tuple(GaussianProcessPosterior(X[:n], Y[:n], noise=0.2, kernel=kernel) for n in (5, 6)),
+    "DropoutPosterior": tuple(
+        DropoutPosterior([DropoutLayer(RNG.normal(size=(2, 3)), [0.0, 1.0], keep=0.5, sigma=s)]) for s in (1.0, 1.2)
     ),
     "Draws": tuple(Draws(RNG.normal(size=(300, 2)) + shift, method="gaussian") for shift in (0.0, 1.0)),
     "neighbours": tuple(Draws(RNG.normal(size=(300, 2)) + shift, method="knn") for shift in (0.0, 1.0)),

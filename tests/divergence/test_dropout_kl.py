@@ -6,20 +6,20 @@ from hypothesis import strategies as st
 from suffice import kl
 from suffice.divergence import dropout_contributions
 from suffice.errors import InfiniteDivergenceError, InvalidValueError
-from suffice.posteriors import DropoutLayer, DropoutNetwork
+from suffice.posteriors import DropoutLayer, DropoutPosterior
 
 KEEP = st.floats(0.05, 0.95)
 SIGMA = st.floats(0.4, 2.5)
 
 
-def monte_carlo(p: DropoutNetwork, q: DropoutNetwork, n: int = 20_000) -> tuple[float, float]:
+def monte_carlo(p: DropoutPosterior, q: DropoutPosterior, n: int = 20_000) -> tuple[float, float]:
     theta = p.sample(n, np.random.default_rng(0))
     ratio = p.log_density(theta) - q.log_density(theta)
     return float(ratio.mean()), float(ratio.std() / np.sqrt(n))
 
 
-def network(rng: np.random.Generator, scale: float, keep: float, sigma: float) -> DropoutNetwork:
-    return DropoutNetwork(
+def network(rng: np.random.Generator, scale: float, keep: float, sigma: float) -> DropoutPosterior:
+    return DropoutPosterior(
         [
             DropoutLayer(scale * rng.normal(size=(2, 3)), scale * rng.normal(size=2), keep=keep, sigma=sigma),
             DropoutLayer(scale * rng.normal(size=(1, 2)), keep=keep, sigma=sigma),
@@ -52,13 +52,13 @@ def test_the_papers_general_form_falls_below_the_true_divergence_and_ours_equals
     p, q = (DropoutLayer(np.zeros((1, 5)), [0.0], keep=0.5, sigma=s) for s in (1.5, 1.0))
     true = 6 * 0.5 * (2.25 - 1 - np.log(2.25))
     assert papers_general_form(p, q) < 0.9 * true
-    assert kl(DropoutNetwork([p]), DropoutNetwork([q])) == pytest.approx(true)
+    assert kl(DropoutPosterior([p]), DropoutPosterior([q])) == pytest.approx(true)
 
 
 def test_with_equal_sigma_and_keep_it_is_the_papers_reduced_form() -> None:
     rng = np.random.default_rng(0)
     M, N, a, b = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=4), rng.normal(size=4)
-    p, q = (DropoutNetwork([DropoutLayer(w, v, keep=0.3, sigma=0.7)]) for w, v in ((M, a), (N, b)))
+    p, q = (DropoutPosterior([DropoutLayer(w, v, keep=0.3, sigma=0.7)]) for w, v in ((M, a), (N, b)))
     expected = (0.3 * ((M - N) ** 2).sum() + ((a - b) ** 2).sum()) / (2 * 0.49)
     assert kl(p, q) == pytest.approx(expected)
 
@@ -66,7 +66,7 @@ def test_with_equal_sigma_and_keep_it_is_the_papers_reduced_form() -> None:
 def test_contributions_add_up_and_a_convolution_counts_by_channel() -> None:
     rng = np.random.default_rng(1)
     p, q = (
-        DropoutNetwork(
+        DropoutPosterior(
             [
                 DropoutLayer(rng.normal(size=(4, 2, 3, 3)), rng.normal(size=4), keep=k, sigma=s),
                 DropoutLayer(rng.normal(size=(2, 5)), keep=k, sigma=s),
@@ -86,15 +86,15 @@ def test_zero_for_equals_only() -> None:
     p = network(rng, 1.0, 0.5, 1.0)
     assert kl(p, p) == 0.0
     for keep, sigma in ((0.5001, 1.0), (0.5, 1.0001)):
-        q = DropoutNetwork([DropoutLayer(a.weight, a.bias, keep=keep, sigma=sigma) for a in p.layers])
+        q = DropoutPosterior([DropoutLayer(a.weight, a.bias, keep=keep, sigma=sigma) for a in p.layers])
         assert kl(p, q) > 0.0
 
 
 def test_shapes_must_match_and_an_infinite_layer_is_named() -> None:
-    p = DropoutNetwork([DropoutLayer([[1.0]]), DropoutLayer([[1.0, 2.0]], keep=0.5)])
+    p = DropoutPosterior([DropoutLayer([[1.0]]), DropoutLayer([[1.0, 2.0]], keep=0.5)])
     with pytest.raises(InvalidValueError, match="different shapes"):
-        kl(p, DropoutNetwork([DropoutLayer([[1.0]])]))
-    always = DropoutNetwork([DropoutLayer([[1.0]]), DropoutLayer([[1.0, 2.0]])])
+        kl(p, DropoutPosterior([DropoutLayer([[1.0]])]))
+    always = DropoutPosterior([DropoutLayer([[1.0]]), DropoutLayer([[1.0, 2.0]])])
     with pytest.raises(InfiniteDivergenceError, match=r"layer 1: KL is infinite, because keep is 0.5 .* 1.0"):
         kl(p, always)
     assert kl(always, p) == pytest.approx(2 * np.log(2))

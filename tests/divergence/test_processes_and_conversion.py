@@ -7,7 +7,7 @@ from sklearn.linear_model import BayesianRidge
 from suffice import ErrorStability, Step, kl
 from suffice.divergence import batch, one_observation
 from suffice.errors import InvalidValueError
-from suffice.posteriors import Gaussian, GaussianProcess, as_posterior
+from suffice.posteriors import Gaussian, GaussianProcessPosterior, as_posterior
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(14, 2)), RNG.normal(size=14)
@@ -18,8 +18,8 @@ def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(np.exp(-0.5 * ((a[:, None] - b[None]) ** 2).sum(-1)))
 
 
-def process(rows: "slice | list[int]") -> GaussianProcess:
-    return GaussianProcess(X[rows], Y[rows], noise=NOISE, kernel=kernel)
+def process(rows: "slice | list[int]") -> GaussianProcessPosterior:
+    return GaussianProcessPosterior(X[rows], Y[rows], noise=NOISE, kernel=kernel)
 
 
 def dense(p_rows: list[int], q_rows: list[int]) -> float:
@@ -62,8 +62,8 @@ def test_process_kl_equals_the_closed_forms() -> None:
 
 
 def test_process_kl_with_duplicates_and_the_same_data_in_another_order() -> None:
-    twice = GaussianProcess(X[[0, 1, 1]], Y[[0, 1, 1]], noise=NOISE, kernel=kernel)
-    once = GaussianProcess(X[[1, 0]], Y[[1, 0]], noise=NOISE, kernel=kernel)
+    twice = GaussianProcessPosterior(X[[0, 1, 1]], Y[[0, 1, 1]], noise=NOISE, kernel=kernel)
+    once = GaussianProcessPosterior(X[[1, 0]], Y[[1, 0]], noise=NOISE, kernel=kernel)
     assert kl(once, process([0, 1])) == 0.0
     assert kl(twice, once) > 0.0
     mean, covariance = once.latent(X[[1]])
@@ -71,7 +71,7 @@ def test_process_kl_with_duplicates_and_the_same_data_in_another_order() -> None
 
 
 def test_different_priors_are_refused_with_the_remedy() -> None:
-    other = GaussianProcess(X, Y, noise=NOISE, kernel=lambda a, b: 2 * kernel(a, b))
+    other = GaussianProcessPosterior(X, Y, noise=NOISE, kernel=lambda a, b: 2 * kernel(a, b))
     with pytest.raises(InvalidValueError, match="optimizer=None"):
         kl(process(slice(0, 3)), other)
 
@@ -189,10 +189,10 @@ def test_an_intercept_outside_the_posterior_means_nothing_is_guaranteed() -> Non
 
 def test_a_process_and_a_converted_regressor_share_a_prior() -> None:
     model = fitted(10)
-    ours = GaussianProcess(X[:11], Y[:11], noise=NOISE, kernel=model.kernel_)
+    ours = GaussianProcessPosterior(X[:11], Y[:11], noise=NOISE, kernel=model.kernel_)
     assert kl(ours, model) == pytest.approx(kl(fitted(11), model))
 
 
 def test_inputs_must_match() -> None:
     with pytest.raises(InvalidValueError, match="2 and 1 inputs"):
-        kl(process(slice(0, 3)), GaussianProcess(X[:, :1], Y, noise=NOISE, kernel=kernel))
+        kl(process(slice(0, 3)), GaussianProcessPosterior(X[:, :1], Y, noise=NOISE, kernel=kernel))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.posteriors import Draws, DropoutLayer, DropoutNetwork, GaussianProcess
+from suffice.posteriors import Draws, DropoutLayer, DropoutPosterior, GaussianProcessPosterior
 
 
 def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -42,14 +42,14 @@ def test_convolution_counts_by_channel() -> None:
 
 def test_network_needs_layers() -> None:
     with pytest.raises(InvalidValueError, match="at least one"):
-        DropoutNetwork([])
-    assert len(tuple(DropoutNetwork(DropoutLayer([[1.0]])).layers)) == 1  # type: ignore[arg-type]
+        DropoutPosterior([])
+    assert len(tuple(DropoutPosterior(DropoutLayer([[1.0]])).layers)) == 1  # type: ignore[arg-type]
     with pytest.raises(InvalidTypeError, match=r"layers\[0\] must be a DropoutLayer"):
-        DropoutNetwork([np.eye(2)])  # type: ignore[list-item]
+        DropoutPosterior([np.eye(2)])  # type: ignore[list-item]
 
 
 def test_network_samples_have_the_mixtures_moments() -> None:
-    network = DropoutNetwork([DropoutLayer([[2.0, 0.0]], [1.0], keep=0.25, sigma=0.5), DropoutLayer([[3.0]])])
+    network = DropoutPosterior([DropoutLayer([[2.0, 0.0]], [1.0], keep=0.25, sigma=0.5), DropoutLayer([[3.0]])])
     theta = network.sample(50_000, np.random.default_rng(0))
     assert theta.shape == (50_000, 4)
     assert theta.mean(axis=0) == pytest.approx([0.5, 0.0, 1.0, 3.0], abs=0.03)
@@ -57,7 +57,7 @@ def test_network_samples_have_the_mixtures_moments() -> None:
 
 
 def test_network_density_integrates_to_one() -> None:
-    network = DropoutNetwork([DropoutLayer([[2.0]], [1.0], keep=0.3, sigma=0.7)])
+    network = DropoutPosterior([DropoutLayer([[2.0]], [1.0], keep=0.3, sigma=0.7)])
     axis = np.linspace(-6, 9, 600)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     assert np.exp(network.log_density(grid)).sum() * (axis[1] - axis[0]) ** 2 == pytest.approx(1.0, abs=1e-6)
@@ -77,22 +77,22 @@ def test_draws_say_what_is_too_few() -> None:
 def test_process_latent_equals_the_textbook_formula() -> None:
     rng = np.random.default_rng(0)
     X, y, Z = rng.normal(size=(6, 2)), rng.normal(size=6), rng.normal(size=(4, 2))
-    posterior = GaussianProcess(X, y, noise=0.3, kernel=kernel)
+    posterior = GaussianProcessPosterior(X, y, noise=0.3, kernel=kernel)
     gain = kernel(Z, X) @ np.linalg.inv(kernel(X, X) + 0.3 * np.eye(6))
     mean, covariance = posterior.latent(Z)
     assert mean == pytest.approx(gain @ y)
     assert covariance == pytest.approx(kernel(Z, Z) - gain @ kernel(X, Z))
-    prior_mean, prior = GaussianProcess(np.zeros((0, 2)), [], noise=0.3, kernel=kernel).latent(Z)
+    prior_mean, prior = GaussianProcessPosterior(np.zeros((0, 2)), [], noise=0.3, kernel=kernel).latent(Z)
     assert (prior_mean == 0).all()
     assert prior == pytest.approx(kernel(Z, Z))
 
 
 def test_process_names_bad_arguments() -> None:
     with pytest.raises(InvalidValueError, match="X has 2 rows and y has 1"):
-        GaussianProcess([[0.0], [1.0]], [0.0], noise=1.0, kernel=kernel)
+        GaussianProcessPosterior([[0.0], [1.0]], [0.0], noise=1.0, kernel=kernel)
     with pytest.raises(InvalidValueError, match="the smallest is 0"):
-        GaussianProcess([[0.0]], [0.0], noise=0.0, kernel=kernel)
+        GaussianProcessPosterior([[0.0]], [0.0], noise=0.0, kernel=kernel)
     with pytest.raises(InvalidValueError, match="noise must be one number or 1"):
-        GaussianProcess([[0.0]], [0.0], noise=[1.0, 2.0], kernel=kernel)
+        GaussianProcessPosterior([[0.0]], [0.0], noise=[1.0, 2.0], kernel=kernel)
     with pytest.raises(InvalidValueError, match="y must be finite"):
-        GaussianProcess([[0.0]], [math.nan], noise=1.0, kernel=kernel)
+        GaussianProcessPosterior([[0.0]], [math.nan], noise=1.0, kernel=kernel)

@@ -8,7 +8,7 @@ from suffice.divergence.registry import Divergence, register_kl
 from suffice.errors import InfiniteDivergenceError, InvalidValueError
 from suffice.numerics.cholesky import solve_lower
 from suffice.numerics.special_functions import Floats, bernoulli_kl, variance_gap
-from suffice.posteriors import Draws, DropoutLayer, DropoutNetwork, Gaussian, GaussianProcess
+from suffice.posteriors import Draws, DropoutLayer, DropoutPosterior, Gaussian, GaussianProcessPosterior
 
 
 @register_kl(Gaussian, Gaussian)
@@ -65,8 +65,8 @@ def _half_sum(diagonal: Floats, off_diagonal: Floats, white: Floats) -> float:
     return 0.5 * float(diagonal.sum() + (off_diagonal**2).sum() + (white**2).sum())
 
 
-@register_kl(GaussianProcess, GaussianProcess)
-def process_kl(p: GaussianProcess, q: GaussianProcess) -> float:
+@register_kl(GaussianProcessPosterior, GaussianProcessPosterior)
+def process_kl(p: GaussianProcessPosterior, q: GaussianProcessPosterior) -> float:
     """KL of two posteriors of one Gaussian process prior.
 
     What both have observed (set ``C``) is their common prior. Given ``C``, the values at the other observed points are
@@ -99,7 +99,7 @@ def process_kl(p: GaussianProcess, q: GaussianProcess) -> float:
     return gaussian_kl(*sides)
 
 
-def _own_rows(p: GaussianProcess, q: GaussianProcess) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+def _own_rows(p: GaussianProcessPosterior, q: GaussianProcessPosterior) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     """Mark the observations of ``p`` that ``q`` has not, each observation of ``q`` matching one of ``p``."""
     theirs = Counter(row.tobytes() for row in np.column_stack([q.X, q.y, q.noise]))
     own = np.zeros(len(p.y), dtype=bool)
@@ -117,8 +117,8 @@ def _given(design: Floats, residual: Floats, noise: Floats) -> Gaussian:
     return Gaussian(np.linalg.solve(precision, weighted.T @ (residual / np.sqrt(noise))), precision=precision)
 
 
-@register_kl(DropoutNetwork, DropoutNetwork, kind="bound")
-def dropout_kl(p: DropoutNetwork, q: DropoutNetwork) -> float:
+@register_kl(DropoutPosterior, DropoutPosterior, kind="bound")
+def dropout_kl(p: DropoutPosterior, q: DropoutPosterior) -> float:
     """Bound the KL of two dropout networks: the sum of :func:`dropout_contributions`.
 
     Reference: [IshibashiHino2021] appendix C, Lemma 6, corrected.
@@ -127,7 +127,7 @@ def dropout_kl(p: DropoutNetwork, q: DropoutNetwork) -> float:
     return Divergence(total, kind="bound", how="upper bound by the chain rule over kept and dropped units, per layer")
 
 
-def dropout_contributions(p: DropoutNetwork, q: DropoutNetwork) -> Floats:
+def dropout_contributions(p: DropoutPosterior, q: DropoutPosterior) -> Floats:
     r"""Return each layer's share of the upper bound on ``KL[p||q]``.
 
     With :math:`H` input units of :math:`D` weights each, :math:`B` biases, :math:`s = \sigma_p^2 / \sigma_q^2`:
@@ -152,9 +152,9 @@ def dropout_contributions(p: DropoutNetwork, q: DropoutNetwork) -> Floats:
     Reference: [IshibashiHino2021] appendix C, Lemma 6, corrected.
 
     Examples:
-        >>> from suffice.posteriors import DropoutLayer, DropoutNetwork
-        >>> old = DropoutNetwork([DropoutLayer([[0.0, 0.0]], keep=0.5), DropoutLayer([[1.0]])])
-        >>> new = DropoutNetwork([DropoutLayer([[1.0, 0.0]], keep=0.5), DropoutLayer([[1.0]])])
+        >>> from suffice.posteriors import DropoutLayer, DropoutPosterior
+        >>> old = DropoutPosterior([DropoutLayer([[0.0, 0.0]], keep=0.5), DropoutLayer([[1.0]])])
+        >>> new = DropoutPosterior([DropoutLayer([[1.0, 0.0]], keep=0.5), DropoutLayer([[1.0]])])
         >>> dropout_contributions(new, old)
         array([0.25, 0.  ])
     """

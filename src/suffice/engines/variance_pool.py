@@ -20,7 +20,7 @@ _SINGLE: Final = 1e-6
 
 
 @dataclass(frozen=True)
-class Candidates:
+class PoolCandidates:
     """The points of largest score, and what is known of the others.
 
     Attributes:
@@ -44,7 +44,7 @@ class Candidates:
 class VariancePool(Protocol):
     """A pool scored by latent variance. Memory, a file, a graphics card or workers may hold it."""
 
-    def top(self, n: int) -> Candidates:
+    def top(self, n: int) -> PoolCandidates:
         """The ``n`` points of largest variance, ties to the lowest index."""
 
     def follow(self) -> None:
@@ -88,14 +88,14 @@ class MemoryPool:
         self._warned = self._anew = False
         self._single = np.dtype(dtype) == np.float32
 
-    def top(self, n: int) -> Candidates:
+    def top(self, n: int) -> PoolCandidates:
         """The ``n`` points of largest variance, ties to the lowest index."""
         score = np.where(self._free, self._variance, -np.inf)
         tie, slack = self._rounding(score)
         rows, rest, first = largest(score, n, tie)
         indices = self._index[rows]
         rest_index = int(self._index[first]) if first < len(self._index) else len(self._place)
-        return Candidates(indices, self._points[indices], self._rows.whitened(rows), rest + slack, rest_index, tie)
+        return PoolCandidates(indices, self._points[indices], self._rows.whitened(rows), rest + slack, rest_index, tie)
 
     def follow(self) -> None:
         """Catch up with the posterior: the pool is read once."""
@@ -203,7 +203,7 @@ class Covariances(Protocol):
         """Latent posterior covariance of some points."""
 
 
-def plan(state: Covariances, candidates: Candidates, most: int) -> tuple[Indices, Block]:
+def plan(state: Covariances, candidates: PoolCandidates, most: int) -> tuple[Indices, Block]:
     r"""Pick the largest variance again and again among the candidates, as long as no other point can be larger.
 
     The variance of a Gaussian model does not depend on the labels, and never grows. So inside the candidates' own
@@ -249,7 +249,7 @@ def plan(state: Covariances, candidates: Candidates, most: int) -> tuple[Indices
     return indices[chosen], Block(features[chosen], whitened[:, chosen], lower, np.array(latent))
 
 
-def _stands(best: float, index: int, candidates: Candidates) -> bool:
+def _stands(best: float, index: int, candidates: PoolCandidates) -> bool:
     if best > candidates.rest + candidates.tie:
         return True
     return best >= candidates.rest - candidates.tie and index < candidates.rest_index

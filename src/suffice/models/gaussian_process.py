@@ -14,7 +14,7 @@ from suffice.models.hyperparameters import ProcessScales, learn_process
 from suffice.models.kernels import GaussianKernel
 from suffice.models.regressor import GaussianRegressor, scaling_of
 from suffice.numerics.special_functions import Floats
-from suffice.posteriors import GaussianProcess as ProcessPosterior
+from suffice.posteriors import GaussianProcessPosterior
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class GaussianProcess(GaussianRegressor):
         >>> mean.round(3), std.round(3)
         (array([0.906]), array([0.427]))
         >>> model.observe([[1.5]], [1.0]).posterior
-        GaussianProcess(4 observations)
+        GaussianProcessPosterior(4 observations)
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class GaussianProcess(GaussianRegressor):
         return ProcessPrior(GaussianKernel(tuple(float(v) for v in start.length_scale)), start.noise, scaling)
 
     @property
-    def posterior(self) -> ProcessPosterior:
+    def posterior(self) -> GaussianProcessPosterior:
         """The posterior over functions, as a value."""
         check_is_fitted(self, "state_")
         state: KernelState = self.state_

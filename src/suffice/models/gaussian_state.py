@@ -13,7 +13,7 @@ from suffice.errors import NotPositiveDefiniteError
 from suffice.models.kernels import GaussianKernel
 from suffice.numerics.cholesky import solve_lower, solve_upper
 from suffice.numerics.special_functions import Floats
-from suffice.posteriors import Gaussian, GaussianProcess
+from suffice.posteriors import Gaussian, GaussianProcessPosterior
 
 #: The least noise variance of a process whose kernel has variance 1, beyond rounding.
 LEAST_NOISE: Final = 1e-13
@@ -239,9 +239,9 @@ class KernelState:
         """Forget the rows of ``L`` that came after a mark."""
         self.n = mark
 
-    def posterior(self, y: Floats, scaling: Scaling) -> GaussianProcess:
+    def posterior(self, y: Floats, scaling: Scaling) -> GaussianProcessPosterior:
         """The posterior as a value; ``y`` are the labels, standardised."""
-        return GaussianProcess(self.features, y, noise=self.noise, kernel=self.kernel, scaling=tuple(scaling))
+        return GaussianProcessPosterior(self.features, y, noise=self.noise, kernel=self.kernel, scaling=tuple(scaling))
 
     def _make_room(self, wanted: int) -> None:
         if wanted <= len(self._white):

@@ -199,8 +199,8 @@ class GaussianProcessPosterior(Value):
         >>> import numpy as np
         >>> def kernel(A, B):
         ...     return np.exp(-0.5 * (A[:, None, 0] - B[None, :, 0]) ** 2)
-        >>> GaussianProcess([[0.0], [1.0]], [0.1, 0.7], noise=0.1, kernel=kernel)
-        GaussianProcess(2 observations)
+        >>> GaussianProcessPosterior([[0.0], [1.0]], [0.1, 0.7], noise=0.1, kernel=kernel)
+        GaussianProcessPosterior(2 observations)
     """
 
     X: Floats
@@ -246,7 +246,7 @@ class GaussianProcessPosterior(Value):
         )
 
     def __repr__(self) -> str:
-        return f"GaussianProcess({len(self.y)} observations)"
+        return f"GaussianProcessPosterior({len(self.y)} observations)"
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -366,8 +366,8 @@ class DropoutPosterior:
     Reference: [IshibashiHino2021] section 5.2, model 4, and appendix C.
 
     Examples:
-        >>> DropoutNetwork([DropoutLayer([[1.0, 2.0]], keep=0.5), DropoutLayer([[1.0]])])
-        DropoutNetwork(layers=(DropoutLayer(1x2, keep=0.5, sigma=1), DropoutLayer(1x1, keep=1, sigma=1)))
+        >>> DropoutPosterior([DropoutLayer([[1.0, 2.0]], keep=0.5), DropoutLayer([[1.0]])])
+        DropoutPosterior(layers=(DropoutLayer(1x2, keep=0.5, sigma=1), DropoutLayer(1x1, keep=1, sigma=1)))
     """
 
     layers: Iterable[DropoutLayer]

@@ -37,7 +37,7 @@ from suffice.project.storage import (
     write_contents,
     write_events,
 )
-from suffice.tables.data_frames import is_path
+from suffice.tables.file_reader import is_path
 
 
 def require_layout(database: Database) -> None:

@@ -22,8 +22,7 @@ from suffice.project.reading_options import (
 )
 from suffice.project.settings import Shown
 from suffice.tables.column_features import Features, counted, is_text, short
-from suffice.tables.data_frames import in_memory_columns, is_path
-from suffice.tables.file_reader import Column, TableColumns, as_texts, read_columns
+from suffice.tables.file_reader import Column, TableColumns, as_texts, is_path, read_columns, table_columns
 from suffice.tables.table import first_line_notes, named_column
 
 # Tabs and line ends are kept. Other control characters break terminals, PostgreSQL rejects NUL, and UTF-8 surrogates.
@@ -264,6 +263,10 @@ def read_items(source: Any, request: ReadingOptions) -> Items:
     """
     checked = request.checked()
     if not is_path(source):
-        return limited(table_items(Path("the data"), checked, in_memory_columns(source)))
+        table = table_columns(source)
+        if not table.names or not len(table.columns[0]):
+            missing = "rows" if table.names else "columns"
+            raise InvalidValueError(f"the data has no {missing}; at least 2 items are required")
+        return limited(table_items(Path("the data"), checked, table))
     path = Path(source)
     return limited(folder_items(path, checked) if os.path.isdir(path) else table_items(path, checked))

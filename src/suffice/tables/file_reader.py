@@ -9,6 +9,7 @@ import csv
 import gzip
 import io
 import math
+import os
 import re
 import zlib
 from collections import Counter
@@ -169,13 +170,18 @@ def column(values: Sequence[str]) -> Column:
     return texts if found is None else found
 
 
+def is_path(data: Any) -> bool:
+    """Whether data is the path of a file or folder."""
+    return isinstance(data, str | os.PathLike)
+
+
 def table_columns(data: Any) -> TableColumns:
     """Return data in memory as the columns of a table, with the same rules as for a file.
 
     Args:
-        data: :class:`TableColumns`, which are returned unchanged; a mapping from column names to values; or a pandas
-            DataFrame. Values are numbers, texts, booleans, dates or None. NaN, None and the texts that mean "missing"
-            in a CSV file are missing values; texts that are all numbers become numbers.
+        data: :class:`TableColumns`, which are returned unchanged; a mapping from column names to values; or a DataFrame
+            of pandas or polars. Values are numbers, texts, booleans, dates or None. NaN, None and the texts that mean
+            "missing" in a CSV file are missing values; texts that are all numbers become numbers.
 
     Raises:
         InvalidValueError: The columns have different lengths or the same name.
@@ -188,22 +194,28 @@ def table_columns(data: Any) -> TableColumns:
     """
     if isinstance(data, TableColumns):
         return data
-    # A DataFrame is recognised by its attributes, because pandas is not a dependency.
-    if not isinstance(data, Mapping) and not (hasattr(data, "columns") and hasattr(data, "iloc")):
-        kind = type(data).__name__
-        raise InvalidTypeError(f"a table must be a mapping from column names to values or a DataFrame, not {kind}")
-    frame = not isinstance(data, Mapping)
-    names = _distinct([str(name) for name in (data.columns if frame else data)], "the table")
-    values = [data.iloc[:, k] for k in range(len(names))] if frame else list(data.values())
+    # DataFrames are recognised by their attributes, because neither pandas nor polars is a dependency.
+    if isinstance(data, Mapping):
+        names, values = list(data), list(data.values())
+    elif hasattr(data, "columns") and hasattr(data, "iloc"):
+        names, values = list(data.columns), [data.iloc[:, k] for k in range(len(data.columns))]
+    elif hasattr(data, "columns") and hasattr(data, "get_columns"):
+        names, values = list(data.columns), list(data.get_columns())
+    else:
+        raise InvalidTypeError(
+            "data must be a DataFrame, a mapping from column names to values, or the path of a file, not "
+            f"{type(data).__name__}; wrap other tables in a DataFrame"
+        )
+    distinct = _distinct([str(name) for name in names], "the data")
     columns = tuple(map(_from_values, values))
-    lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
+    lengths = {name: len(column) for name, column in zip(distinct, columns, strict=True)}
     if len(set(lengths.values())) > 1:
-        raise InvalidValueError(f"all columns of a table must have the same length; the lengths are {lengths}")
+        raise InvalidValueError(f"the columns of the data must have the same length; the lengths are {lengths}")
 
     def cells() -> list[Sequence[str]]:
         return [*zip(*map(_cell_texts, values), strict=True)]
 
-    return TableColumns(names, columns, (), lambda row: f"row {row + 1}", cells)
+    return TableColumns(distinct, columns, (), lambda row: f"row {row + 1} of the data", cells)
 
 
 def _from_values(values: Any) -> Column:
@@ -227,7 +239,7 @@ def _cell_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, float):
-        return number_name(value)
+        return "" if math.isnan(value) else number_name(value)
     text = value.isoformat() if isinstance(value, date) else str(value)
     # numpy and pandas have missing dates, and pandas a missing value for all types.
     return "" if text in {"None", "NaT", "<NA>"} else text

@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from suffice.errors import InvalidValueError
 from suffice.numerics.special_functions import Floats
-from suffice.posteriors import DropoutLayer, DropoutNetwork
+from suffice.posteriors import DropoutLayer, DropoutPosterior
 
 _ELEMENTS: Final = frozenset({F.dropout, torch.dropout, torch.dropout_})
 _CHANNELS: Final = frozenset({F.dropout1d, F.dropout2d, F.dropout3d, torch.feature_dropout})
@@ -354,10 +354,10 @@ def _trained(module: torch.nn.Module, name: str) -> bool:
     return module.get_parameter(name).requires_grad
 
 
-def dropout_posterior(module: torch.nn.Module, layers: tuple[Layer, ...], sigma: float) -> DropoutNetwork:
+def dropout_posterior(module: torch.nn.Module, layers: tuple[Layer, ...], sigma: float) -> DropoutPosterior:
     """The weights of a module as the posterior that :func:`suffice.kl` knows."""
     weights = {name: _numbers(value) for name, value in module.named_parameters()}
-    return DropoutNetwork(
+    return DropoutPosterior(
         [
             DropoutLayer(
                 _units(weights[layer.weight], layer.channels),

@@ -14,7 +14,7 @@ from suffice.models.deep.dropout_layers import Masks, Structure, dropout_posteri
 from suffice.models.deep.sampling import head_features, log_draws
 from suffice.models.deep.training import Recipe, fitting_threads, seeded, sizes, train
 from suffice.numerics.special_functions import Floats
-from suffice.posteriors import DropoutNetwork
+from suffice.posteriors import DropoutPosterior
 
 
 def perceptron(inputs: int, outputs: int, hidden: Sequence[int], rate: float) -> nn.Sequential:
@@ -186,7 +186,7 @@ class Machine:
         """Inputs of the last layer, a constant first."""
         return head_features(self.module, X)
 
-    def posterior(self, sigma: float) -> DropoutNetwork:
+    def posterior(self, sigma: float) -> DropoutPosterior:
         """The weights of now as a dropout posterior."""
         return dropout_posterior(self.module, self.structure.layers, sigma)
 
