@@ -49,7 +49,7 @@ def test_a_command_is_listed_with_the_beginning_of_its_own_help(name: str) -> No
     module, attribute = COMMANDS[name].location.split(":")
     found = getattr(import_module(module), attribute)
     own = found.info.help if isinstance(found, typer.Typer) else str(inspect.getdoc(found))
-    assert own.startswith(COMMANDS[name].summary)
+    assert str(own).startswith(COMMANDS[name].summary)
     shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0
     assert COMMANDS[name].summary in " ".join(shown.output.split())

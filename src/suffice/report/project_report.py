@@ -13,6 +13,7 @@ import numpy as np
 import suffice
 from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError
+from suffice.models.factory import MODEL_FAMILIES, model_description
 from suffice.presentation.messages import (
     NOT_GUARANTEED,
     RATIO_RULE,
@@ -43,7 +44,6 @@ from suffice.project.error_estimates import ITEMS
 from suffice.project.events import moment
 from suffice.project.items import Item
 from suffice.project.learning_status import LearningStatus
-from suffice.project.models import KNOWN
 from suffice.project.settings import Settings
 from suffice.project.state import LabelledItem
 from suffice.project.status_summary import status
@@ -322,7 +322,7 @@ def method_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
         ("Data", data),
         ("Label", _label_words(told)),
         *(("What was done to the data", shortened(note, _LONGEST_NOTE)) for note in settings.notes),
-        ("Model", KNOWN[settings.model].words if settings.model in KNOWN else settings.model),
+        ("Model", model_description(settings.model) if settings.model in MODEL_FAMILIES else settings.model),
         ("Stopping rule", _rule_words(told)),
         ("Start", f"{count(settings.initial, 'label')} of items drawn at random, then the model chose"),
     ]

@@ -77,7 +77,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.sample_proba(X, 5).shape
         (60, 5, 2)
         >>> model.observe(X[50:], y[50:]).posterior
-        DropoutNetwork(layers=(DropoutLayer(16x2, keep=1, sigma=1), DropoutLayer(2x16, keep=0.5, sigma=1)))
+        DropoutPosterior(layers=(DropoutLayer(16x2, keep=1, sigma=1), DropoutLayer(2x16, keep=0.5, sigma=1)))
     """
 
     X_: Floats

@@ -33,7 +33,7 @@ class Leaderboard:
     Attributes:
         key: One of :data:`TITLES`.
         rows: The runs, rule by rule, as :func:`suffice.research.compare.leaderboard.rows` gives them.
-        ranked: Each rule with each way to set it, as :func:`suffice.research.compare.leaderboard.leaderboard` returns them.
+        ranked: Each rule with each way to set it, as :func:`suffice.research.compare.leaderboard.leaderboard` has them.
     """
 
     key: str
