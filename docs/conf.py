@@ -27,7 +27,8 @@ myst_heading_anchors = 3
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "measured"]
 
-autodoc_mock_imports = ["torch"]  # the documentation is built without it
+# The documentation is built without torch; a stand-in knows no "|", so unions with its types are in quotes.
+autodoc_mock_imports = ["torch"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = True

@@ -342,7 +342,7 @@ def _record(module: torch.nn.Module, inputs: torch.Tensor) -> tuple[_Recorder, t
     return recorder, outputs
 
 
-def _apply_head(module: torch.nn.Module, recorder: _Recorder) -> torch.Tensor | None:
+def _apply_head(module: torch.nn.Module, recorder: _Recorder) -> "torch.Tensor | None":
     if not recorder.head or recorder.head_inputs is None:
         return None
     layer = recorder.layers[recorder.head]

@@ -20,7 +20,7 @@ _FILLED: Final = 25_000_000
 
 
 def log_draws(
-    module: torch.nn.Module, inputs: torch.Tensor, masks: Masks, *, autocast: torch.dtype | None = None
+    module: torch.nn.Module, inputs: torch.Tensor, masks: Masks, *, autocast: "torch.dtype | None" = None
 ) -> torch.Tensor:
     """Log probabilities of the classes under draws of the dropout masks; every row sees the same masks.
 

@@ -86,7 +86,7 @@ class Plan:
 
     shape: tuple[int, ...] | None
     device: torch.device
-    autocast: torch.dtype | None
+    autocast: "torch.dtype | None"
     recipe: Recipe
     learning_rate: float
     weight_decay: float

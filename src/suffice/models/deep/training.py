@@ -51,7 +51,7 @@ class Recipe:
     epochs: int
     batch_size: int | None
     draws: int = 1
-    autocast: torch.dtype | None = None
+    autocast: "torch.dtype | None" = None
 
 
 def train(
@@ -127,7 +127,7 @@ def batches(size: int, batch_size: int | None) -> Iterator[torch.Tensor]:
 
 
 @contextmanager
-def precision(device: torch.device, dtype: torch.dtype | None) -> Iterator[None]:
+def precision(device: torch.device, dtype: "torch.dtype | None") -> Iterator[None]:
     """Mixed precision, where a type for it is given."""
     if dtype is None:
         yield
