@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from suffice import Criterion, LabelWorth, StabilizingPredictions, Trace, Verdict
 from suffice.cli.app import app
 from suffice.cli.rule_options import named_rules
-from suffice.cli.table_run import _bar
+from suffice.cli.table_run import progress_bar
 from suffice.errors import InvalidValueError, MissingExtraError, NotEnoughMemoryError, SufficeError
 
 RUN = CliRunner()
@@ -483,7 +483,7 @@ def test_the_bar_is_for_people_only() -> None:
         (Console(file=io.StringIO(), force_terminal=True, quiet=True, _environ={"TERM": "xterm"}), False),
         (Console(file=io.StringIO()), False),
     ):
-        with _bar(console, "labelling") as progress:
+        with progress_bar(console, "labelling") as progress:
             assert (progress is not None) is shown
             if progress is not None:
                 progress(3, 10)

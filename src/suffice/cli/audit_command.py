@@ -4,25 +4,28 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from threadpoolctl import threadpool_limits
 
-from suffice.cli.rule_options import Bound, BoundName, ErrorCost, LabelCost, Rule, RuleOptions, Threshold
+from suffice.cli.rule_options import AsJson, Bound, BoundName, ErrorCost, LabelCost, Rule, RuleOptions, Threshold
 from suffice.cli.table_run import (
-    AsJson,
     Basis,
     Batch,
     Data,
     Ignore,
     Initial,
-    Job,
     Model,
-    Order,
+    RunRequest,
     Save,
     Target,
     Task,
-    conduct,
+    checked_output,
     counts,
+    found_stop,
+    interruptible,
+    labelling_bar,
+    read_job,
+    write_results,
 )
-from suffice.trace import Trace
 
 
 def audit_command(
@@ -54,7 +57,7 @@ def audit_command(
     With two costs: suffice audit labelled.csv --target spam --error-cost 5000 --label-cost 0.1
     """
     first, size = counts(model, initial, batch)
-    order = Order(
+    request = RunRequest(
         command="audit",
         data=data,
         target=target,
@@ -71,10 +74,12 @@ def audit_command(
         as_json=as_json,
     )
 
-    def label(job: Job) -> Trace:
+    with interruptible("audit"), threadpool_limits(limits=1):
+        output = checked_output(request)
+        job = read_job(request, output.console)
         from suffice.learner import audit
 
-        X, y = job.X[: job.labels], job.y[: job.labels]
-        return audit(job.model, X, y, initial=first, batch=size, record=job.rule, progress=job.progress)
-
-    conduct(order, label)
+        X, y = job.pool_features[: job.labels], job.pool_labels[: job.labels]
+        with labelling_bar(output.console) as progress:
+            trace = audit(job.model, X, y, initial=first, batch=size, record=job.rule, progress=progress)
+        write_results(request, found_stop(request, job, trace), output)

@@ -19,8 +19,8 @@ from rich.text import Text
 from threadpoolctl import threadpool_limits
 
 from suffice.cli.rule_options import BoundName, DemoModel, TaskName
+from suffice.cli.rule_values import RuleValues
 from suffice.cli.side_problems import problem
-from suffice.cli.table_run import RuleValues
 from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.engines.prediction_quality import quality
 from suffice.errors import InvalidValueError, SufficeError

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from suffice.cli.rule_options import AsJson
 from suffice.cli.stored_project import Place, Reading, made_folder, plain_console, reading
-from suffice.cli.table_run import AsJson
 from suffice.errors import SufficeError
 from suffice.files import require_writable, write_bytes_whole
 

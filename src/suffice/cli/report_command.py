@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from suffice.cli.rule_options import AsJson
 from suffice.cli.stored_project import Place, made_folder, plain_console, reading
-from suffice.cli.table_run import AsJson
 from suffice.files import require_writable
 
 

@@ -48,6 +48,7 @@ def _rule_names() -> list[str]:
     return [*named_rules(), *(name for name, kind in _rules().items() if set(_arguments(kind)) == _COSTS)]
 
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 Rule = Annotated[
     str | None,
     typer.Option(

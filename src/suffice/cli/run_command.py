@@ -4,25 +4,28 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from threadpoolctl import threadpool_limits
 
-from suffice.cli.rule_options import Bound, BoundName, ErrorCost, LabelCost, Rule, RuleOptions, Threshold
+from suffice.cli.rule_options import AsJson, Bound, BoundName, ErrorCost, LabelCost, Rule, RuleOptions, Threshold
 from suffice.cli.table_run import (
-    AsJson,
     Basis,
     Batch,
     Data,
     Ignore,
     Initial,
-    Job,
     Model,
-    Order,
+    RunRequest,
     Save,
     Target,
     Task,
-    conduct,
+    checked_output,
     counts,
+    found_stop,
+    interruptible,
+    labelling_bar,
+    read_job,
+    write_results,
 )
-from suffice.trace import Trace
 
 _ACQUISITIONS: Final = ("variance", "entropy", "margin", "bald", "batchbald", "random", "k-centre", "order")
 
@@ -63,7 +66,7 @@ def run_command(
     With another rule: suffice run mails.csv --target spam --rule StabilizingPredictions
     """
     first, size = counts(model, initial, batch)
-    order = Order(
+    request = RunRequest(
         command="run",
         data=data,
         target=target,
@@ -82,23 +85,25 @@ def run_command(
         seed=seed,
     )
 
-    def label(job: Job) -> Trace:
+    with interruptible("run"), threadpool_limits(limits=1):
+        output = checked_output(request)
+        job = read_job(request, output.console)
         from suffice.learner import simulate
 
-        X_test, y_test = job.test
-        return simulate(
-            job.model,
-            job.X,
-            job.y,
-            initial=first,
-            steps=(job.labels - first) // size,
-            X_test=X_test,
-            y_test=y_test,
-            acquisition=acquisition,
-            batch=size,
-            seed=seed,
-            record=job.rule,
-            progress=job.progress,
-        )
-
-    conduct(order, label)
+        X_test, y_test = job.test_set
+        with labelling_bar(output.console) as progress:
+            trace = simulate(
+                job.model,
+                job.pool_features,
+                job.pool_labels,
+                initial=first,
+                steps=(job.labels - first) // size,
+                X_test=X_test,
+                y_test=y_test,
+                acquisition=acquisition,
+                batch=size,
+                seed=seed,
+                record=job.rule,
+                progress=progress,
+            )
+        write_results(request, found_stop(request, job, trace), output)

@@ -6,8 +6,8 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from suffice.cli.rule_options import AsJson
 from suffice.cli.stored_project import Place, Reading, plain_console, reading, shown_place
-from suffice.cli.table_run import AsJson
 from suffice.presentation.messages import count_lines, progress_sentence
 from suffice.presentation.number_format import utc_time
 

@@ -2,22 +2,22 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
-from threadpoolctl import threadpool_limits
 
 from suffice.arguments import real, whole
 from suffice.cli.rule_options import ModelName, RuleOptions, TaskName, chosen_rule, require_provided_fields
+from suffice.cli.rule_values import RuleValues
 from suffice.cli.side_problems import problem
 from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
 from suffice.errors import InvalidValueError, SufficeError
@@ -28,95 +28,19 @@ from suffice.presentation.messages import (
     best_stop_sentence,
     classes_without_labels_sentence,
     labels_saved_sentence,
-    quantity_name,
     run_accuracy_sentence,
     run_enough_sentence,
     run_error_sentence,
     run_not_enough_sentence,
-    threshold_name,
     with_labels,
 )
 from suffice.presentation.number_format import count
-from suffice.presentation.text_chart import chart, number_chart
+from suffice.presentation.text_chart import chart
 from suffice.recommendation.stopping_costs import CostedRun, cost_curve, optimal_steps
 from suffice.report.run_figure import RunCurves, draw_run, require_writable_figure
 from suffice.tables import Table, read_table
 from suffice.tables.table import Kind
 from suffice.trace import Trace
-
-
-@dataclass(frozen=True)
-class RuleValues:
-    """What a rule compared.
-
-    Attributes:
-        rule: Name of the rule.
-        values: The number at each step; NaN where there was none.
-        thresholds: What it was compared with, likewise.
-
-    Examples:
-        >>> verdict = Verdict(
-        ...     stop=False, value=3.0, threshold=1.0, ready=True, reason="", rule="LabelWorth", n_labelled=9
-        ... )
-        >>> RuleValues.of([verdict]).caption
-        'worth of a label, and its cost 1'
-    """
-
-    rule: str
-    values: list[float]
-    thresholds: list[float]
-
-    @classmethod
-    def of(cls, verdicts: Sequence[Verdict]) -> "RuleValues":
-        """What is in some verdicts of one rule, at least one."""
-        return cls(verdicts[0].rule, [_number(v.value) for v in verdicts], [_number(v.threshold) for v in verdicts])
-
-    @property
-    def name(self) -> str:
-        """What the number is called."""
-        return quantity_name(self.rule)
-
-    @property
-    def threshold_name(self) -> str:
-        """What it is compared with."""
-        return threshold_name(self.rule)
-
-    @property
-    def threshold(self) -> float | None:
-        """The threshold, or None where it is another at every step."""
-        found = set(_there(self.thresholds))
-        return found.pop() if len(found) == 1 else None
-
-    @property
-    def caption(self) -> str:
-        """A heading for the curve."""
-        level = "" if self.threshold is None else f" {self.threshold:g}"
-        return f"{self.name}, and {'the' if self.rule == RATIO_RULE else 'its'} {self.threshold_name}{level}"
-
-    @property
-    def any(self) -> bool:
-        """Whether there is a number at all."""
-        return bool(_there(self.values))
-
-    @property
-    def log(self) -> bool:
-        """Whether a log scale fits: all numbers are above 0, and they are far apart."""
-        numbers = _there([*self.values, *self.thresholds])
-        return min(numbers, default=0.0) > 0.0 and max(numbers) >= 10.0 * min(numbers)
-
-    def chart(self, *, width: int, height: int, plain: bool) -> list[str]:
-        """The curve as text, see :func:`suffice.presentation.text_chart.number_chart`."""
-        size = {"width": width, "height": height}
-        return number_chart(self.values, self.thresholds, log=self.log, plain=plain, **size) if self.any else []
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def _there(values: Sequence[float]) -> list[float]:
-    return [value for value in values if not math.isnan(value)]
-
 
 _ERROR_NAME = {
     "regression": "test error (root mean square, with the model's own variance)",
@@ -369,11 +293,10 @@ Ignore = Annotated[
     typer.Option(metavar="COLUMN", help="A column to leave out; may be given several times.", show_default=False),
 ]
 Save = Annotated[Path | None, typer.Option(metavar="TRACE.npz", help="Where to save the run, for suffice.Trace.load.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 
 
 @dataclass(frozen=True)
-class Order:
+class RunRequest:
     """What a command was asked for; the fields are its options.
 
     Attributes:
@@ -402,27 +325,56 @@ class Order:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class Job:
-    """What there is to label.
+@dataclass(frozen=True, eq=False)
+class TableJob:
+    """A table that is ready to be labelled.
 
     Attributes:
+        table: The table.
+        pool: Rows that can be labelled, in the order of the file.
+        test: Rows that are held back to measure the error on.
+        name: Name of the model.
         model: A model of :mod:`suffice.models`, or a pipeline that ends in one.
-        X: The pool.
-        y: Its labels.
-        test: Test inputs and labels; both None where there are none.
-        rule: The stopping rule, whose needs are to be recorded.
-        labels: How many labels to go to.
-        progress: To be called with the steps done and to do, or None.
+        rule: The stopping rule; what it requires is to be recorded.
+        labels: Number of labels at which the run ends.
     """
 
+    table: Table
+    pool: NDArray[np.intp]
+    test: NDArray[np.intp]
+    name: ModelName
     model: Any
-    X: Any
-    y: Any
-    test: tuple[Any, Any]
     rule: Criterion
     labels: int
-    progress: Callable[[int, int], None] | None
+
+    @property
+    def pool_features(self) -> Any:
+        """Features of the pool."""
+        return self.table.X[self.pool]
+
+    @property
+    def pool_labels(self) -> Any:
+        """Labels of the pool."""
+        return self.table.y[self.pool]
+
+    @property
+    def test_set(self) -> tuple[Any, Any]:
+        """Features and labels of the test rows; both None if there are none."""
+        return (self.table.X[self.test], self.table.y[self.test]) if len(self.test) else (None, None)
+
+
+class RunOutput(NamedTuple):
+    """Where the results of a run go.
+
+    Attributes:
+        console: The console; quiet if JSON was asked for.
+        figure: The file of the figure.
+        figure_problem: Why there can be no figure; empty if there can.
+    """
+
+    console: Console
+    figure: Path
+    figure_problem: str
 
 
 def counts(model: ModelName | None, initial: int | None, batch: int | None) -> tuple[int, int]:
@@ -431,59 +383,113 @@ def counts(model: ModelName | None, initial: int | None, batch: int | None) -> t
     return first if initial is None else initial, size if batch is None else batch
 
 
-def conduct(order: Order, label: Callable[[Job], Trace]) -> None:
-    """Read the table, have it labelled, and tell the result in the ways that were asked for.
-
-    Raises:
-        InvalidValueError: An option or the table cannot be used.
-        SufficeError: A file that was asked for cannot be written.
-    """
+@contextmanager
+def interruptible(command: str) -> Iterator[None]:
+    """End the command with a message and exit code 1 if it is interrupted."""
     try:
-        _conduct(order, label)
+        yield
     except KeyboardInterrupt:
-        again = f"Run suffice {order.command} to start again."
+        again = f"Run suffice {command} to start again."
         typer.echo(f"suffice: interrupted; no file was left half-written. {again}", err=True)
         raise typer.Exit(1) from None
 
 
-def _conduct(order: Order, label: Callable[[Job], Trace]) -> None:
-    chosen_rule(order.rule)  # refuses a bad one before anything is read
-    _require_counts(order)
-    path = order.figure or Path(f"suffice-{order.command}.png")
-    failure = problem(lambda: require_writable_figure(path), raised=order.figure is not None)
-    if order.save is not None:
-        _require_writable_run(order.save)
-    # Off a terminal nobody wants lines broken at a width that is not there.
-    console = Console(quiet=order.as_json, highlight=False)
+def checked_output(request: RunRequest) -> RunOutput:
+    """Check the options and the files to write, before anything is read.
+
+    Raises:
+        InvalidValueError: An option cannot be used.
+        SufficeError: A file that was asked for cannot be written.
+    """
+    chosen_rule(request.rule)
+    _require_counts(request)
+    path = request.figure or Path(f"suffice-{request.command}.png")
+    failure = problem(lambda: require_writable_figure(path), raised=request.figure is not None)
+    if request.save is not None:
+        _require_writable_run(request.save)
+    console = Console(quiet=request.as_json, highlight=False)
+    # Lines are broken only for a terminal.
     console.soft_wrap = not console.is_terminal
-    # A second thread gets in the way of the first where fits are small.
-    with threadpool_limits(limits=1):
-        finding = _find(order, label, console)
+    return RunOutput(console, path, failure)
+
+
+def read_job(request: RunRequest, console: Console) -> TableJob:
+    """Read the table, split its rows, choose model and rule, and print what was read.
+
+    Raises:
+        InvalidValueError: The table cannot be used, or the options do not fit it.
+    """
+    task: Kind | None = None if request.task is None else request.task.value
+    with progress_bar(console, "reading", BarColumn()):
+        table = read_table(request.data, request.target, task=task, ignore=request.ignore)
+    pool, test = _split(request, len(table.y))
+    name, description, model = chosen_model(table.kind, request, table.y)
+    rule = chosen_rule(request.rule, name)
+    require_provided_fields(rule, model, name)
+    about = f"{description}; {_about_rows(request, len(pool), len(test))}"
+    introduce(console, request.data, request.target, table, about)
+    return TableJob(table, pool, test, name, model, rule, labels=min(request.most or len(pool), len(pool)))
+
+
+def labelling_bar(console: Console) -> AbstractContextManager[Callable[[int, int], None] | None]:
+    """A progress bar of the labels of a run; its value is to be called with the steps done and to do."""
+    return progress_bar(console, "labelling", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+
+
+def found_stop(request: RunRequest, job: TableJob, trace: Trace) -> RunFinding:
+    """Replay the rule on a run, and measure the predictions where it stopped."""
+    verdicts = trace.replay(job.rule)
+    stop = next((step for step, verdict in enumerate(verdicts) if verdict.stop), None)
+    at = sorted({len(verdicts) - 1 if stop is None else stop, len(verdicts) - 1})
+    classes = job.table.kind == "classification"
+    return RunFinding(
+        title=f"{request.data.name}: {request.target}",
+        table=job.table,
+        model=job.name.value,
+        pool=len(job.pool),
+        initial=request.initial,
+        batch=request.batch,
+        trace=trace,
+        rule=job.rule,
+        verdicts=verdicts,
+        stop=stop,
+        accuracy=_accuracies(job, trace, at) if classes and len(job.test) else [],
+        unmet=_unmet(job, trace, at[0]) if classes else 0,
+        named=request.rule.named,
+    )
+
+
+def write_results(request: RunRequest, finding: RunFinding, output: RunOutput) -> None:
+    """Print the summary, draw the figure, save the run, and print JSON if it was asked for.
+
+    Raises:
+        SufficeError: A file that was asked for could not be written; the result has been shown by then.
+    """
+    console, path, failure = output
     summarise(console, finding)
     failure = failure or problem(lambda: write_whole(path, lambda at: draw_run(curves(finding), at)), raised=False)
     console.print(f"No figure: {failure}" if failure else f"Figure: {path}", markup=False)
     unsaved = (
         ""
-        if order.save is None
-        else problem(lambda: write_whole(Path(order.save or ""), finding.trace.save), raised=False)
+        if request.save is None
+        else problem(lambda: write_whole(Path(request.save or ""), finding.trace.save), raised=False)
     )
-    saved = None if order.save is None or unsaved else order.save
+    saved = None if request.save is None or unsaved else request.save
     if saved:
         console.print(f"Run saved: {saved}", markup=False)
-    if order.as_json:
+    if request.as_json:
         typer.echo(json.dumps(as_json(finding, None if failure else path, saved)))
-    # Asked for by name, a file that could not be written is a failure; but only now, with the result shown.
-    if failures := [each for each in (failure if order.figure else "", unsaved) if each]:
+    if failures := [each for each in (failure if request.figure else "", unsaved) if each]:
         raise SufficeError("; ".join(failures))
 
 
-def chosen_model(kind: Kind, order: Order, y: Any) -> tuple[ModelName, str, Any]:
+def chosen_model(kind: Kind, request: RunRequest, y: Any) -> tuple[ModelName, str, Any]:
     """Return the model's name, what to call it, and the estimator.
 
     Raises:
         InvalidValueError: The model that was asked for does not fit the task, or takes no basis.
     """
-    name = order.model or ModelName(model_names(kind)[0])
+    name = request.model or ModelName(model_names(kind)[0])
     task = MODEL_FAMILIES[name].task
     if task != kind:
         fitting = " or ".join(f"--model {each}" for each in model_names(kind))
@@ -492,112 +498,74 @@ def chosen_model(kind: Kind, order: Order, y: Any) -> tuple[ModelName, str, Any]
             f"--model {name} is for {task}, and the task is {kind}; use {fitting}, or --task {task} if the target is "
             f"{meaning}"
         )
-    basis = basis_size(name, order.basis, argument="--basis")
+    basis = basis_size(name, request.basis, argument="--basis")
     # All classes are known from the start, as they would be to whoever labels.
     classes = np.unique(y).tolist() if kind == "classification" else None
-    return name, model_description(name, basis), make_model(name, classes=classes, basis=basis, seed=order.seed)
+    return name, model_description(name, basis), make_model(name, classes=classes, basis=basis, seed=request.seed)
 
 
-def _find(order: Order, label: Callable[[Job], Trace], console: Console) -> RunFinding:
-    task: Kind | None = None if order.task is None else order.task.value
-    with _bar(console, "reading", BarColumn()):
-        table = read_table(order.data, order.target, task=task, ignore=order.ignore)
-    pool, test = _split(order, len(table.y))
-    name, words, model = chosen_model(table.kind, order, table.y)
-    rule = chosen_rule(order.rule, name)
-    require_provided_fields(rule, model, name)
-    introduce(console, order.data, order.target, table, f"{words}; {_about_rows(order, len(pool), len(test))}")
-    held_back = (table.X[test], table.y[test]) if len(test) else (None, None)
-    labels = min(order.most or len(pool), len(pool))
-    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with _bar(console, "labelling", *columns) as progress:
-        trace = label(Job(model, table.X[pool], table.y[pool], held_back, rule, labels, progress))
-    verdicts = trace.replay(rule)
-    stop = next((step for step, verdict in enumerate(verdicts) if verdict.stop), None)
-    at = sorted({len(verdicts) - 1 if stop is None else stop, len(verdicts) - 1})
-    accuracy = _accuracies(model, table, (pool, test), trace, at) if table.kind == "classification" else []
-    return RunFinding(
-        title=f"{order.data.name}: {order.target}",
-        table=table,
-        model=name.value,
-        pool=len(pool),
-        initial=order.initial,
-        batch=order.batch,
-        trace=trace,
-        rule=rule,
-        verdicts=verdicts,
-        stop=stop,
-        accuracy=accuracy if len(test) else [],
-        unmet=_unmet(table, pool, trace, at[0]) if table.kind == "classification" else 0,
-        named=order.rule.named,
-    )
+def _unmet(job: TableJob, trace: Trace, step: int) -> int:
+    """Number of classes without a label up to a step."""
+    return len(np.unique(job.table.y)) - len(np.unique(job.table.y[_bought(job, trace, step)]))
 
 
-def _unmet(table: Table, pool: Any, trace: Trace, step: int) -> int:
-    """Classes of which no label was bought up to a step."""
-    return len(np.unique(table.y)) - len(np.unique(table.y[_bought(pool, trace, step)]))
-
-
-def _bought(pool: Any, trace: Trace, step: int) -> Any:
+def _bought(job: TableJob, trace: Trace, step: int) -> Any:
     """Rows of the table that were labelled up to a step."""
-    return pool[np.concatenate([trace.initial, trace.indices[: step + 1].ravel()])]
+    return job.pool[np.concatenate([trace.initial, trace.indices[: step + 1].ravel()])]
 
 
-def _accuracies(model: Any, table: Table, rows: tuple[Any, Any], trace: Trace, steps: list[int]) -> list[float]:
+def _accuracies(job: TableJob, trace: Trace, steps: list[int]) -> list[float]:
     """Share of the test rows whose class is predicted right after each of some steps."""
     if "accuracy" in trace.measures:
         return [float(trace.measures["accuracy"][step]) for step in steps]
-    return [_accuracy(model, table, rows, trace, step) for step in steps]
+    return [_accuracy(job, trace, step) for step in steps]
 
 
-def _accuracy(model: Any, table: Table, rows: tuple[Any, Any], trace: Trace, step: int) -> float:
+def _accuracy(job: TableJob, trace: Trace, step: int) -> float:
     """Share of the test rows whose class is predicted right, with the labels bought up to a step."""
     from sklearn.base import clone
 
-    pool, test = rows
-    if not len(test):
-        return 0.0
-    bought = _bought(pool, trace, step)
-    fitted = clone(model).fit(table.X[bought], table.y[bought])
-    return float(np.mean(fitted.predict(table.X[test]) == table.y[test]))
+    bought, (X_test, y_test) = _bought(job, trace, step), job.test_set
+    fitted = clone(job.model).fit(job.table.X[bought], job.table.y[bought])
+    return float(np.mean(fitted.predict(X_test) == y_test))
 
 
-def _about_rows(order: Order, pool: int, test: int) -> str:
-    if order.command == "audit":
+def _about_rows(request: RunRequest, pool: int, test: int) -> str:
+    if request.command == "audit":
         return f"{pool} rows in the order of the file"
     return f"{pool} rows to label" + (f" and {test} to measure the error on" if test else "")
 
 
-def _require_counts(order: Order) -> None:
-    initial, batch = whole(order.initial, "--initial", least=1), whole(order.batch, "--batch", least=1)
-    whole(order.most, "--most", least=0)
-    whole(order.seed, "--seed", least=0)
-    real(order.test, "--test", "from 0 (no test set) to below 1", lambda x: 0.0 <= x < 1.0)
-    if 0 < order.most < initial + batch:
+def _require_counts(request: RunRequest) -> None:
+    initial, batch = whole(request.initial, "--initial", least=1), whole(request.batch, "--batch", least=1)
+    whole(request.most, "--most", least=0)
+    whole(request.seed, "--seed", least=0)
+    real(request.test, "--test", "from 0 (no test set) to below 1", lambda x: 0.0 <= x < 1.0)
+    if 0 < request.most < initial + batch:
         least = f"{initial + batch}, for {initial} initial labels and a step of {batch}"
-        raise InvalidValueError(f"--most must be 0 (no limit) or at least {least}; not {order.most}")
+        raise InvalidValueError(f"--most must be 0 (no limit) or at least {least}; not {request.most}")
 
 
-def _split(order: Order, rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _split(request: RunRequest, rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return which rows are labelled and which are held back, both in the order of the file."""
-    held_back = max(1, round(order.test * rows)) if order.test else 0
+    held_back = max(1, round(request.test * rows)) if request.test else 0
     pool = rows - held_back
-    if pool < order.initial + order.batch:
+    if pool < request.initial + request.batch:
         less = f", of which {held_back} are held back for the test: {pool} are left" if held_back else ""
         short = (
-            f"fewer than the {order.initial} initial labels"
-            if pool < order.initial
-            else f"too few for {order.initial} initial labels and a step of {order.batch}"
+            f"fewer than the {request.initial} initial labels"
+            if pool < request.initial
+            else f"too few for {request.initial} initial labels and a step of {request.batch}"
         )
         remedy = "label more, or lower --initial" + (", --batch or --test" if held_back else " or --batch")
-        raise InvalidValueError(f"{order.data} has {rows} rows with a target{less}, {short}; {remedy}")
+        raise InvalidValueError(f"{request.data} has {rows} rows with a target{less}, {short}; {remedy}")
     # Not the seed alone, from which the run draws its first labels: the two should have nothing to do with each other.
-    shuffled = np.random.default_rng([order.seed, 1]).permutation(rows)
+    shuffled = np.random.default_rng([request.seed, 1]).permutation(rows)
     return np.sort(shuffled[held_back:]).astype(np.intp), np.sort(shuffled[:held_back]).astype(np.intp)
 
 
 @contextmanager
-def _bar(console: Console, what: str, *columns: ProgressColumn) -> Iterator[Callable[[int, int], None] | None]:
+def progress_bar(console: Console, what: str, *columns: ProgressColumn) -> Iterator[Callable[[int, int], None] | None]:
     """A progress bar where there is a terminal with somebody before it; nothing elsewhere."""
     if not console.is_terminal or console.is_dumb_terminal or console.quiet:
         yield None

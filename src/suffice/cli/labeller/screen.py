@@ -13,7 +13,7 @@ from suffice.cli.labeller.labeller import command_keys, direct_keys, possible_cl
 from suffice.cli.labeller.pictures import drawn
 from suffice.cli.labeller.view import LabellerView, Mode, shown_label
 from suffice.cli.labeller.viewport import Viewport, visible, wrapped
-from suffice.cli.table_run import RuleValues
+from suffice.cli.rule_values import RuleValues
 from suffice.presentation.messages import RATIO_RULE
 from suffice.presentation.text_chart import chart
 from suffice.project.learning_status import LearningStatus
