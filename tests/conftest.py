@@ -15,7 +15,7 @@ settings.register_profile(
 settings.load_profile("suffice")
 
 # This script works with suffice 0.6.0 only.
-collect_ignore = ["session/projects_of_0_6_0/create_projects.py"]
+collect_ignore = ["project/projects_of_0_6_0/create_projects.py"]
 
 
 @pytest.fixture(autouse=True)

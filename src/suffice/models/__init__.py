@@ -18,8 +18,8 @@ _LAZY_NAMES = {
     "BayesianRidge": "ridge",
     "DropoutNetwork": "deep.network",
     "GaussianKernel": "kernels",
-    "GaussianProcess": "process",
-    "RadialBasis": "basis",
+    "GaussianProcess": "gaussian_process",
+    "RadialBasis": "ridge",
 }
 
 
