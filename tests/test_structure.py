@@ -1,0 +1,48 @@
+"""The structure of the package stays simple: no import cycles, distinct names, no modules that only one other uses."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.structure import ROOT, Structure, read_structure
+
+
+@pytest.fixture(scope="module")
+def structure() -> Structure:
+    return read_structure(ROOT / "src")
+
+
+def test_there_is_no_import_cycle(structure: Structure) -> None:
+    assert structure.cycle() == []
+
+
+def test_modules_and_classes_have_distinct_names(structure: Structure) -> None:
+    assert structure.repeated_modules() == []
+    assert structure.repeated_classes() == []
+
+
+def test_few_modules_have_a_single_importer(structure: Structure) -> None:
+    single = structure.single_importers()
+    assert len(single) <= 0.1 * len(structure.modules), f"merge some of these into their importer: {single}"
+
+
+def test_the_figures_are_counted_right(tmp_path: Path) -> None:
+    files = {
+        "__init__.py": "",
+        "first.py": "from package.second import Two\n\nclass One: ...\n",
+        "second.py": "def later() -> None:\n    from package import first\n\nclass Two: ...\n",
+        "inner/__init__.py": "from package.inner.third import Three\n",
+        "inner/third.py": "class Three: ...\n",
+        "inner/first.py": "import package.first\n\nclass One: ...\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / "package" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    found = read_structure(tmp_path)
+    assert len(found.paths) == 6
+    assert found.modules == ["package.first", "package.inner.first", "package.inner.third", "package.second"]
+    assert set(found.cycle()) == {"package.first", "package.second"}
+    assert found.single_importers() == {"package.second": "package.first"}
+    assert found.repeated_modules() == ["first"]
+    assert found.repeated_classes() == ["One"]
