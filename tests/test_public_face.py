@@ -32,17 +32,17 @@ OTHERS = {
     "bounds",
     "criteria",
     "criterion_from_dict",
-    "data",
     "divergence",
     "errors",
     "forecast",
     "kl",
     "models",
     "posteriors",
+    "project",
     "recommend",
     "register_kl",
-    "session",
     "simulate",
+    "tables",
     "testing",
 }
 #: Rules that were released: their names stay. Rules added since are public by being in the list of rules.
@@ -91,6 +91,8 @@ def test_the_public_list_is_the_public_list() -> None:
         assert getattr(suffice, name) is getattr(suffice.criteria, name) is rule
     with pytest.raises(AttributeError, match="has no attribute 'guess'"):
         _ = suffice.guess
+    with pytest.raises(AttributeError, match="has no attribute 'session'; use suffice.project"):
+        _ = suffice.session
 
 
 def test_import_loads_numpy_and_scipy_only() -> None:

@@ -215,9 +215,9 @@ def test_a_rule_and_a_whole_loop(tmp_path: Path) -> None:
         (frame().assign(ok="yes"), {"target": "ok"}, VALUE, "has the label 'yes' only"),
         (frame().assign(ok=[np.inf, 1.0] * 15), {"target": "ok", "regression": True}, VALUE, "not a finite number"),
         (frame().assign(ok=["yes", "maybe"] * 15), {"target": "ok", "classes": ["yes", "no"]}, VALUE,
-         "row 2 of the data: the label 'maybe' in column 'ok' is none of the classes"),
+         "row 2: the label 'maybe' in column 'ok' is none of the classes"),
         (frame().set_axis(["a", "b", "c", "a", "d"], axis=1), {"classes": CLASSES}, VALUE,
-         "the data has 2 columns named 'a', and names must be distinct; rename them"),
+         "the data: 2 columns are named 'a', and names must be distinct; rename them"),
         ("nowhere.csv", {"classes": CLASSES}, VALUE, "there is no file nowhere.csv"),
     ],
 )  # fmt: skip

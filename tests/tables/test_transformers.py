@@ -252,7 +252,7 @@ def test_a_data_frame() -> None:
         assert found.notes == expected.notes
         assert (found.X == expected.X).all()
         assert (expected.transformer.transform(each.iloc[::-1]) == expected.X[::-1]).all()
-    with pytest.raises(InvalidValueError, match="the table: 2 columns are named 'a'"):
+    with pytest.raises(InvalidValueError, match="the data: 2 columns are named 'a'"):
         TableTransformer().fit(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
 
 
@@ -269,7 +269,7 @@ def test_arrays_also_where_scikit_learn_returns_data_frames() -> None:
 
 
 def test_tables_that_cannot_be() -> None:
-    with pytest.raises(InvalidTypeError, match="a mapping from column names to values or a DataFrame, not list"):
+    with pytest.raises(InvalidTypeError, match="a DataFrame or a mapping from column names to values, not list"):
         TableTransformer().fit([[1, 2]])
     with pytest.raises(InvalidValueError, match=r"must have the same length; the lengths are \{'a': 2, 'b': 1\}"):
         TableTransformer().fit({"a": [1, 2], "b": [1]})

@@ -5,7 +5,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from glob import escape
@@ -211,6 +211,11 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         raise InvalidTypeError(f"rule must be a stopping rule such as sf.ErrorStability(), not {type(rule).__name__}")
     if model is not None:
         require_project_model(model)
+    if not (is_path(data) or _is_list(data) or hasattr(data, "columns") or isinstance(data, Mapping)):
+        raise InvalidTypeError(
+            "data must be a DataFrame, a list of texts, or the path of a file or folder, not "
+            f"{type(data).__name__}; wrap other tables in a DataFrame"
+        )
     items, text = (data, text) if is_path(data) or not _is_list(data) else _texts(data, text)
     with _features_file(features) as features_file, _argument_names():
         return make_project(

@@ -203,8 +203,8 @@ def table_columns(data: Any) -> TableColumns:
         names, values = list(data.columns), list(data.get_columns())
     else:
         raise InvalidTypeError(
-            "data must be a DataFrame, a mapping from column names to values, or the path of a file, not "
-            f"{type(data).__name__}; wrap other tables in a DataFrame"
+            f"a table must be a DataFrame or a mapping from column names to values, not {type(data).__name__}; wrap "
+            "other tables in a DataFrame"
         )
     distinct = _distinct([str(name) for name in names], "the data")
     columns = tuple(map(_from_values, values))
@@ -215,7 +215,7 @@ def table_columns(data: Any) -> TableColumns:
     def cells() -> list[Sequence[str]]:
         return [*zip(*map(_cell_texts, values), strict=True)]
 
-    return TableColumns(distinct, columns, (), lambda row: f"row {row + 1} of the data", cells)
+    return TableColumns(distinct, columns, (), lambda row: f"row {row + 1}", cells)
 
 
 def _from_values(values: Any) -> Column:
