@@ -91,7 +91,7 @@ def test_the_public_list_is_the_public_list() -> None:
         assert getattr(suffice, name) is getattr(suffice.criteria, name) is rule
     with pytest.raises(AttributeError, match="has no attribute 'guess'"):
         _ = suffice.guess
-    with pytest.raises(AttributeError, match="has no attribute 'session'; use suffice.project"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'session'; use suffice.project"):
         _ = suffice.session
 
 

@@ -122,7 +122,7 @@ def test_the_model_is_that_of_the_labels_told(model: Any, data: Any) -> None:
     learner.tell(learner.ask(20), y[learner.ask(20)])
     rows = learner.labelled
     if isinstance(model, GaussianProcess | BayesianRidge | BayesianLogistic):
-        alone = sf.models.__dict__[type(model).__name__](**model.get_params()).fit(X[rows], y[rows])
+        alone = getattr(sf.models, type(model).__name__)(**model.get_params()).fit(X[rows], y[rows])
         assert (
             learner.model.predict(X) == pytest.approx(alone.predict(X), rel=1e-6)
             if y.dtype.kind == "f"

@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 import suffice as sf
 from suffice.divergence import KLPair
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
-from suffice.learner import Backend, RunSettings, StepResults, backend, register_backend
+from suffice.learner import Backend, RunSettings, StepResults, register_backend
+from suffice.learner import backend as backend_module
 from suffice.learner.backend import backend_type
 from suffice.learner.class_backend import ClassBackend
 from suffice.learner.gaussian_backend import ProcessBackend, RidgeBackend
@@ -27,10 +28,10 @@ from suffice.posteriors import Gaussian
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
     """Forget what a test registers."""
-    kept = dict(backend._BACKENDS)
+    kept = dict(backend_module._BACKENDS)
     yield
-    backend._BACKENDS.clear()
-    backend._BACKENDS.update(kept)
+    backend_module._BACKENDS.clear()
+    backend_module._BACKENDS.update(kept)
 
 
 class ConstantMean(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -192,7 +193,7 @@ class Bare(Backend):
 def test_what_cannot_be_registered(model_type: Any, backend: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         register_backend(model_type)(backend)
-    assert ConstantMean not in backend._BACKENDS
+    assert ConstantMean not in backend_module._BACKENDS
 
 
 def test_the_check_of_a_rule_takes_the_words_of_its_caller() -> None:

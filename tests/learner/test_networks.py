@@ -17,7 +17,7 @@ import suffice as sf
 from suffice.acquisition import NAMES
 from suffice.engines.prediction_quality import quality
 from suffice.errors import InvalidValueError, SufficeError, TrainingDivergedError
-from suffice.learner.simulate import save_checkpoint
+from suffice.learner.simulation import save_checkpoint
 from suffice.models import BayesianRidge, DropoutNetwork, RadialBasis
 from suffice.models.deep import training
 from suffice.trace import Trace
@@ -296,7 +296,7 @@ def cut_after(saves: int, monkeypatch: pytest.MonkeyPatch, **options: Any) -> No
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("suffice.learner.simulate.save_checkpoint", save)
+        patched.setattr("suffice.learner.simulation.save_checkpoint", save)
         with pytest.raises(KeyboardInterrupt):
             run(**options)
 

@@ -35,7 +35,7 @@ def verdict(stop: bool = False, **changes: Any) -> Verdict:
     return Verdict(**(values | changes))
 
 
-def insight(**changes: Any) -> LearningStatus:
+def learning_status(**changes: Any) -> LearningStatus:
     values: dict[str, Any] = {
         "n_answers": 62,
         "n_labelled": 60,
@@ -48,7 +48,7 @@ def insight(**changes: Any) -> LearningStatus:
 
 
 def test_a_project_under_way() -> None:
-    assert learning_sentences(insight(), CLASSES, 60) == [
+    assert learning_sentences(learning_status(), CLASSES, 60) == [
         "Keep going: the last label still changed what the model says (the error ratio 0.31 is above the threshold "
         "0.05).",
         "About 40 more labels (25 to 90) until it is enough.",
@@ -58,7 +58,7 @@ def test_a_project_under_way() -> None:
 
 
 def test_a_project_with_numbers_under_way() -> None:
-    found = insight(
+    found = learning_status(
         errors=(ErrorEstimate(60, 14.27, 12.9, 16.4),), purchase=Purchase(50, 14.27, 12.3, 11.2, 13.6), forecast=None
     )
     assert learning_sentences(found, NUMBERS, 60)[1:] == [
@@ -69,7 +69,7 @@ def test_a_project_with_numbers_under_way() -> None:
 
 
 def test_a_project_that_is_done() -> None:
-    said = learning_sentences(insight(verdict=verdict(stop=True), forecast=None), CLASSES, 60)
+    said = learning_sentences(learning_status(verdict=verdict(stop=True), forecast=None), CLASSES, 60)
     assert said[0] == (
         "You can stop now: the last label changed hardly anything (the error ratio 0.04 is at most the threshold 0.05)."
     )
@@ -78,7 +78,7 @@ def test_a_project_that_is_done() -> None:
 
 def test_a_pool_that_is_used_up() -> None:
     exhausted = verdict(stop=True, rule="ActiveLearner", reason="every item of the pool is labelled or skipped; ...")
-    said = learning_sentences(insight(verdict=exhausted, forecast=None, purchase=None), CLASSES, 60)
+    said = learning_sentences(learning_status(verdict=exhausted, forecast=None, purchase=None), CLASSES, 60)
     assert said[0] == "There is nothing left to do: every item is labelled or skipped."
     assert len(said) == 2
 
@@ -102,7 +102,7 @@ def test_before_the_model_starts(labels: int, size: int | None, said: str) -> No
 
 def test_a_rule_that_is_not_ready() -> None:
     early = verdict(ready=False, reason="step 2 of the 10 that set the scale of the error ratio")
-    said = learning_sentences(insight(verdict=early, forecast=None), CLASSES, 60)
+    said = learning_sentences(learning_status(verdict=early, forecast=None), CLASSES, 60)
     assert said[0] == "Too early to say: step 2 of the 10 that set the scale of the error ratio."
     assert said[1].startswith("The model expects")
 
@@ -118,7 +118,7 @@ def test_a_rule_that_is_not_ready() -> None:
     ],
 )
 def test_forecasts(forecast: Forecast, said: list[str]) -> None:
-    assert learning_sentences(insight(forecast=forecast, errors=(), purchase=None), CLASSES, 60)[1:] == said
+    assert learning_sentences(learning_status(forecast=forecast, errors=(), purchase=None), CLASSES, 60)[1:] == said
 
 
 @pytest.mark.parametrize(
@@ -135,19 +135,19 @@ def test_forecasts(forecast: Forecast, said: list[str]) -> None:
     ],
 )
 def test_purchases(purchase: Purchase, said: str) -> None:
-    assert learning_sentences(insight(purchase=purchase), CLASSES, 60)[-1] == said
+    assert learning_sentences(learning_status(purchase=purchase), CLASSES, 60)[-1] == said
 
 
 def test_what_is_not_learned_yet_is_said() -> None:
-    assert learning_sentences(insight(), CLASSES, 63)[-1] == "The model is still learning the last 3 labels."
-    assert learning_sentences(insight(), CLASSES, 61)[-1] == "The model is still learning the last label."
+    assert learning_sentences(learning_status(), CLASSES, 63)[-1] == "The model is still learning the last 3 labels."
+    assert learning_sentences(learning_status(), CLASSES, 61)[-1] == "The model is still learning the last label."
 
 
 def test_problems_are_said() -> None:
     assert learning_sentences(LearningStatus(problem="The model cannot learn: it is singular."), CLASSES, 30) == [
         "The model cannot learn: it is singular."
     ]
-    said = learning_sentences(insight(problem="Items are asked for at random."), CLASSES, 60)
+    said = learning_sentences(learning_status(problem="Items are asked for at random."), CLASSES, 60)
     assert said[0].startswith("Keep going")
     assert said[-1] == "Items are asked for at random."
 

@@ -43,9 +43,9 @@ ENOUGH = LearningStatus(
 MORE = replace(ENOUGH, verdict=GO_ON, forecast=Forecast(401, 73, 1177))
 
 
-def page_of(place: Path, insight: LearningStatus | None = None, task: str = "classification") -> Reader:
+def page_of(place: Path, learning_status: LearningStatus | None = None, task: str = "classification") -> Reader:
     with busy_project(place, task=task) as project:
-        return Reader(report_page(project, insight or learned(project)[1]))
+        return Reader(report_page(project, learning_status or learned(project)[1]))
 
 
 def is_whole(read: Reader, page: str) -> None:
@@ -149,10 +149,10 @@ def test_before_the_rule_judges_it_says_what_it_waits_for(tmp_path: Path) -> Non
 def test_a_pool_that_is_used_up_saved_nothing(tmp_path: Path) -> None:
     with make(tmp_path / "p") as project:
         label_some(project, range(20))
-        _, insight = learned(project)
-        text = Reader(report_page(project, insight)).text
-    assert insight.verdict is not None
-    assert insight.verdict.stop
+        _, learning_status = learned(project)
+        text = Reader(report_page(project, learning_status)).text
+    assert learning_status.verdict is not None
+    assert learning_status.verdict.stop
     assert "Every item is labelled or was skipped." in text
     assert "saved" not in text
     assert "need not be labelled" not in text
@@ -167,12 +167,12 @@ def test_whatever_a_text_holds_it_stays_text(tmp_path: Path) -> None:
     hostile = HOSTILE[16]
     changes: dict[str, Any] = dict.fromkeys(("name", "target", "source"), hostile)
     classes = (hostile, "<script>alert(1)</script>", "&amp;")
-    insight = replace(ENOUGH, verdict=replace(STOP, reason=hostile, certificate=Certificate(hostile, hostile)))
+    learning_status = replace(ENOUGH, verdict=replace(STOP, reason=hostile, certificate=Certificate(hostile, hostile)))
     with hostile_project(tmp_path / "p", classes=classes, notes=(hostile,), **changes) as project:
         for item in range(len(HOSTILE)):
             project.label(item, classes[item % 3], person="<img src=x>")
             project.label(item, classes[0], person="ann")
-        page = report_page(project, insight)
+        page = report_page(project, learning_status)
     read = Reader(page)
     is_whole(read, page)
     assert read.text.count(hostile) >= 8

@@ -4,7 +4,7 @@
 from suffice.learner import class_backend, gaussian_backend, network_backend  # noqa: F401
 from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
-from suffice.learner.simulate import audit, simulate
+from suffice.learner.simulation import audit, simulate
 from suffice.learner.step_inputs import bagged_votes
 from suffice.learner.stop_set import StopSet
 

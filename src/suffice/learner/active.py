@@ -22,7 +22,7 @@ from suffice.learner.prepare import (
     seed_name,
     validation_set,
 )
-from suffice.learner.simulate import relearned
+from suffice.learner.simulation import relearned
 from suffice.learner.step_inputs import StepInputs, joined_rows, new_step_inputs
 from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels

@@ -215,6 +215,10 @@ class Backend(ABC):
         """The current model for reading; it may share the backend's posterior, and is valid until the next label."""
         return self.fitted()
 
+    def watched_model(self) -> Any:
+        """The current model for a caller's function, which may keep it but must not change it."""
+        return self.fitted()
+
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint needs besides pool, labels and settings."""
         raise NotImplementedError

@@ -144,6 +144,10 @@ class NetworkBackend(Backend):
         """The network of this backend; valid until the next label."""
         return copy.copy(self._model)
 
+    def watched_model(self) -> Any:
+        """The network itself: a copy of its weights at every step would be too expensive."""
+        return self._model
+
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint needs besides pool, labels and settings."""
         return {

@@ -90,12 +90,12 @@ MOST_POINTS: Final = 400
 _UNITS: Final = {"classification": "share", "regression": "root mean squared"}
 
 
-def status(project: "Project", insight: LearningStatus) -> dict[str, Any]:
+def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any]:
     """Where a project stands.
 
     Args:
         project: The project.
-        insight: What the model makes of its labels; it may have learned fewer than there are.
+        learning_status: What the model makes of its labels; it may have learned fewer than there are.
 
     Returns:
         JSON values without NaN or infinity; None stands for a number that cannot be told.
@@ -103,27 +103,27 @@ def status(project: "Project", insight: LearningStatus) -> dict[str, Any]:
     with project.lock:
         state = project.state()
         counted = _counted(state, project.settings, project.size)
-        behind = max(0, state.n_labelled + state.n_skipped - insight.n_answers)
+        behind = max(0, state.n_labelled + state.n_skipped - learning_status.n_answers)
     words = learning_sentences(
-        insight, project.settings, counted["n_labelled"], size=project.size - counted["n_skipped"]
+        learning_status, project.settings, counted["n_labelled"], size=project.size - counted["n_skipped"]
     )
     told: dict[str, Any] = {
         **counted,
-        "learned": insight.n_labelled,
+        "learned": learning_status.n_labelled,
         "behind": behind,
-        "verdict": None if insight.verdict is None else _verdict(insight.verdict, words[0]),
-        "forecast": None if insight.forecast is None else asdict(insight.forecast),
-        "curve": [[each.n_labelled, each.value, each.threshold] for each in _thinned_curve(insight.curve)],
+        "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, words[0]),
+        "forecast": None if learning_status.forecast is None else asdict(learning_status.forecast),
+        "curve": [[each.n_labelled, each.value, each.threshold] for each in _thinned_curve(learning_status.curve)],
         "error": {
             "unit": _UNITS[project.settings.task],
             "estimates": [
                 [each.n_labelled, each.value, each.low, each.high]
-                for each in insight.errors
+                for each in learning_status.errors
                 if all(map(math.isfinite, (each.value, each.low, each.high)))
             ],
         },
-        "purchase": None if insight.purchase is None else asdict(insight.purchase),
-        "problem": insight.problem,
+        "purchase": None if learning_status.purchase is None else asdict(learning_status.purchase),
+        "problem": learning_status.problem,
         "words": words,
     }
     finite: dict[str, Any] = _finite(told)
@@ -131,40 +131,40 @@ def status(project: "Project", insight: LearningStatus) -> dict[str, Any]:
 
 
 def learning_sentences(
-    insight: LearningStatus, settings: Settings, n_labelled: int, *, size: int | None = None
+    learning_status: LearningStatus, settings: Settings, n_labelled: int, *, size: int | None = None
 ) -> list[str]:
     """Where a project stands, in sentences, the most important first.
 
     Args:
-        insight: What the model makes of the labels.
+        learning_status: What the model makes of the labels.
         settings: What the project is about.
         n_labelled: Labels that there are; the model may have learned fewer.
         size: Items that there are, without those that were skipped, where that is known.
 
     Examples:
         >>> settings = Settings("demo", "classification", ("no", "yes"), "y", "table", (), None, "logistic", {})
-        >>> learning_sentences(Insight(n_labelled=6), settings, 6)
+        >>> learning_sentences(LearningStatus(n_labelled=6), settings, 6)
         ['Too early to say: 4 more labels are needed before the model starts.']
     """
-    verdict, forecast, bought = insight.verdict, insight.forecast, insight.purchase
-    error = insight.errors[-1] if insight.errors else None
+    verdict, forecast, bought = learning_status.verdict, learning_status.forecast, learning_status.purchase
+    error = learning_status.errors[-1] if learning_status.errors else None
     return status_sentences(
         StatusValues(
             share=settings.task == "classification",
             initial=settings.initial,
             n_labelled=n_labelled,
-            learned=insight.n_labelled,
+            learned=learning_status.n_labelled,
             size=size,
             verdict=None
             if verdict is None
             else VerdictValues(verdict.stop, verdict.ready, verdict.rule, verdict.reason),
-            stopped_at=insight.stopped_at,
+            stopped_at=learning_status.stopped_at,
             forecast=None if forecast is None else (forecast.labels, forecast.low, forecast.high),
             error=None if error is None else ExpectedError(error.value, error.low, error.high),
             next_labels=None
             if bought is None
             else NextLabels(bought.labels, bought.now, bought.then, bought.low, bought.high),
-            problem=insight.problem,
+            problem=learning_status.problem,
         )
     )
 

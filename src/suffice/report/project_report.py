@@ -128,17 +128,17 @@ class ProjectReportContents:
         return [each for each in self.labelled if each.person != self.settings.source]
 
 
-def project_report_contents(project: "Project", insight: LearningStatus) -> ProjectReportContents:
+def project_report_contents(project: "Project", learning_status: LearningStatus) -> ProjectReportContents:
     """Read what the page tells.
 
     Args:
         project: The project.
-        insight: What the model makes of its labels.
+        learning_status: What the model makes of its labels.
     """
     with project.lock:
         state = project.state()
-        told, labelled, made = status(project, insight), state.labelled(), state.made
-    verdict, advice = insight.verdict, told["advice"]
+        told, labelled, made = status(project, learning_status), state.labelled(), state.made
+    verdict, advice = learning_status.verdict, told["advice"]
     enough = None
     if verdict is not None and verdict.stop:
         enough = verdict.n_labelled if advice is None else advice["n_labelled"]
@@ -405,19 +405,19 @@ class Guaranteed(NamedTuple):
     assumption: str
 
 
-def report_page(project: "Project", insight: LearningStatus) -> str:
+def report_page(project: "Project", learning_status: LearningStatus) -> str:
     """Tell what was labelled, why it stopped or goes on, how good the model is, and what is guaranteed.
 
     The same labels give the same page, whenever it is made.
 
     Args:
         project: The project.
-        insight: What the model makes of its labels.
+        learning_status: What the model makes of its labels.
 
     Returns:
         A page of HTML that fetches nothing from elsewhere; whatever an item or a name holds is text in it.
     """
-    told = project_report_contents(project, insight)
+    told = project_report_contents(project, learning_status)
     status = told.status
     return rendered(
         "project_report.html.jinja",

@@ -36,10 +36,10 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
         except SufficeError as error:
             _say(console, str(error))
             continue
-        insight = labeller.background.learning_status
-        if can_stop(insight) and not told:
-            _say(console, learning_sentences(insight, labeller.project.settings, insight.n_labelled)[0])
-        told = can_stop(insight)
+        learning_status = labeller.background.learning_status
+        if can_stop(learning_status) and not told:
+            _say(console, learning_sentences(learning_status, labeller.project.settings, learning_status.n_labelled)[0])
+        told = can_stop(learning_status)
         if labeller.item is None:
             _say(console, "Nothing is left to label for you.")
             return

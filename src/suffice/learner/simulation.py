@@ -87,7 +87,7 @@ class ModelWatcher(NamedTuple):
 
     def at(self, backend: Backend) -> dict[str, Any]:
         """What the function returns for the current model."""
-        model = backend.current_model()
+        model = backend.watched_model()
         return {name: np.asarray(value).tolist() for name, value in self.look(self.prepared.joined(model)).items()}
 
 
