@@ -15,7 +15,15 @@ def blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    # The page on networks trains several.
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name == "networks.md" else [])
+        for page in PAGES
+        if blocks(page)
+    ],
+)
 def test_examples_run(page: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     # A module of its own, so that the dataclasses of the examples find themselves.
     module = ModuleType(f"example_{page.stem.replace('-', '_')}")

@@ -32,7 +32,7 @@ def absent(name: str) -> None:
 
 
 def python_named(monkeypatch: pytest.MonkeyPatch, path: str | None) -> None:
-    monkeypatch.setattr("suffice.errors.which", lambda name: path)
+    monkeypatch.setattr("shutil.which", lambda name: path)
 
 
 def test_a_missing_extra_names_the_packages_that_it_installs(monkeypatch: pytest.MonkeyPatch) -> None:

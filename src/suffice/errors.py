@@ -4,12 +4,9 @@ A message names the argument, says what is required and what came, and gives the
 for an installation from a checkout, from a wheel or from a package index alike.
 """
 
-import json
 import re
-import shlex
 import sys
 from pathlib import Path
-from shutil import which
 
 
 class SufficeError(Exception):
@@ -88,6 +85,9 @@ def extra_requirements(extra: str) -> list[str]:
 
 def pip_install(arguments: list[str]) -> str:
     """The pip command of the running Python: ``python``, or its path where another one has that name."""
+    import shlex
+    from shutil import which
+
     found = which("python")
     same = found is not None and Path(found).absolute() == Path(sys.executable).absolute()
     return shlex.join(["python" if same else sys.executable, "-m", "pip", "install", *arguments])
@@ -95,6 +95,7 @@ def pip_install(arguments: list[str]) -> str:
 
 def upgrade_advice() -> str:
     """How to get a newer version of suffice in the way in which this one was installed."""
+    import json
     from importlib import metadata
     from urllib.parse import urlsplit
     from urllib.request import url2pathname

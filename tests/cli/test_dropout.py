@@ -47,6 +47,7 @@ def wine() -> str:
     return "wine.csv"
 
 
+@pytest.mark.slow
 def test_the_demonstration_stops_early_with_nearly_the_accuracy_of_all_labels() -> None:
     done = RUN.invoke(app, ["demo", "--model", "dropout", "--json"])
     assert done.exit_code == 0, done.output

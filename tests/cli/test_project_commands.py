@@ -216,7 +216,7 @@ def test_export_says_what_is_in_its_way(pets: Path, tmp_path: Path, monkeypatch:
         RUN.invoke(app, ["export", str(pets)], catch_exceptions=False)
     assert RUN.invoke(app, ["export", str(pets), "--format", "xlsx"]).exit_code == 2
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"suffice\[parquet\]"):
+    with pytest.raises(MissingExtraError, match=r"-m pip install 'pyarrow>="):
         RUN.invoke(app, ["export", str(pets), "--format", "parquet", "--out", "new"], catch_exceptions=False)
     assert list(Path("new").iterdir()) == []
 

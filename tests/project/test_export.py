@@ -250,5 +250,5 @@ def test_what_cannot_be_exported_is_said(busy: Project, monkeypatch: pytest.Monk
     with pytest.raises(InvalidValueError, match="all 120 items of the project; there are 1"):
         predictions_file(busy, few, "csv")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"Writing Parquet needs pyarrow.*suffice\[parquet\]"):
+    with pytest.raises(MissingExtraError, match=r"Writing Parquet needs pyarrow.*-m pip install 'pyarrow>="):
         labels_file(busy, "parquet")

@@ -46,6 +46,7 @@ print("read", len(items))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="sentence-transformers is not installed")
 def test_texts_become_embeddings_of_a_real_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -37,7 +37,7 @@ def test_without_jinja2_the_remedy_is_said(extra: str, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingExtraError, match=r"the report needs Jinja2.*pip install .*'jinja2>=3.1'"):
         require_jinja2(extra)
-    with pytest.raises(MissingExtraError, match=r"pip install 'suffice\[label\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*'jinja2>=3.1'"):
         rendered("page.html.jinja", title="t", headings={})
 
 

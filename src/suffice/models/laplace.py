@@ -291,6 +291,9 @@ class GrowingPosterior(ABC):
         rows = rows[np.argsort(-np.abs(rows).max(axis=1), kind="stable")]
         stacked = np.concatenate([rows, np.sqrt(self.alpha) * np.eye(rows.shape[1])])
         triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
+        if not np.isfinite(triangle).all():
+            # The OpenBLAS of numpy 1.26 divides by the norm of a column that is subnormal.
+            triangle = np.asarray(np.linalg.qr(np.where(np.abs(stacked) < _TINY, 0.0, stacked), mode="r"))
         return np.asfortranarray((triangle * np.sign(triangle.diagonal())[:, None]).T)
 
     def _reached(self, vector: Floats) -> Floats:

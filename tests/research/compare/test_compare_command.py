@@ -32,7 +32,9 @@ from suffice.research.compare.recording import RecordingSettings
 from suffice.research.compare.sources import source_names
 
 RUN = CliRunner()
-TINY = ("--labels", "40", "--pool", "150", "--seeds", "2")
+SMALL = ("--labels", "40", "--pool", "150", "--seeds", "2")
+# Two worker processes cost more than such runs. How many there are changes nothing but the time.
+TINY = (*SMALL, "--jobs", "1")
 KEYS = [
     "rule",
     "params",
@@ -84,7 +86,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_leaves_rows_tables_figures_and_a_report() -> None:
     pytest.importorskip("matplotlib")
-    done = invoke("--data", "wine,diabetes", *TINY, "--out", "out", "--json", "rows.json")
+    done = invoke("--data", "wine,diabetes", *SMALL, "--out", "out", "--json", "rows.json")
     found = rows("rows.json")
     assert found == rows("out/rows.json")
     assert all(list(row) == KEYS for row in found)
@@ -267,7 +269,7 @@ def test_kept_runs_are_judged_without_their_data(monkeypatch: pytest.MonkeyPatch
         raise SufficeError(f"{job.data} is gone")
 
     monkeypatch.setattr("suffice.research.compare.judging.prepared", gone)
-    done = invoke("--data", "wine", *TINY, "--rules", "LabelWorth", "--out", "out", "--jobs", "1")
+    done = invoke("--data", "wine", *TINY, "--rules", "LabelWorth", "--out", "out")
     assert without_times("out/rows.json") == first
     assert "40 labels" in done.stdout
     assert not Path("out/guarantees.csv").exists()
@@ -300,9 +302,9 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.usefixtures("no_figures")
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_killed_in_the_middle_and_resumed_the_rows_are_the_same(workers: str) -> None:
-    options = ("--data", "wine,diabetes", *TINY, "--jobs", workers)
+    options = ("--data", "wine,diabetes", *SMALL, "--jobs", workers)
     with start(*options, "--out", "broken") as process:
         assert process.stdout is not None
         assert "40 labels" in process.stdout.readline()
@@ -322,7 +324,7 @@ def test_killed_in_the_middle_and_resumed_the_rows_are_the_same(workers: str) ->
 
 
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_an_interrupt_says_how_to_go_on(workers: str) -> None:
     with start("--data", "wine,diabetes", "--seeds", "9", "--jobs", workers, "--out", "out") as process:
         assert process.stdout is not None

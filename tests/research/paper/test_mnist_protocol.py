@@ -133,6 +133,7 @@ mnist.published_run(train, test, progress=lambda done, _: print(done, flush=True
 """
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_random_moments_and_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = {"train": digits(60, 0), "test": digits(25, 1)}
     np.savez("data.npz", **{f"{name}_{part}": getattr(parts[name], part) for name in parts for part in Digits._fields})
@@ -178,6 +179,7 @@ def test_seeds_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     assert first.kl_new_old[0] != second.kl_new_old[0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(DATA is None, reason="MNIST: SUFFICE_DATA is not set")
 def test_a_round_on_real_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiments, "INITIAL", 150)

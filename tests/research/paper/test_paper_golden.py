@@ -43,6 +43,7 @@ STOPS = {
     "brr/gas_emission": {"0.02": 33, "0.015": 43, "0.01": 43},
     "brr/grid_stability": {"0.02": 2388, "0.015": 3171, "0.01": 4688},
 }
+LONG = {"gpr/protein", "gpr/gas_emission", "gpr/grid_stability"}
 
 
 def require(name: str) -> None:
@@ -63,7 +64,9 @@ def measured(name: str) -> RunOutcome:
     return measure(PUBLISHED[name], run(name), seed=1, arm=None, seconds=0.0)
 
 
-@pytest.mark.parametrize("name", list(CORRELATIONS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CORRELATIONS]
+)
 def test_correlation_and_stops_of_the_published_run(name: str) -> None:
     require(name)
     found = measured(name)
@@ -88,6 +91,7 @@ def test_the_run_is_that_of_the_authors(name: str) -> None:
     np.testing.assert_allclose(found.ratio, reference["error_ratio"], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_correlation_of_logistic_regression_on_htru2() -> None:
     # The authors' solver stops early, so picks differ; the correlation is still as low as they found it.
     require("blr/htru2")

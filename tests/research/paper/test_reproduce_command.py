@@ -106,7 +106,7 @@ def test_a_folder_with_an_odd_name_and_rows_inside_it() -> None:
 
 @needs_data
 def test_tables_and_figures_of_other_runs_are_taken_away() -> None:
-    invoke("--only", "brr/power_plant", "--protocol", "corrected", "--seeds", "1", "--out", "out")
+    invoke("--only", "brr/power_plant", "--protocol", "corrected", "--seeds", "1", "--jobs", "1", "--out", "out")
     assert Path("out/tables/corrected-cost.md").exists()
     Path("out/tables/mine.md").write_text("kept")
     invoke("--only", "brr/power_plant", "--out", "out")
@@ -191,7 +191,7 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
 
 
 @needs_data
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_killed_in_the_middle_and_resumed_the_tables_are_the_same(workers: str) -> None:
     options = ("--only", "brr/power_plant,brr/gas_emission", "--seeds", "2", "--jobs", workers)
     with start(*options, "--out", "broken") as process:
@@ -213,7 +213,7 @@ def test_killed_in_the_middle_and_resumed_the_tables_are_the_same(workers: str) 
 
 @needs_data
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_an_interrupt_says_how_to_go_on(workers: str) -> None:
     with start("--only", "brr", "--seeds", "3", "--jobs", workers, "--out", "out") as process:
         assert process.stdout is not None
