@@ -74,7 +74,7 @@ COMMANDS: Final = {
     ),
     "data": CommandEntry(
         "suffice.research.data.data_command:data_app",
-        "List, fetch and check the data sets of the paper, and four beyond it.",
+        "List, fetch and check the data sets of the paper and four extra ones.",
     ),
 }
 

@@ -110,7 +110,7 @@ def make_model(name: str, *, classes: Iterable[Any] | None = None, basis: int | 
     if name == "gp":
         return models.GaussianProcess()
     if name == "dropout":
-        from suffice.models.deep.training import require_torch
+        from suffice.models.deep.network_arguments import require_torch
 
         require_torch()
         # Trained a little in every round, as in the paper: the rule watches the network converge.

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -156,7 +157,7 @@ def assert_board(text: str, title: str, rule: str) -> None:
 def test_without_matplotlib_there_are_tables_rows_and_a_report_all_the_same() -> None:
     done = invoke("--data", "wine", *TINY, "--rules", "LabelWorth", "--out", "out")
     assert "there are no figures: drawing figures needs matplotlib" in done.stderr
-    assert "-m pip install 'matplotlib>=" in done.stderr
+    assert re.search(r"-m pip install .*'matplotlib>=", done.stderr)
     assert rows("out/rows.json")
     assert "LabelWorth" in Path("out/tables/leaderboard-classification.md").read_text()
     assert "There are no figures" in Path("out/report.html").read_text()

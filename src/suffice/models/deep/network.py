@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.arguments import real, whole
 from suffice.errors import InvalidValueError
-from suffice.models.deep.training import require_torch, sizes
+from suffice.models.deep.network_arguments import require_torch, sizes
 from suffice.models.inputs import as_labels, prediction_inputs, training_inputs
 from suffice.models.logistic import class_labels
 from suffice.models.predictive import exponentials

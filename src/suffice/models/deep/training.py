@@ -1,6 +1,6 @@
-"""Training of a network on the labelled rows, and the checks of its settings."""
+"""Training of a network on the labelled rows, in batches and epochs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,29 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from suffice.arguments import whole
-from suffice.errors import InvalidValueError, MissingExtraError, TrainingDivergedError
-
-
-def sizes(value: Any, name: str) -> tuple[int, ...]:
-    """Return several sizes as whole numbers, or say what is wrong with them."""
-    if not isinstance(value, Iterable) or isinstance(value, str):
-        raise InvalidValueError(f"{name} must be several whole numbers, such as (64, 64), not {value!r}")
-    return tuple(whole(size, name, least=1) for size in value)
-
-
-def require_torch() -> Any:
-    """Return torch, or say how to get it.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("torch", "torch", "A dropout network") from None
-    return torch
-
+from suffice.errors import InvalidValueError, TrainingDivergedError
 
 # Networks of fewer weights train faster on one thread.
 _SMALL: Final = 100_000
