@@ -18,9 +18,9 @@ import numpy as np
 
 from suffice.criteria import ErrorStability
 from suffice.research.data.paper_sets import read_mnist
+from suffice.research.data.protocols import PUBLISHED
 from suffice.research.paper.experiments import published_run, unlabelled_run
 from suffice.research.paper.outcome import correlation
-from suffice.research.paper.protocols import PUBLISHED
 from suffice.trace import Trace
 from tables import MEASURED, publish, table
 

@@ -1,5 +1,7 @@
 """The structure of the package stays simple: no import cycles, distinct names, no modules that only one other uses."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,26 @@ def structure() -> Structure:
 
 def test_there_is_no_import_cycle(structure: Structure) -> None:
     assert structure.cycle() == []
+
+
+IMPORT_EACH = """
+import importlib, sys
+for name in sys.argv[1:]:
+    for loaded in [each for each in sys.modules if each.partition(".")[0] == "suffice"]:
+        del sys.modules[loaded]
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        print(f"{name}: {error}")
+"""
+
+
+@pytest.mark.slow
+def test_every_module_can_be_imported_first(structure: Structure) -> None:
+    """A package face imports its modules, so that a cycle through it depends on which module comes first."""
+    command = [sys.executable, "-c", IMPORT_EACH, *structure.modules]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
 
 
 def test_modules_and_classes_have_distinct_names(structure: Structure) -> None:

@@ -409,6 +409,7 @@ def test_tables_that_do_not_do() -> None:
 
 
 def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
-    code = "import sys, suffice.research.compare.recording; print('sklearn' in sys.modules)"
+    modules = "suffice.research.compare.sources, suffice.research.compare.compare_command"
+    code = f"import sys, {modules}; print('sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

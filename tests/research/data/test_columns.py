@@ -76,9 +76,13 @@ def test_names_that_are_no_tables() -> None:
         read_columns("skn")
     with pytest.raises(InvalidValueError, match=r"mnist is images, not a table; .*read_mnist"):
         read_columns("mnist")
-    with pytest.raises(InvalidValueError, match=r"sms_spam is texts, not a table; .*suffice\.data\.read_texts"):
+    with pytest.raises(
+        InvalidValueError, match=r"sms_spam is texts, not a table; .*suffice\.research\.data\.read_texts"
+    ):
         read_columns("sms_spam")
-    with pytest.raises(InvalidValueError, match=r"adult is a table with words in it, .*suffice\.data\.read_words"):
+    with pytest.raises(
+        InvalidValueError, match=r"adult is a table with words in it, .*suffice\.research\.data\.read_words"
+    ):
         read_columns("adult")
 
 

@@ -169,11 +169,15 @@ def test_nothing_is_read_unchecked(name: str, tmp_path: Path) -> None:
 
 
 def test_names_of_other_kinds_of_data() -> None:
-    with pytest.raises(InvalidValueError, match=r"adult is not texts; read it with suffice\.data\.read_words"):
+    with pytest.raises(
+        InvalidValueError, match=r"adult is not texts; read it with suffice\.research\.data\.read_words"
+    ):
         read_texts("adult")
-    with pytest.raises(InvalidValueError, match=r"skin is not a table with words in it; .*suffice\.data\.read_set"):
+    with pytest.raises(
+        InvalidValueError, match=r"skin is not a table with words in it; .*suffice\.research\.data\.read_set"
+    ):
         read_words("skin")
-    with pytest.raises(InvalidValueError, match=r"mnist is not texts; .*suffice\.data\.read_mnist"):
+    with pytest.raises(InvalidValueError, match=r"mnist is not texts; .*suffice\.research\.data\.read_mnist"):
         read_texts("mnist")
     with pytest.raises(InvalidValueError, match=r"there is no data set 'sms-span'\. Did you mean sms_spam\?"):
         read_texts("sms-span")

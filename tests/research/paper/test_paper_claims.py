@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suffice.research.data.protocols import PUBLISHED
 from suffice.research.paper.claims import FAILS, HOLDS, IN_PART, ClaimFinding, judge
 from suffice.research.paper.groups import grouped, middle
 from suffice.research.paper.outcome import RunOutcome
-from suffice.research.paper.protocols import PUBLISHED
 
 REPEATS = "The published correlations are what"
 CORRELATES = "The error ratio and the error correlate"

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from suffice.research.data.folder import FileState, set_status
+from suffice.research.data.protocols import PUBLISHED
 from suffice.research.paper.experiments import run_experiment
 from suffice.research.paper.outcome import RunOutcome, measure
-from suffice.research.paper.protocols import PUBLISHED
 from suffice.trace import Trace
 
 FOLDER = os.environ.get("SUFFICE_REFERENCE")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from suffice.research.data.protocols import CORRECTED, PROTOCOLS, PUBLISHED, Experiment
 from suffice.research.paper.outcome import RunOutcome, correlation, first_at_most, measure, rows_csv, running_minima
-from suffice.research.paper.protocols import CORRECTED, PROTOCOLS, PUBLISHED, Experiment
 from suffice.trace import Trace
 
 #: What a row of results.json holds, and nothing else.

@@ -14,11 +14,11 @@ import pytest
 
 from suffice.errors import SufficeError
 from suffice.research.data.folder import FileState, set_status
+from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.research.paper import jobs as planning
 from suffice.research.paper.experiments import run_experiment
 from suffice.research.paper.jobs import PaperRunWatcher, SkippedPaperRun, measured_runs, plan
 from suffice.research.paper.outcome import RunOutcome
-from suffice.research.paper.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.research.runner import kept
 from suffice.trace import Trace
 
@@ -80,9 +80,8 @@ HELD = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from suffice.research.paper.protocols import PUBLISHED
-from suffice.research.paper.jobs import plan
-from suffice.research.paper.jobs import PaperRunWatcher, measured_runs
+from suffice.research.data.protocols import PUBLISHED
+from suffice.research.paper.jobs import PaperRunWatcher, measured_runs, plan
 from suffice.trace import Trace
 
 where, ended, save = sys.argv[1], [], Trace.save
@@ -162,10 +161,9 @@ ENDLESS = """
 import os
 import time
 from pathlib import Path
-from suffice.research.paper.protocols import PUBLISHED
-from suffice.research.paper import plan as planning
-from suffice.research.paper.jobs import plan
-from suffice.research.paper.jobs import PaperRunWatcher, measured_runs
+from suffice.research.data.protocols import PUBLISHED
+from suffice.research.paper import jobs as planning
+from suffice.research.paper.jobs import PaperRunWatcher, measured_runs, plan
 
 def endless(*args, **options):
     os.write(1, f"{os.getpid()}\\n".encode())

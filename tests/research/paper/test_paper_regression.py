@@ -15,9 +15,9 @@ from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
 from suffice.models.hyperparameters import log_marginal
 from suffice.numerics.special_functions import Floats
 from suffice.research.data.paper_sets import Samples
+from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.research.paper import experiments
 from suffice.research.paper.experiments import DataSplit, label, published_process, published_ridge, regression_run
-from suffice.research.paper.protocols import CORRECTED, PUBLISHED, Experiment
 from suffice.trace import Trace
 
 FIELDS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")

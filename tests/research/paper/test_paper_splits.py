@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from suffice.research.data.paper_sets import Samples
+from suffice.research.data.protocols import CORRECTED, PUBLISHED, ColumnRoles, Experiment
 from suffice.research.paper import experiments
 from suffice.research.paper.experiments import DataSplit, corrected_split, published_rows, published_split
 from suffice.research.paper.jobs import choose
-from suffice.research.paper.protocols import CORRECTED, PUBLISHED, ColumnRoles, Experiment
 
 FOLDER = os.environ.get("SUFFICE_REFERENCE")
 TABLES = [name for name in PUBLISHED if name != "bdnn/mnist"]

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from suffice.report.report_table import ReportTable, plain
+from suffice.research.data.protocols import PUBLISHED, TITLES
 from suffice.research.paper.claims import ClaimFinding
 from suffice.research.paper.errata import ERRATA, ErratumEffect, errata_tables
 from suffice.research.paper.outcome import RunOutcome
 from suffice.research.paper.paper_report import findings_markdown
-from suffice.research.paper.protocols import PUBLISHED, TITLES
 
 HOSTILE = "a_b *c* [d](e) <b>f</b> `g` h|i \\j\n- k\n\n# l"
 

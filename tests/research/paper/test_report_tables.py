@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from suffice.report.report_table import ReportTable
+from suffice.research.data.protocols import PROTOCOLS, PUBLISHED
 from suffice.research.paper.outcome import RunOutcome
 from suffice.research.paper.paper_report import PaperReportContents, paper_tables, report
-from suffice.research.paper.protocols import PROTOCOLS, PUBLISHED
 
 HOSTILE = """=cmd|' /C calc'!A0, "<b>a|b</b>" & `x`\nend"""
 

@@ -4,11 +4,16 @@ from suffice.research.data.catalogue import PAPER_SETS, SETS, DataSet
 from suffice.research.data.extra_sets import LabelledTexts, read_texts, read_words
 from suffice.research.data.folder import data_folder
 from suffice.research.data.paper_sets import Samples, read_columns, read_mnist, read_set
+from suffice.research.data.protocols import CORRECTED, PUBLISHED, ColumnRoles, Experiment
 
 __all__ = [
+    "CORRECTED",
     "PAPER_SETS",
+    "PUBLISHED",
     "SETS",
+    "ColumnRoles",
     "DataSet",
+    "Experiment",
     "LabelledTexts",
     "Samples",
     "data_folder",

@@ -11,7 +11,7 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.numerics.special_functions import Floats
 from suffice.research.data.catalogue import DataSet, data_set
 from suffice.research.data.folder import checked_contents, data_folder, require_set
-from suffice.research.paper.protocols import CORRECTED_VIEWS, PUBLISHED_VIEWS, ColumnRoles
+from suffice.research.data.protocols import CORRECTED_VIEWS, PUBLISHED_VIEWS, ColumnRoles
 
 #: What data sets are that are no tables of numbers, and how to read them.
 _OTHERWISE: Final = {

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from suffice.research.data.protocols import PROTOCOLS
 from suffice.research.paper.groups import RunGroup, grouped, middle, of_model, spread
 from suffice.research.paper.outcome import RunOutcome, correlation
-from suffice.research.paper.protocols import PROTOCOLS
 
 HOLDS: Final = "holds"
 IN_PART: Final = "holds in part"

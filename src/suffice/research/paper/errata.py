@@ -7,10 +7,10 @@ from typing import Final
 
 from suffice.report.report_table import NOTHING, ReportTable
 from suffice.research.data.catalogue import SETS
+from suffice.research.data.protocols import PUBLISHED, Experiment
 from suffice.research.paper.groups import spread
 from suffice.research.paper.jobs import PaperRun
 from suffice.research.paper.outcome import RunOutcome
-from suffice.research.paper.protocols import PUBLISHED, Experiment
 
 Change = Callable[[Experiment], Experiment]
 

@@ -26,7 +26,7 @@ from suffice.numerics.special_functions import Floats
 from suffice.posteriors import Gaussian
 from suffice.research.data.folder import data_folder
 from suffice.research.data.paper_sets import Digits, Samples, mnist_folder, read_mnist, read_samples
-from suffice.research.paper.protocols import PUBLISHED, Experiment
+from suffice.research.data.protocols import PUBLISHED, Experiment
 from suffice.trace import Trace
 
 

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from suffice.numerics.special_functions import Floats
+from suffice.research.data.protocols import MODELS, PUBLISHED
 from suffice.research.paper.outcome import RunOutcome
-from suffice.research.paper.protocols import MODELS, PUBLISHED
 
 #: What the paper calls the data sets.
 _TITLES: Final = MappingProxyType(

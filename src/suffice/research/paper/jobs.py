@@ -12,9 +12,9 @@ from suffice.errors import InvalidValueError
 from suffice.research import runner
 from suffice.research.data.catalogue import PAPER_SETS, SETS
 from suffice.research.data.folder import require_set
+from suffice.research.data.protocols import MODELS, PROTOCOLS, PUBLISHED, Experiment
 from suffice.research.paper.experiments import arms, run_experiment
 from suffice.research.paper.outcome import RunOutcome, measure
-from suffice.research.paper.protocols import MODELS, PROTOCOLS, PUBLISHED, Experiment
 from suffice.research.runner import StepProgress
 from suffice.trace import Trace
 

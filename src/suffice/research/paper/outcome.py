@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.numerics.special_functions import Floats
-from suffice.research.paper.protocols import Experiment
+from suffice.research.data.protocols import Experiment
 from suffice.trace import Trace
 
 

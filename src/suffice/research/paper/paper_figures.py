@@ -24,6 +24,7 @@ from suffice.report.figure_style import (
     scale_errors,
     thinned,
 )
+from suffice.research.data.protocols import MODELS, PROTOCOLS
 from suffice.research.paper.claims import HIGH
 from suffice.research.paper.groups import (
     MedianAndRange,
@@ -38,7 +39,6 @@ from suffice.research.paper.groups import (
     told_arm,
 )
 from suffice.research.paper.outcome import RunOutcome, running_minima
-from suffice.research.paper.protocols import MODELS, PROTOCOLS
 
 #: The paper's colours of the models, dark enough for a thin line on white.
 COLOURS: Final = MappingProxyType({"gpr": "#c0272d", "brr": "#2e7d32", "blr": "#1f5fbf", "bdnn": "#7b2d8e"})

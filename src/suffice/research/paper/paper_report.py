@@ -10,6 +10,7 @@ from suffice.report.figure_style import Drawn
 from suffice.report.html_page import PageFigure, page_figure, rendered, write_page
 from suffice.report.report_table import NOTHING, ReportTable, plain
 from suffice.research.data.catalogue import SETS
+from suffice.research.data.protocols import MODELS, PROTOCOLS, TITLES, Experiment
 from suffice.research.paper.claims import ClaimFinding
 from suffice.research.paper.groups import (
     MedianAndRange,
@@ -21,7 +22,6 @@ from suffice.research.paper.groups import (
     spread,
 )
 from suffice.research.paper.outcome import RunOutcome
-from suffice.research.paper.protocols import MODELS, PROTOCOLS, TITLES, Experiment
 
 
 def settings_table(experiments: Iterable[Experiment]) -> ReportTable:

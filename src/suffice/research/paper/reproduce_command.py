@@ -24,11 +24,11 @@ from suffice.research.runner import (
 )
 
 if TYPE_CHECKING:
+    from suffice.research.data.protocols import Experiment
     from suffice.research.paper.claims import ClaimFinding
     from suffice.research.paper.jobs import PaperRun, SkippedPaperRun
     from suffice.research.paper.outcome import RunOutcome
     from suffice.research.paper.paper_report import ReportTable
-    from suffice.research.paper.protocols import Experiment
 
 
 def outcome_summary(found: "RunOutcome") -> str:
@@ -297,7 +297,7 @@ def tell(
 
 def _scope(outcomes: "Sequence[RunOutcome]") -> tuple[str, ...]:
     """A verdict on a few experiments is none on the paper."""
-    from suffice.research.paper.protocols import PROTOCOLS
+    from suffice.research.data.protocols import PROTOCOLS
 
     made = {name: {each.name for each in outcomes if each.protocol == name} for name in PROTOCOLS}
     return tuple(

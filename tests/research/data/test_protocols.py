@@ -14,7 +14,7 @@ from suffice.errors import InvalidValueError, MissingDataError
 from suffice.numerics.special_functions import Floats
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.paper_sets import read_samples, read_set
-from suffice.research.paper.protocols import (
+from suffice.research.data.protocols import (
     CORRECTED,
     CORRECTED_VIEWS,
     MODELS,
