@@ -149,7 +149,7 @@ def test_the_report_right_after_a_correction_is_that_of_the_corrected_model(app:
 def test_a_model_that_is_still_learning_is_not_taken_home(
     app: FastAPI, held: Held, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "_PATIENCE", 0.01)
+    monkeypatch.setattr(routes, "_EXPORT_WAIT", 0.01)
     script = script_of(app)
     held.go.clear()
     held.until_waited_for = False
@@ -160,7 +160,7 @@ def test_a_model_that_is_still_learning_is_not_taken_home(
     # Labels are there without the model.
     assert script.get("/api/export/labels").status_code == 200
     held.go.set()
-    monkeypatch.setattr(routes, "_PATIENCE", LONG)
+    monkeypatch.setattr(routes, "_EXPORT_WAIT", LONG)
     assert script.get(path).status_code == 200
 
 
@@ -172,7 +172,7 @@ def test_a_model_that_cannot_choose_is_waited_for_like_any_other(
         raise ZeroDivisionError
 
     monkeypatch.setattr("suffice.project.project_learner.ActiveLearner.ask", fails)
-    monkeypatch.setattr(routes, "_PATIENCE", 0.01)
+    monkeypatch.setattr(routes, "_EXPORT_WAIT", 0.01)
     script = script_of(app)
     correct(script)
     assert background_of(app).wait_settled(LONG)

@@ -182,5 +182,7 @@ def test_names_of_other_kinds_of_data() -> None:
     with pytest.raises(InvalidValueError, match=r"there is no data set 'sms-span'\. Did you mean sms_spam\?"):
         read_texts("sms-span")
     for name, reader in (("letter", "read_words"), ("newsgroups", "read_texts")):
-        with pytest.raises(InvalidValueError, match=rf"{name} is no data set of the paper; .*suffice\.data\.{reader}"):
+        with pytest.raises(
+            InvalidValueError, match=rf"{name} is no data set of the paper; .*suffice\.research\.data\.{reader}"
+        ):
             read_set(name)
