@@ -100,7 +100,14 @@ def test_chain_rule_and_limits(kind: str) -> None:
     assert batch.gains[0] == pytest.approx(bald(p).max(), abs=1e-12)
 
 
-@pytest.mark.parametrize(("classes", "kind"), [(2, "spread"), (4, "spread"), (5, "peaked")])
+@pytest.mark.parametrize(
+    ("classes", "kind"),
+    [
+        (2, "spread"),
+        pytest.param(4, "spread", marks=pytest.mark.slow),
+        pytest.param(5, "peaked", marks=pytest.mark.slow),
+    ],
+)
 def test_the_authors_own_code_agrees(classes: int, kind: str) -> None:
     torch = pytest.importorskip("torch")
     reference = pytest.importorskip("batchbald_redux.batchbald")

@@ -499,6 +499,7 @@ def test_help_has_an_example() -> None:
 
 
 @needs_data
+@pytest.mark.slow
 def test_adult() -> None:
     found = result(str(Path(DATA or "") / "tables" / "adult.csv"), "--target", "class", "--most", "150")
     assert found["task"] == "classification"

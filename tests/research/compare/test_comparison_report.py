@@ -341,6 +341,7 @@ def test_a_single_run_and_a_single_rule_are_enough() -> None:
                 assert "/" not in sketch.name
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes_and_nothing_is_cut_off(tmp_path: Path) -> None:
     given = judge(RunCase("wine", "logistic", 0))
     first, second = (

@@ -299,7 +299,9 @@ def test_friedmans_function() -> None:
     assert (labelled.target - truth).std() == pytest.approx(1.0, rel=0.05)
 
 
-@pytest.mark.parametrize("name", FETCHED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "newsgroups" else name for name in FETCHED]
+)
 def test_what_is_in_the_data_folder(name: str) -> None:
     require(name)
     about = SETS[SOURCES[name].data]
