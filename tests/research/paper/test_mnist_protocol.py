@@ -124,12 +124,12 @@ KILLED = """
 from pathlib import Path
 import numpy as np
 from suffice.research.data.paper_sets import Digits
-from suffice.research.paper import mnist
-mnist.INITIAL = 30
+from suffice.research.paper import experiments
+experiments.INITIAL = 30
 data = np.load("data.npz")
 train, test = (Digits(data[f"{part}_images"], data[f"{part}_labels"]) for part in ("train", "test"))
 options = {"steps": 6, "device": "cpu", "epochs": 2, "warm_epochs": 1, "checkpoint": Path("run")}
-mnist.published_run(train, test, progress=lambda done, _: print(done, flush=True), **options).save("trace.npz")
+experiments.published_run(train, test, progress=lambda done, _: print(done, flush=True), **options).save("trace.npz")
 """
 
 
