@@ -460,7 +460,9 @@ def test_errors_of_the_project_become_answers(
 def test_a_damaged_project_is_an_answer_too(script: Script, tmp_path: Path) -> None:
     folder = tmp_path / "project"
     for file in folder.iterdir():
-        file.write_bytes(b"no database")
+        # SQLite maps its -shm file into memory: truncating it would end the process with SIGBUS.
+        if not file.name.endswith("-shm"):
+            file.write_bytes(b"no database")
     answer = script.post("/api/next", json={"person": "Ann"})
     assert answer.status_code == 503
     assert "project" in answer.json()["detail"]
