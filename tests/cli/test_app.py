@@ -68,10 +68,10 @@ def test_the_list_of_commands_loads_none_of_them() -> None:
 def test_a_command_loads_no_other_one() -> None:
     code = (
         "import sys; from suffice.cli.app import app; app(['data', 'list', '--json'], standalone_mode=False); "
-        "print([name for name in sys.modules if name.startswith('suffice.') and name.endswith('_command')])"
+        "print([name for name in sys.modules if name.startswith('suffice.cli.') or name.endswith('_command')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "['suffice.research.data.data_command']"
+    assert done.stdout.splitlines()[-1] == "['suffice.cli.app', 'suffice.research.data.data_command']"
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,7 @@ class RunRecorder:
     def save(self) -> None:
         """Save the run if it has a checkpoint."""
         if self.plan.checkpoint is not None:
+            # The key of the backend's state is that of earlier versions, so that their checkpoints can be resumed.
             state = {"course": self.backend.state(), "watched": self.watched}
             save_checkpoint(self.plan.checkpoint.path, self.plan.checkpoint.run, state)
 

@@ -173,12 +173,12 @@ def _same_place(groups: Sequence[RunGroup], protocol: str) -> ClaimFinding | Non
 def is_one_place(
     places: dict[RunGroup, float], *, within: float = SAME_PLACE, never_counts: bool = False
 ) -> bool | None:
-    """Whether a threshold stops at one place; None if fewer than two data sets bear witness.
+    """Whether a threshold stops at one place; None if fewer than two data sets count.
 
     Args:
         places: Excess at the stop on each data set; infinite where it never stops.
         within: How far apart is still one place.
-        never_counts: Whether a data set that never stops, and whose error falls to the end of the run, bears witness
+        never_counts: Whether a data set that never stops, and whose error falls to the end of the run, counts
             against it. It does not by default: not to stop is right there.
     """
     found = [place for runs, place in places.items() if place < inf or never_counts or not _falls_on(runs)]
