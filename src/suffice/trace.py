@@ -50,6 +50,8 @@ class Trace:
         relearned: Where hyper-parameters were learned again, and how the past looks under them.
         estimated: How the divergences were estimated, if they are neither exact nor bounds.
         about: What run this is: model, acquisition, seed.
+        random_items: Items, initial ones included, that were drawn at random from those unlabelled at the time, in the
+            order of their labels.
         measures: What else was measured after each step, by name: ``accuracy``, ``calibration`` and training ``loss``
             of a network, the ``contributions`` of its layers to ``kl_new_old``, whatever the caller watched, and the
             fields of a :class:`suffice.Step` that were recorded for rules.
@@ -70,6 +72,7 @@ class Trace:
     estimated: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
     measures: Mapping[str, Floats] = field(default_factory=dict)
+    random_items: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     @classmethod
     def of_divergences(cls, kl_new_old: Any, kl_old_new: Any, *, first: int) -> "Trace":
@@ -121,6 +124,11 @@ class Trace:
         return verdicts
 
     @property
+    def is_random(self) -> NDArray[np.bool_]:
+        """Whether each of :attr:`indices` was drawn at random from the unlabelled items."""
+        return np.isin(self.indices, self.random_items)
+
+    @property
     def recorded(self) -> frozenset[str]:
         """The fields of a :class:`suffice.Step` that this run can tell a rule."""
         return DIVERGENCES | (STEP_FIELDS & set(self.measures))
@@ -146,6 +154,8 @@ class Trace:
             SufficeError: It cannot be written there.
         """
         arrays = {name: getattr(self, name) for name in _ARRAYS}
+        if len(self.random_items):
+            arrays["random_items"] = self.random_items
         for number, known in enumerate(self.relearned):
             arrays[f"relearned_{number}"] = np.array([known.kl_new_old, known.kl_old_new])
             arrays |= {f"seen_{number}_{name}": np.asarray(values) for name, values in known.measures.items()}
@@ -201,6 +211,7 @@ class Trace:
             estimated=str(text["estimated"]),
             about=dict(text["about"]),
             measures=measures,
+            random_items=arrays.get("random_items", np.zeros(0, dtype=np.intp)),
         )
 
     def steps_seen(self, known: Relearned | None, first: int, end: int, names: frozenset[str]) -> list[Step]:

@@ -278,11 +278,11 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
     seen = Failing([])
 
     class Picky(ActiveLearner):
-        def tell(self, indices: Any, labels: Any) -> Any:
+        def tell(self, indices: Any, labels: Any, *, random: Any = None) -> Any:
             if indices == 13:
                 seen.told.append(13)
                 raise np.linalg.LinAlgError("it is singular.")
-            return super().tell(indices, labels)
+            return super().tell(indices, labels, random=random)
 
     monkeypatch.setattr(project_learner, "ActiveLearner", Picky)
     return seen

@@ -22,6 +22,7 @@ from suffice.learner.prepare import (
     seed_name,
     validation_set,
 )
+from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.simulation import relearned
 from suffice.learner.step_inputs import StepInputs, joined_rows, new_step_inputs
 from suffice.learner.stop_set import StopSet
@@ -43,8 +44,10 @@ class ActiveLearner:
             is not changed.
         X_pool: Inputs, ``m x D``.
         criterion: The stopping rule, which is copied; :class:`suffice.ErrorStability` with its defaults if left out.
-        acquisition: Which item next: see :data:`suffice.acquisition.NAMES`; variance or entropy if left out, or
-            BatchBALD for a network.
+        acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
+            the model, with its share of random labels.
+        random_share: Share of the labels, 0 to 1, that are drawn at random from the unlabelled items instead. Such
+            labels tell how good the model is on the others. Left out, it is 0 for an acquisition that is named.
         seed: Seed of all randomness.
         initial: Items asked for before the model chooses: how many at random, or which.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory. Networks compute in it anyway.
@@ -78,6 +81,7 @@ class ActiveLearner:
         *,
         criterion: Criterion | None = None,
         acquisition: str | None = None,
+        random_share: float | None = None,
         seed: int = 0,
         initial: Any = 10,
         dtype: Any = np.float64,
@@ -97,13 +101,25 @@ class ActiveLearner:
         self._costs, self._clock, self._since = label_costs(costs, len(self._X)), clock, clock()
         self._validated = 0 if inputs.validation is None else len(inputs.validation[1])
         self._first = first_items(initial, len(self._X), rng)
-        name = acquisition or self._prepared.backend.default_acquisition
+        name, share = acquisition_and_share(self._prepared.backend, acquisition, random_share)
         with one_thread():
             self._backend = self._prepared.backend(
                 self._prepared.model,
-                RunSettings(self._X, name, rng, dtype=number_type(dtype), expected=256, step_inputs=inputs),
+                RunSettings(
+                    self._X, name, rng, dtype=number_type(dtype), expected=256, step_inputs=inputs, random_share=share
+                ),
             )
-        self._about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed_name(seed)}
+        self._selection = ItemSelection(self._backend, len(self._X), share, rng)
+        self._about: dict[str, Any] = {
+            "model": " ".join(repr(model).split()),
+            "acquisition": name,
+            "seed": seed_name(seed),
+        }
+        if share > 0.0:
+            self._about["random_share"] = share
+        # Items that were drawn at random: those offered, and those of them that are labelled, in order.
+        self._drawn = {int(i) for i in self._first} if isinstance(initial, int | np.integer) else set()
+        self._random_items: list[int] = []
         # 0: not seen; 1: labelled; 2: skipped.
         self._status = np.zeros(len(self._X), dtype=np.int8)
         self._labels: dict[int, Any] = {}
@@ -142,6 +158,11 @@ class ActiveLearner:
     def skipped(self) -> list[int]:
         """Items that are not asked for again."""
         return [int(i) for i in np.flatnonzero(self._status == 2)]
+
+    @property
+    def random_items(self) -> list[int]:
+        """Labelled items that were drawn at random from the unlabelled ones, in the order of their labels."""
+        return list(self._random_items)
 
     @property
     def left(self) -> int:
@@ -187,14 +208,18 @@ class ActiveLearner:
             rest = others[~np.isin(others, waiting)]
             return np.append(waiting, rest).astype(np.intp)[:size]
         with one_thread():
-            return np.array(self._backend.propose(1) if size == 1 else self._backend.batch(size))
+            picks = self._selection.propose(1) if size == 1 else self._selection.batch(size)
+        self._drawn.update(int(i) for i in picks.indices[picks.random])
+        return np.array(picks.indices)
 
-    def tell(self, indices: Any, labels: Any) -> Verdict:
+    def tell(self, indices: Any, labels: Any, *, random: Any = None) -> Verdict:
         """Learn labels, of items asked for or of others; all of one call are one step.
 
         Args:
             indices: One item or several.
             labels: Their labels.
+            random: Whether the items were drawn at random from the unlabelled ones: True, False, or one entry for each
+                item. Left out, these are the items that :meth:`ask` drew at random.
 
         Returns:
             What the rule says now; also kept as ``verdict``.
@@ -213,8 +238,9 @@ class ActiveLearner:
             raise InvalidValueError(
                 f"item {known[0]} has a label already; to change it, call correct({known[0]}, label)"
             )
+        drawn = self._which_random(items, random)
         with one_thread():
-            return self._tell(items, given)
+            return self._tell(items, given, drawn)
 
     def skip(self, indices: Any) -> Verdict:
         """Never ask for these items again. One that turns out to have a label can still be told.
@@ -229,6 +255,7 @@ class ActiveLearner:
         before = self._status[items].copy()
         self._status[items] = 2
         try:
+            self._selection.skip(items)
             if self._begun:
                 self._backend.skip(items)
             elif not self.left and self._labels:
@@ -282,33 +309,50 @@ class ActiveLearner:
             relearned=tuple(self._relearned),
             estimated=self._estimated,
             about=self._about,
+            random_items=np.array(self._random_items, dtype=np.intp),
             measures={
                 name: joined_rows([measured[name] for measured in self._measures])
                 for name in (self._measures[0] if self._measures else ())
             },
         )
 
-    def _tell(self, items: Indices, given: "np.typing.NDArray[Any]") -> Verdict:
+    def _which_random(self, items: Indices, random: Any) -> Indices:
+        """Those of some items that were drawn at random."""
+        if random is None:
+            return np.asarray(items[[int(i) in self._drawn for i in items]])
+        try:
+            mask = np.broadcast_to(np.asarray(random, dtype=bool), items.shape)
+        except ValueError:
+            raise InvalidValueError(
+                f"random must be True, False, or one of them for each of the {len(items)} items, not {random!r}"
+            ) from None
+        return np.asarray(items[mask])
+
+    def _tell(self, items: Indices, given: "np.typing.NDArray[Any]", drawn: Indices) -> Verdict:
+        self._backend.mark_random(drawn)
         if self._begun:
             result = self._backend.learn(items, given, together=True)
-            self._note(items, given)
+            self._note(items, given, drawn)
+            self._selection.take(items)
             self._sizes.append(len(items))
             self._judge(StepResults.joined([result]))
         else:
             before = self._status[items].copy()
-            self._note(items, given)
+            self._note(items, given, drawn)
             try:
                 self._begin()
             except BaseException:
                 for item in items:
                     del self._labels[int(item)]
+                del self._random_items[len(self._random_items) - len(drawn) :]
                 self._status[items] = before
                 raise
             self.verdict = self._exhausted(self._undecided())
         return self.verdict
 
-    def _note(self, items: Indices, given: "np.typing.NDArray[Any]") -> None:
+    def _note(self, items: Indices, given: "np.typing.NDArray[Any]", drawn: Indices) -> None:
         self._status[items] = 1
+        self._random_items.extend(int(i) for i in drawn)
         self._labels.update(zip((int(i) for i in items), given, strict=True))
 
     def _begin(self) -> None:
@@ -318,6 +362,7 @@ class ActiveLearner:
             return
         items = np.array(list(self._labels), dtype=np.intp)
         self._backend.begin(items, np.asarray(as_labels(list(self._labels.values()))))
+        self._selection.begin(items)
         self._begun = len(items)
         skipped = np.flatnonzero(self._status == 2)
         if len(skipped):

@@ -121,6 +121,7 @@ class RunSettings:
         expected: Labels to make room for.
         test: Test inputs and labels, or None.
         step_inputs: What else to provide for each step.
+        random_share: Share of the labels that are drawn at random from the unlabelled items.
     """
 
     X: Floats
@@ -130,6 +131,7 @@ class RunSettings:
     expected: int = 256
     test: tuple[Floats, Any] | None = None
     step_inputs: StepInputs = NO_STEP_INPUTS
+    random_share: float = 0.0
 
 
 class Backend(ABC):
@@ -143,6 +145,7 @@ class Backend(ABC):
         task: ``"regression"`` or ``"classification"``.
         step_fields: Fields of a :class:`suffice.Step` that the backend can compute, besides the two divergences.
         default_acquisition: The acquisition that is used if the caller names none.
+        default_random_share: The share of labels drawn at random that goes with it.
         input_dtype: Number type of the inputs that the model takes.
         any_input_shape: Whether a row of inputs may have any shape. If not, inputs are a table.
         supports_checkpoints: Whether :meth:`state` and :meth:`restore` are implemented.
@@ -151,6 +154,7 @@ class Backend(ABC):
     task: ClassVar[Literal["regression", "classification"]]
     step_fields: ClassVar[frozenset[str]]
     default_acquisition: ClassVar[str]
+    default_random_share: ClassVar[float] = 0.0
     input_dtype: ClassVar[Any] = np.float64
     any_input_shape: ClassVar[bool] = False
     supports_checkpoints: ClassVar[bool] = False
@@ -190,6 +194,10 @@ class Backend(ABC):
 
         If :meth:`relearn` is due afterwards, measures of the last step may be left to it.
         """
+
+    def mark_random(self, indices: Indices) -> None:
+        """Note that items were drawn at random from the unlabelled ones; called before their labels are learned."""
+        del indices
 
     def until_relearning(self) -> int | None:
         """Number of labels until :meth:`relearn` is due, 0 if it is due now; None if it never is."""

@@ -27,6 +27,7 @@ from suffice.learner.prepare import (
     seed_name,
     validation_set,
 )
+from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.step_inputs import joined_rows, new_step_inputs, requested_fields
 from suffice.learner.stop_set import StopSet
 from suffice.models.threads import one_thread
@@ -51,6 +52,7 @@ class RunPlan(NamedTuple):
     checkpoint: CheckpointFile | None
     watch: "ModelWatcher | None"
     counting: "StepCounter | None" = None
+    first_random: bool = False
 
 
 class StepCounter(NamedTuple):
@@ -109,8 +111,10 @@ def checkpoint_file(checkpoint: Path | str | None, backend: Backend, parts: dict
 class RunRecorder:
     """Runs the steps of a plan and collects their results."""
 
-    def __init__(self, backend: Backend, labels: Any, first: Any, plan: RunPlan) -> None:
-        self.backend, self.labels, self.first, self.plan = backend, labels, first, plan
+    def __init__(self, selection: ItemSelection, labels: Any, first: Any, plan: RunPlan) -> None:
+        self.selection, self.labels, self.first, self.plan = selection, labels, first, plan
+        self.backend = selection.backend
+        self.random: list[Any] = [first] if plan.first_random else []
         self.results: list[StepResults | SingleLabelTerms] = []
         self.picks: list[Any] = []
         self.relearned: list[Relearned] = []
@@ -123,15 +127,22 @@ class RunRecorder:
         """Learn the initial labels, or continue a saved run."""
         saved = self.plan.checkpoint
         state = None if saved is None else load_checkpoint(saved.path, saved.run)
+        self.selection.begin(self.first)
         if state is None:
+            if self.plan.first_random:
+                self.backend.mark_random(self.first)
             self.backend.begin(self.first, self.labels[self.first])
             self.save()
             return
+        # Checkpoints of earlier versions have no random items.
+        self.random = [np.array(state.get("random", ()), dtype=np.intp)]
+        self.backend.mark_random(self.random[0])
         self.backend.restore(state["course"], self.labels)
         past, size = self.backend.relearn(), self.plan.size
         self.done = min(len(past.kl_new_old), self.plan.steps)
         items = np.array(state["course"]["indices"], dtype=np.intp)[len(self.first) :]
         self.picks, self.results = [items[: self.done * size]], [past.first(self.done)]
+        self.selection.take(items)
         self.seconds = [0.0] * self.done
         self.watched = [] if self.plan.watch is None else list(state["watched"])[: self.done]
         if self.plan.watch is not None and len(self.watched) < self.done:
@@ -144,9 +155,12 @@ class RunRecorder:
         plan, backend = self.plan, self.backend
         due, left = backend.until_relearning(), 1 if plan.watch is not None else plan.steps - self.done
         most = left if due is None else max(1, min(left, due))
-        chosen = backend.propose(most) if plan.size == 1 else backend.batch(plan.size)
+        chosen, random = self.selection.propose(most) if plan.size == 1 else self.selection.batch(plan.size)
+        backend.mark_random(chosen[random])
+        self.random.append(chosen[random])
         result = backend.learn(chosen, self.labels[chosen], together=plan.size > 1)
         self.picks.append(chosen)
+        self.selection.take(chosen)
         self.done += len(chosen) if plan.size == 1 else 1
         if backend.until_relearning() == 0:
             history = backend.relearn()
@@ -169,13 +183,14 @@ class RunRecorder:
         """Save the run if it has a checkpoint."""
         if self.plan.checkpoint is not None:
             # The key of the backend's state is that of earlier versions, so that their checkpoints can be resumed.
-            state = {"course": self.backend.state(), "watched": self.watched}
+            random = np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
+            state = {"course": self.backend.state(), "watched": self.watched, "random": random}
             save_checkpoint(self.plan.checkpoint.path, self.plan.checkpoint.run, state)
 
 
-def record_run(backend: Backend, labels: Any, first: Any, plan: RunPlan) -> Trace:
+def record_run(selection: ItemSelection, labels: Any, first: Any, plan: RunPlan) -> Trace:
     """Run the steps of a plan and return their trace."""
-    recorder = RunRecorder(backend, labels, first, plan)
+    recorder = RunRecorder(selection, labels, first, plan)
     try:
         recorder.begin()
         while recorder.done < plan.steps:
@@ -200,6 +215,7 @@ def record_run(backend: Backend, labels: Any, first: Any, plan: RunPlan) -> Trac
         relearned=tuple(recorder.relearned),
         estimated=found.estimated,
         about=plan.about,
+        random_items=np.concatenate([np.zeros(0, dtype=np.intp), *recorder.random]),
         measures={
             **found.measures,
             **counted,
@@ -316,6 +332,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     X_test: Any = None,
     y_test: Any = None,
     acquisition: str | None = None,
+    random_share: float | None = None,
     batch: int = 1,
     seed: int = 0,
     dtype: Any = np.float64,
@@ -339,8 +356,10 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         steps: Steps to take; to the end of the pool if left out.
         X_test: Test inputs; with them the expected error is recorded after every step.
         y_test: Test labels.
-        acquisition: Which item next: see :data:`suffice.acquisition.NAMES`; variance or entropy if left out, or
-            BatchBALD for a network.
+        acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
+            the model, with its share of random labels.
+        random_share: Share of the labels, 0 to 1, that are drawn at random from the unlabelled items instead. Left out,
+            it is 0 for an acquisition that is named.
         batch: Labels bought at each step.
         seed: Seed of all randomness.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory.
@@ -384,7 +403,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         raise InvalidValueError(
             f"steps is {wanted}, but {len(pool)} rows less {len(first)} initial ones leave {room} steps of {size}"
         )
-    name = acquisition or prepared.backend.default_acquisition
+    name, share = acquisition_and_share(prepared.backend, acquisition, random_share)
     held_out = validation_set(prepared, validation, pool.shape[1])
     available = prepared.backend.provided_fields(validated=held_out is not None)
     wanted_fields = requested_fields(record, available) - DIVERGENCES
@@ -400,19 +419,30 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         expected=len(first) + wanted * size,
         test=labelled_set(prepared, (X_test, y_test), pool.shape[1], ("X_test", "y_test")),
         step_inputs=inputs,
+        random_share=share,
     )
-    about = {"model": " ".join(repr(model).split()), "acquisition": name, "seed": seed_name(seed), "batch": size}
+    about: dict[str, Any] = {
+        "model": " ".join(repr(model).split()),
+        "acquisition": name,
+        "seed": seed_name(seed),
+        "batch": size,
+    }
     with one_thread():
         backend = prepared.backend(prepared.model, settings)
+        selection = ItemSelection(backend, len(pool), share, rng)
         X, y = settings.test or (None, None)
         parts = {"acquisition": name, "seed": about["seed"], "batch": size, **model_parameters(model)}
         data = {"initial": first, "X_pool": pool, "y_pool": labels, "X_test": X, "y_test": y}
         recorded: dict[str, Any] = {"record": sorted(inputs.names), "stop_set": inputs.stop} if inputs.names else {}
         if inputs.validation is not None:
             recorded |= dict(zip(("X of validation", "y of validation"), inputs.validation, strict=True))
+        if share > 0.0:
+            about["random_share"] = parts["random_share"] = share
         saved = checkpoint_file(checkpoint, backend, {**parts, **data, **recorded})
         watcher = None if watch is None else ModelWatcher(watch, prepared)
-        return record_run(backend, labels, first, RunPlan(wanted, size, about, progress, saved, watcher, counter))
+        at_random = isinstance(initial, int | np.integer)
+        plan = RunPlan(wanted, size, about, progress, saved, watcher, counter, at_random)
+        return record_run(selection, labels, first, plan)
 
 
 def audit(  # noqa: PLR0913 - as above

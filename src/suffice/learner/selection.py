@@ -1,0 +1,118 @@
+"""Which items to label next: picks of the acquisition, with a share of items drawn at random in between."""
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.acquisition import Indices, RandomOrder
+from suffice.arguments import real
+from suffice.learner.backend import Backend
+
+# Products of a share and a count may be below a whole number by rounding.
+_ROUNDING: Final = 1e-9
+
+
+class Picks(NamedTuple):
+    """Items to label next.
+
+    Attributes:
+        indices: The items, in order.
+        random: Whether each was drawn at random from the unlabelled items.
+    """
+
+    indices: Indices
+    random: NDArray[np.bool_]
+
+
+def acquisition_and_share(backend: type[Backend], acquisition: str | None, share: Any) -> tuple[str, float]:
+    """Return the name of the acquisition and the share of random labels of a run, with the defaults of the backend.
+
+    An acquisition that is named is used alone unless a share is given.
+
+    Raises:
+        InvalidValueError: The share is not a number from 0 to 1.
+    """
+    if share is None:
+        return acquisition or backend.default_acquisition, 0.0 if acquisition else backend.default_random_share
+    checked = real(share, "random_share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+    return acquisition or backend.default_acquisition, checked
+
+
+class ItemSelection:
+    """Mixes the picks of a backend with items drawn at random from the unlabelled ones.
+
+    After the initial labels, label number ``k`` (from 1) is a random one where ``floor(k share)`` is larger than
+    ``floor((k - 1) share)``: with a share of 0.2 every fifth label. The random items follow one permutation of the
+    pool, which does not depend on any label. So, given the items that are unlabelled, each of them is equally likely to
+    be the next random item.
+
+    Args:
+        backend: Chooses the other items.
+        size: Number of items in the pool.
+        share: Share of random labels, 0 to 1.
+        rng: Source of the permutation; used only if the share is above 0.
+    """
+
+    def __init__(self, backend: Backend, size: int, share: float, rng: np.random.Generator) -> None:
+        self.backend, self._share = backend, share
+        self._order = RandomOrder(size, rng) if share > 0.0 else None
+        self._count = 0
+
+    def propose(self, most: int) -> Picks:
+        """The next picks, as many as do not depend on the labels to come: at least 1, at most ``most``."""
+        if self._order is None:
+            return _chosen(self.backend.propose(most))
+        if self._is_random(self._count):
+            return Picks(self._order.batch(1), np.ones(1, dtype=bool))
+        until = next((k for k in range(1, most) if self._is_random(self._count + k)), most)
+        return _chosen(self.backend.propose(until))
+
+    def batch(self, size: int) -> Picks:
+        """Picks to be labelled together; fewer than ``size`` only where the pool ends."""
+        if self._order is None:
+            return _chosen(self.backend.batch(size))
+        turns = np.array([self._is_random(self._count + k) for k in range(size)])
+        drawn = self._order.batch(int(turns.sum()))
+        if len(drawn) == size:
+            return Picks(drawn, np.ones(size, dtype=bool))
+        # The backend does not know of the random items, so it may pick some of them too.
+        picked = self.backend.batch(size)
+        picked = picked[~np.isin(picked, drawn)]
+        size = min(size, len(drawn) + len(picked))
+        # Where the pool ends there may be more turns, or more other places, than items for them.
+        random = turns[:size]
+        extra = int(random.sum()) - len(drawn)
+        if extra > 0:
+            random[np.flatnonzero(random)[-extra:]] = False
+        lack = size - int(random.sum()) - len(picked)
+        if lack > 0:
+            random[np.flatnonzero(~random)[-lack:]] = True
+        indices = np.empty(size, dtype=np.intp)
+        indices[random] = drawn[: int(random.sum())]
+        indices[~random] = picked[: size - int(random.sum())]
+        return Picks(indices, random)
+
+    def begin(self, indices: Indices) -> None:
+        """Leave out the items of the initial labels."""
+        self.skip(indices)
+
+    def take(self, indices: Indices) -> None:
+        """Leave out items that are labelled now."""
+        self._count += len(indices)
+        self.skip(indices)
+
+    def skip(self, indices: Indices) -> None:
+        """Leave out items that will have no label."""
+        if self._order is not None:
+            self._order.skip(indices)
+
+    def _is_random(self, position: int) -> bool:
+        """Whether the label at a position after the initial ones, from 0, is a random one."""
+        before, after = (math.floor(self._share * count + _ROUNDING) for count in (position, position + 1))
+        return after > before
+
+
+def _chosen(indices: Indices) -> Picks:
+    return Picks(np.asarray(indices), np.zeros(len(indices), dtype=bool))
