@@ -73,6 +73,9 @@ class Step:
         stop_agreement: Agreement of a committee on the stop set, 0 to 1.
         expected_error: The error that the model expects of itself on the stop set, in the units of the error that
             matters to the user.
+        calibration: How much larger the losses of labels drawn at random were than the model expected of them, before
+            it learned them; 1 if as expected, or if there are no such labels.
+        random_labels: Number of labels drawn at random that ``calibration`` rests on.
         validation_error: Error on a labelled validation set.
         validation_labels: Number of labels of that set. They were paid for too.
 
@@ -112,6 +115,8 @@ class Step:
     stop_confidence: _ShareField = None
     stop_agreement: _ShareField = None
     expected_error: _NumberField = None
+    calibration: _AmountField = None
+    random_labels: _CountField = None
     validation_error: _NumberField = None
     validation_labels: _CountField = None
 

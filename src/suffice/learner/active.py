@@ -11,6 +11,7 @@ from suffice.arguments import whole
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults
+from suffice.learner.error_estimate import REST_ITEMS, CalibratedError, RandomLabelLosses
 from suffice.learner.prepare import (
     checked_indices,
     first_items,
@@ -120,6 +121,7 @@ class ActiveLearner:
         # Items that were drawn at random: those offered, and those of them that are labelled, in order.
         self._drawn = {int(i) for i in self._first} if isinstance(initial, int | np.integer) else set()
         self._random_items: list[int] = []
+        self._random_losses = RandomLabelLosses(self._prepared.backend.task)
         # 0: not seen; 1: labelled; 2: skipped.
         self._status = np.zeros(len(self._X), dtype=np.int8)
         self._labels: dict[int, Any] = {}
@@ -186,6 +188,23 @@ class ActiveLearner:
         if not self._begun:
             raise SufficeError(f"the model has no label yet: {len(self._first)} are wanted before it learns")
         return self._prepared.joined(self._backend.current_model())
+
+    def error_estimate(self) -> CalibratedError:
+        """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
+
+        For classes it is the share of wrong predictions, for numbers the mean squared error. It is an estimate, not a
+        guarantee. Of many unlabelled items 2000 are looked at, always the same ones while they are unlabelled.
+
+        Raises:
+            SufficeError: The model has no label yet.
+        """
+        order = np.random.default_rng(0).permutation(len(self._X))
+        rest = np.sort(order[self._status[order] != 1][:REST_ITEMS])
+        model = self.current_model
+        with one_thread():
+            return self._random_losses.estimate(
+                model if self._prepared.transform is None else model.steps[-1][1], self._X[rest]
+            )
 
     def ask(self, n: int = 1) -> Indices:
         """Which items to label next, the most useful first. Asking again before telling gives the same.
@@ -290,6 +309,7 @@ class ActiveLearner:
             with one_thread():
                 self._replaced(self._backend.correct(item, label))
         self._labels[item] = label
+        self._random_losses.label(item, label)
         return self.verdict
 
     def trace(self) -> Trace:
@@ -331,8 +351,12 @@ class ActiveLearner:
     def _tell(self, items: Indices, given: "np.typing.NDArray[Any]", drawn: Indices) -> Verdict:
         self._backend.mark_random(drawn)
         if self._begun:
+            if len(drawn):
+                self._random_losses.predict(self._backend.current_model(), self._X[drawn], drawn)
             result = self._backend.learn(items, given, together=True)
             self._note(items, given, drawn)
+            for item in drawn:
+                self._random_losses.label(int(item), self._labels[int(item)])
             self._selection.take(items)
             self._sizes.append(len(items))
             self._judge(StepResults.joined([result]))
@@ -404,6 +428,8 @@ class ActiveLearner:
             "seconds": self._clock() - self._since,
             "pool_size": len(self._X),
             "validation_labels": self._validated,
+            "calibration": self._random_losses.ratio(),
+            "random_labels": len(self._random_losses),
         }
         return {name: np.array([value]) for name, value in found.items() if name in self._rule.needs()}
 

@@ -15,6 +15,7 @@ from suffice.divergence import KLPair
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable, write_whole
 from suffice.learner.backend import Backend, RunSettings, SingleLabelTerms, StepResults
+from suffice.learner.error_estimate import RandomLabelLosses
 from suffice.learner.prepare import (
     first_items,
     generator,
@@ -53,6 +54,7 @@ class RunPlan(NamedTuple):
     watch: "ModelWatcher | None"
     counting: "StepCounter | None" = None
     first_random: bool = False
+    X: Any = None
 
 
 class StepCounter(NamedTuple):
@@ -68,7 +70,9 @@ class StepCounter(NamedTuple):
     costs: Floats
     validation: int
 
-    def along(self, first: Any, picks: Any, seconds: list[float]) -> dict[str, Any]:
+    def along(
+        self, first: Any, picks: Any, seconds: list[float], calibration: list[tuple[float, int]]
+    ) -> dict[str, Any]:
         """The wanted counts after each step."""
         steps = len(picks)
         spent = self.costs[first].sum() + np.cumsum(self.costs[picks].sum(axis=1))
@@ -77,6 +81,8 @@ class StepCounter(NamedTuple):
             "seconds": np.array(seconds),
             "pool_size": np.full(steps, len(self.costs)),
             "validation_labels": np.full(steps, self.validation),
+            "calibration": np.array([ratio for ratio, _ in calibration]),
+            "random_labels": np.array([count for _, count in calibration], dtype=np.intp),
         }
         return {name: values for name, values in found.items() if name in self.names}
 
@@ -115,6 +121,8 @@ class RunRecorder:
         self.selection, self.labels, self.first, self.plan = selection, labels, first, plan
         self.backend = selection.backend
         self.random: list[Any] = [first] if plan.first_random else []
+        self.random_losses = RandomLabelLosses(self.backend.task)
+        self.calibration: list[tuple[float, int]] = []
         self.results: list[StepResults | SingleLabelTerms] = []
         self.picks: list[Any] = []
         self.relearned: list[Relearned] = []
@@ -144,6 +152,8 @@ class RunRecorder:
         self.picks, self.results = [items[: self.done * size]], [past.first(self.done)]
         self.selection.take(items)
         self.seconds = [0.0] * self.done
+        self.random_losses.restore(state.get("random_losses", []))
+        self.calibration = [tuple(each) for each in state.get("calibration", [(1.0, 0)] * self.done)]
         self.watched = [] if self.plan.watch is None else list(state["watched"])[: self.done]
         if self.plan.watch is not None and len(self.watched) < self.done:
             raise InvalidValueError(
@@ -156,8 +166,13 @@ class RunRecorder:
         due, left = backend.until_relearning(), 1 if plan.watch is not None else plan.steps - self.done
         most = left if due is None else max(1, min(left, due))
         chosen, random = self.selection.propose(most) if plan.size == 1 else self.selection.batch(plan.size)
-        backend.mark_random(chosen[random])
-        self.random.append(chosen[random])
+        drawn = chosen[random]
+        backend.mark_random(drawn)
+        self.random.append(drawn)
+        if len(drawn):
+            self.random_losses.predict(backend.current_model(), plan.X[drawn], drawn)
+            for item in drawn:
+                self.random_losses.label(int(item), self.labels[item])
         result = backend.learn(chosen, self.labels[chosen], together=plan.size > 1)
         self.picks.append(chosen)
         self.selection.take(chosen)
@@ -172,6 +187,8 @@ class RunRecorder:
             self._require_other_names(self.watched[-1], result)
         # Of steps that were taken up from a saved run, the time is not known any more: it counts from there.
         self.seconds += [time.monotonic() - self._since] * (self.done - len(self.seconds))
+        calibrated = self.random_losses.ratio(), len(self.random_losses)
+        self.calibration += [calibrated] * (self.done - len(self.calibration))
         self.save()
 
     def _require_other_names(self, watched: Mapping[str, Any], result: StepResults | SingleLabelTerms) -> None:
@@ -184,7 +201,13 @@ class RunRecorder:
         if self.plan.checkpoint is not None:
             # The key of the backend's state is that of earlier versions, so that their checkpoints can be resumed.
             random = np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
-            state = {"course": self.backend.state(), "watched": self.watched, "random": random}
+            state = {
+                "course": self.backend.state(),
+                "watched": self.watched,
+                "random": random,
+                "random_losses": self.random_losses.state(),
+                "calibration": self.calibration,
+            }
             save_checkpoint(self.plan.checkpoint.path, self.plan.checkpoint.run, state)
 
 
@@ -204,7 +227,10 @@ def record_run(selection: ItemSelection, labels: Any, first: Any, plan: RunPlan)
     found = StepResults.joined(recorder.results)
     indices, size = np.concatenate([np.zeros(0, dtype=np.intp), *recorder.picks]), plan.size
     names = recorder.watched[0] if recorder.watched else ()
-    counted = {} if plan.counting is None else plan.counting.along(first, indices.reshape(-1, size), recorder.seconds)
+    counted = {}
+    if plan.counting is not None:
+        picks = indices.reshape(-1, size)
+        counted = plan.counting.along(first, picks, recorder.seconds, recorder.calibration)
     return Trace(
         initial=first,
         indices=indices if size == 1 else indices.reshape(-1, size),
@@ -441,7 +467,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         saved = checkpoint_file(checkpoint, backend, {**parts, **data, **recorded})
         watcher = None if watch is None else ModelWatcher(watch, prepared)
         at_random = isinstance(initial, int | np.integer)
-        plan = RunPlan(wanted, size, about, progress, saved, watcher, counter, at_random)
+        plan = RunPlan(wanted, size, about, progress, saved, watcher, counter, at_random, pool)
         return record_run(selection, labels, first, plan)
 
 

@@ -19,7 +19,7 @@ from suffice.numerics.special_functions import Floats
 from suffice.trace import STEP_FIELDS
 
 #: Fields of a step that any loop can count.
-COUNTED_FIELDS: Final = frozenset({"seconds", "cost", "pool_size"})
+COUNTED_FIELDS: Final = frozenset({"seconds", "cost", "pool_size", "calibration", "random_labels"})
 VALIDATION_FIELDS: Final = frozenset({"validation_error", "validation_labels"})
 #: Losses of the selected items before their labels were learned, and the losses that the model expected.
 LOSS_FIELDS: Final = frozenset({"selected_loss", "selected_expected_loss"})

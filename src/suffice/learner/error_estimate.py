@@ -1,0 +1,183 @@
+"""The error of the unlabelled items, estimated by the model and calibrated by labels that were drawn at random."""
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from scipy.stats import gamma
+
+from suffice.acquisition import Indices
+from suffice.numerics.special_functions import Floats
+
+# Labels that the model's own estimate counts for: of classes as one expected error, of numbers as five labels.
+_PRIOR_ERRORS: Final = 1.0
+_PRIOR_LABELS: Final = 5.0
+# Share of the probability that each end of an interval leaves out, and the point of the normal distribution there.
+_TAIL: Final = 0.05
+_NORMAL_POINT: Final = 1.6449
+#: Unlabelled items on which the model's own estimate is averaged, at most.
+REST_ITEMS: Final = 2000
+
+
+class CalibratedError(NamedTuple):
+    """An estimate of the error of the unlabelled items. It is not a guarantee.
+
+    Attributes:
+        value: The estimate: the share of wrong predictions for classes, the mean squared error for numbers.
+        low: Lower end of the 90 % interval.
+        high: Upper end.
+        model_alone: The error that the model expects of itself.
+        random_labels: Number of random labels that calibrate it; with none, ``value`` is ``model_alone``.
+    """
+
+    value: float
+    low: float
+    high: float
+    model_alone: float
+    random_labels: int
+
+
+def calibration_ratio(losses: Any, expected: Any, *, task: str) -> float:
+    r"""Return how much larger the losses of random labels were than the model expected of them, shrunk towards 1.
+
+    .. math:: \rho = \frac{c + \sum_i l_i}{c + \sum_i p_i}
+
+    with :math:`c = 1` for classes and :math:`c = 5 \bar p` for numbers.
+
+    Args:
+        losses: Loss of each random label under the model before it learned the label: 0 or 1 for classes, the squared
+            residual for numbers.
+        expected: The loss that the model expected of it: the probability of all other classes, the variance of the
+            label.
+        task: ``"regression"`` or ``"classification"``.
+
+    Examples:
+        >>> calibration_ratio([1.0, 0.0, 1.0], [0.2, 0.1, 0.2], task="classification")
+        2.0
+    """
+    found, hoped = np.asarray(losses, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    if not len(found):
+        return 1.0
+    own = _PRIOR_ERRORS if task == "classification" else _PRIOR_LABELS * float(hoped.mean())
+    total = own + float(hoped.sum())
+    return (own + float(found.sum())) / total if total > 0.0 else 1.0
+
+
+def calibrated_error(model_alone: float, losses: Any, expected: Any, *, task: str) -> CalibratedError:
+    r"""Calibrate the error that a model expects of itself by random labels.
+
+    The estimate is :math:`\rho` times what the model expects, see :func:`calibration_ratio`. For classes the interval
+    is that of a Poisson count of errors with a gamma prior: :math:`\rho \sim \mathrm{Gamma}(c + \sum l, c + \sum p)`.
+    For numbers it is log-normal, with the variance :math:`2 \kappa / (n + 5)` of a mean of squares, where
+    :math:`\kappa \ge 1` is the variance of the losses relative to that of Gaussian residuals.
+
+    Args:
+        model_alone: The mean loss that the model expects of the unlabelled items.
+        losses: Losses of random labels before they were learned, see :func:`calibration_ratio`.
+        expected: The losses that the model expected of them.
+        task: ``"regression"`` or ``"classification"``.
+
+    Returns:
+        The estimate with a 90 % interval. For classes all of it is within 0 and 1.
+
+    Examples:
+        >>> wrong, expected = [1.0] * 6 + [0.0] * 34, [0.1] * 40
+        >>> estimate = calibrated_error(0.08, wrong, expected, task="classification")
+        >>> round(estimate.value, 3), round(estimate.low, 3), round(estimate.high, 3)
+        (0.112, 0.053, 0.189)
+    """
+    found, hoped = np.asarray(losses, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    ratio = calibration_ratio(found, hoped, task=task)
+    if task == "classification":
+        shape, rate = _PRIOR_ERRORS + float(found.sum()), _PRIOR_ERRORS + float(hoped.sum())
+        low, high = (float(gamma.ppf(point, shape)) / rate for point in (_TAIL, 1.0 - _TAIL))
+        value, low, high = (min(1.0, model_alone * each) for each in (ratio, low, high))
+        return CalibratedError(value, low, high, model_alone, len(found))
+    spread = 1.0
+    squares = 2.0 * ratio**2 * float(np.mean(hoped**2)) if len(hoped) else 0.0
+    if squares > 0.0:
+        spread = max(1.0, float(np.mean((found - ratio * hoped) ** 2)) / squares)
+    width = math.exp(_NORMAL_POINT * math.sqrt(2.0 * spread / (len(found) + _PRIOR_LABELS)))
+    value = model_alone * ratio
+    return CalibratedError(value, value / width, value * width, model_alone, len(found))
+
+
+class _Prediction(NamedTuple):
+    """What the model said of an item: a class or a number, and the loss that it expected."""
+
+    label: Any
+    expected: float
+
+
+def _predictions(model: Any, X: Floats, task: str) -> list[_Prediction]:
+    if task == "classification":
+        p = model.predict_proba(X)
+        return [_Prediction(model.classes_[row.argmax()], float(1.0 - row.max())) for row in p]
+    mean, deviation = model.predict(X, return_std=True)
+    return [_Prediction(float(m), float(s) ** 2) for m, s in zip(mean, deviation, strict=True)]
+
+
+class RandomLabelLosses:
+    """Losses of the labels that were drawn at random, each under the model before it learned the label.
+
+    Args:
+        task: ``"regression"`` or ``"classification"``.
+    """
+
+    def __init__(self, task: str) -> None:
+        self._task = task
+        self._predicted: dict[int, _Prediction] = {}
+        self._losses: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._losses)
+
+    def predict(self, model: Any, X: Floats, items: Indices) -> None:
+        """Store the model's predictions for random items before it learns their labels.
+
+        Args:
+            model: The current model.
+            X: Inputs of the items, ``n x D``.
+            items: The items.
+        """
+        if len(items):
+            found = _predictions(model, X, self._task)
+            self._predicted.update(zip((int(i) for i in items), found, strict=True))
+
+    def label(self, item: int, label: Any) -> None:
+        """Store the loss of an item's label, also of a corrected one; items without a prediction are left out."""
+        predicted = self._predicted.get(item)
+        if predicted is None:
+            return
+        if self._task == "classification":
+            self._losses[item] = float(predicted.label != label)
+        else:
+            self._losses[item] = (float(label) - predicted.label) ** 2
+
+    def state(self) -> list[tuple[int, float, float]]:
+        """Item, expected loss and loss of each label, for a checkpoint."""
+        return [(item, self._predicted[item].expected, loss) for item, loss in self._losses.items()]
+
+    def restore(self, state: "list[tuple[int, float, float]]") -> None:
+        """Continue from the output of :meth:`state`."""
+        self._predicted = {item: _Prediction(None, expected) for item, expected, _ in state}
+        self._losses = {item: loss for item, _, loss in state}
+
+    @property
+    def expected(self) -> Floats:
+        """The losses that the model expected, in the order of the labels."""
+        return np.array([self._predicted[item].expected for item in self._losses])
+
+    @property
+    def losses(self) -> Floats:
+        """The losses, in the order of the labels."""
+        return np.array(list(self._losses.values()))
+
+    def ratio(self) -> float:
+        """How much larger the losses were than expected, see :func:`calibration_ratio`."""
+        return calibration_ratio(self.losses, self.expected, task=self._task)
+
+    def estimate(self, model: Any, X_rest: Floats) -> CalibratedError:
+        """The calibrated error of a model on unlabelled items, ``m x D``; 0 where there is none."""
+        rest = [each.expected for each in _predictions(model, X_rest, self._task)] if len(X_rest) else [0.0]
+        return calibrated_error(float(np.mean(rest)), self.losses, self.expected, task=self._task)
