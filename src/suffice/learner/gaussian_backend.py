@@ -45,6 +45,7 @@ class GaussianBackend(Backend):
         self._y = np.zeros(len(settings.X))
         self._history = LabelHistory([], [])
         self._skipped: list[int] = []
+        self._random: set[int] = set()
         self._fixed = label_free_chooser(self._name, self._features, settings.rng)
         # Set where picks depend on the posterior.
         self._planner: LargestVariance | None = None
@@ -75,6 +76,11 @@ class GaussianBackend(Backend):
         self._chooser.skip(indices)
         if self._all is not None:
             self._all.take(indices)
+
+    def mark_random(self, indices: Indices) -> None:
+        """Note items that were drawn at random: their labels decide whether new hyper-parameters are accepted."""
+        if self._settings.random_share > 0.0:
+            self._random.update(int(i) for i in indices)
 
     def check(self, y: Any) -> None:
         """Refuse a label that is no number."""
@@ -146,7 +152,8 @@ class GaussianBackend(Backend):
     def _learn_prior(self, n: int) -> None:
         """Hyper-parameters from the first ``n`` labels."""
         indices = self._history.indices[:n]
-        self._prior = self._model.prior(self._features[indices], self._y[indices], self._prior)
+        random = np.array([i in self._random for i in indices]) if self._random else None
+        self._prior = self._model.prior(self._features[indices], self._y[indices], self._prior, random)
         self._learned_at = n
 
     def _replay(self) -> StepResults:

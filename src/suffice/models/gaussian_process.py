@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from suffice.arguments import real
 from suffice.errors import InvalidValueError
 from suffice.models.gaussian_state import KernelState, Scaling
-from suffice.models.hyperparameters import ProcessScales, learn_process
+from suffice.models.hyperparameters import ProcessScales, ScalesPrior, learn_process, process_left_out
 from suffice.models.kernels import GaussianKernel
-from suffice.models.regressor import GaussianRegressor, scaling_of
+from suffice.models.regressor import GaussianRegressor, preferred, scaling_of
 from suffice.numerics.special_functions import Floats
 from suffice.posteriors import GaussianProcessPosterior
 
@@ -24,6 +24,24 @@ class ProcessPrior:
     kernel: GaussianKernel
     noise: float
     scaling: Scaling
+    regularized: bool = False
+
+    @property
+    def scales(self) -> ProcessScales:
+        """Length scale and noise."""
+        return ProcessScales(np.array(self.kernel.length_scale), self.noise)
+
+    def left_out(self, features: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of each label given all others."""
+        mean, variance = process_left_out(features, self.scaling.apply(y), self.scales)
+        return self.scaling.centre + self.scaling.scale * mean, self.scaling.scale**2 * variance
+
+    def log_density(self, features: Floats, y: Floats) -> float:
+        """Log density of length scale and noise under their prior."""
+        if not self.regularized:
+            return 0.0
+        theta = np.log(np.append(self.scales.length_scale, self.noise))
+        return ScalesPrior.of_data(features, self.scaling.apply(y)).log_density(theta)[0]
 
     def start(self, n_features: int, capacity: int) -> KernelState:
         """The posterior before any label."""
@@ -44,6 +62,8 @@ class GaussianProcess(GaussianRegressor):
         normalize_y: Whether targets are standardised by the labels at hand when hyper-parameters are learned; the prior
             has mean 0 and variance 1. Left out: yes if a hyper-parameter is learned, no if all are given (then
             ``noise`` is in the squared units of ``y``).
+        regularize: Whether hyper-parameters are learned with a weak prior, which keeps few labels from suggesting
+            extreme ones; see :class:`~suffice.models.hyperparameters.ScalesPrior`. The paper has none.
 
     Attributes:
         prior_: Hyper-parameters in use.
@@ -68,11 +88,13 @@ class GaussianProcess(GaussianRegressor):
         *,
         per_feature: bool = False,
         normalize_y: bool | None = None,
+        regularize: bool = True,
     ) -> None:
         self.length_scale = length_scale
         self.noise = noise
         self.per_feature = per_feature
         self.normalize_y = normalize_y
+        self.regularize = regularize
 
     @property
     def learns(self) -> bool:
@@ -83,14 +105,18 @@ class GaussianProcess(GaussianRegressor):
         """Refuse a length scale or a noise that cannot be used."""
         self._start(np.zeros((1, n_features)), None)
 
-    def prior(self, features: Floats, y: Floats, previous: Any = None) -> ProcessPrior:
+    def prior(self, features: Floats, y: Floats, previous: Any = None, random: Any = None) -> ProcessPrior:
         """Kernel and noise: as given, the rest by the marginal likelihood of these labels."""
         scaling = scaling_of(y, self.learns if self.normalize_y is None else self.normalize_y)
         start = self._start(features, previous)
         if self.learns:
             fixed = self.length_scale is not None, self.noise is not None
-            start = learn_process(features, scaling.apply(y), start, fixed=fixed)
-        return ProcessPrior(GaussianKernel(tuple(float(v) for v in start.length_scale)), start.noise, scaling)
+            weak = ScalesPrior.of_data(features, scaling.apply(y)) if self.regularize else None
+            start = learn_process(features, scaling.apply(y), start, fixed=fixed, prior=weak)
+        kernel = GaussianKernel(tuple(float(v) for v in start.length_scale))
+        new = ProcessPrior(kernel, start.noise, scaling, self.learns and self.regularize)
+        found: ProcessPrior = preferred(previous if self.learns else None, new, features, y, random)
+        return found
 
     @property
     def posterior(self) -> GaussianProcessPosterior:

@@ -1,6 +1,6 @@
 """The base class of the two regression models: labels in, a growing posterior, predictions out."""
 
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -20,6 +20,12 @@ class RegressionPrior(Protocol):
     @property
     def scaling(self) -> Scaling:
         """What targets are standardised by."""
+
+    def left_out(self, features: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of each label given all others, in the units of ``y``, ``n`` each."""
+
+    def log_density(self, features: Floats, y: Floats) -> float:
+        """Log density of the hyper-parameters under their own prior, up to a constant; 0 where there is none."""
 
     def start(self, n_features: int, capacity: int) -> KernelState | WeightState:
         """The posterior before any label."""
@@ -47,8 +53,16 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """What the posterior is linear in, or the kernel is evaluated on."""
         return X
 
-    def prior(self, features: Floats, y: Floats, previous: Any = None) -> RegressionPrior:
-        """Hyper-parameters from these labels and no others; ``previous`` ones are where the search starts."""
+    def prior(self, features: Floats, y: Floats, previous: Any = None, random: Any = None) -> Any:
+        """Hyper-parameters from these labels and no others.
+
+        Args:
+            features: ``n x D``.
+            y: Labels, ``n``.
+            previous: Earlier hyper-parameters, from which the search starts.
+            random: Which labels were drawn at random, ``n``. If it is given, new hyper-parameters are accepted only if
+                they predict these labels better than the previous ones, see :func:`preferred`.
+        """
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -141,6 +155,41 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         features = self.features(X)
         self.state_ = prior.start(features.shape[1], len(y))
         self.state_.learn(features, prior.scaling.apply(y))
+
+
+# Fewer random labels than this do not decide between hyper-parameters.
+_FEWEST_RANDOM: Final = 5
+# Of more labels than this some are looked at, evenly spread.
+_MOST_COMPARED: Final = 1000
+
+
+def preferred(previous: Any, new: Any, features: Floats, y: Floats, random: Any) -> Any:
+    r"""Return those of two sets of hyper-parameters that predict the random labels better, each without itself.
+
+    .. math:: \sum_{i\ \mathrm{random}} \log N(y_i; \mu_{-i}, v_{-i}) + \log p(\theta)
+
+    Labels that the model chose are not typical of the pool. So the marginal likelihood of all labels can prefer
+    hyper-parameters that are worse there; labels drawn at random cannot be misled in this way.
+
+    Args:
+        previous: The hyper-parameters in use, or None.
+        new: Those learned from these labels.
+        features: ``n x D``.
+        y: Labels, ``n``.
+        random: Which of them were drawn at random, ``n``; None if that is not known.
+    """
+    if previous is None or random is None or np.count_nonzero(random) < _FEWEST_RANDOM:
+        return new
+    if len(y) > _MOST_COMPARED:
+        rows = np.unique(np.linspace(0, len(y) - 1, _MOST_COMPARED).astype(int))
+        features, y, random = features[rows], y[rows], random[rows]
+
+    def score(prior: RegressionPrior) -> float:
+        mean, variance = prior.left_out(features, y)
+        density = -0.5 * ((y - mean) ** 2 / variance + np.log(variance))
+        return float(density[random].sum()) + prior.log_density(features, y)
+
+    return new if score(new) >= score(previous) else previous
 
 
 def scaling_of(y: Floats, wanted: bool) -> Scaling:

@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from suffice.arguments import real, whole
 from suffice.models.gaussian_state import Scaling, WeightState
-from suffice.models.hyperparameters import RidgeScales, learn_ridge, ridge_evidence
+from suffice.models.hyperparameters import RidgeScales, learn_ridge, ridge_evidence, ridge_left_out, with_freedom
 from suffice.models.inputs import column_names, prediction_inputs, require_finite
-from suffice.models.regressor import GaussianRegressor, scaling_of
+from suffice.models.regressor import GaussianRegressor, preferred, scaling_of
 from suffice.numerics.special_functions import Floats
 from suffice.posteriors import Gaussian
 
@@ -78,6 +78,16 @@ class RidgePrior:
     beta: float
     scaling: Scaling
 
+    def left_out(self, features: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of each label given all others."""
+        mean, variance = ridge_left_out(features, self.scaling.apply(y), RidgeScales(self.alpha, self.beta))
+        return self.scaling.centre + self.scaling.scale * mean, self.scaling.scale**2 * variance
+
+    def log_density(self, features: Floats, y: Floats) -> float:
+        """Both precisions have no prior."""
+        del features, y
+        return 0.0
+
     def start(self, n_features: int, capacity: int) -> WeightState:
         """The posterior before any label."""
         return WeightState(self.alpha, 1.0 / self.beta, n_features, capacity)
@@ -95,9 +105,12 @@ class BayesianRidge(GaussianRegressor):
             again whenever the labels have doubled.
         beta: Precision of the noise (one over its variance); left out, learned likewise.
         fit_intercept: Whether a constant feature is added, in front. Its weight has the same prior and is part of the
-            posterior, as the guarantee of the stopping rule needs.
+            posterior, as the guarantee of the stopping rule needs. Without it, the mean of the labels at hand is the
+            constant, and labels that were chosen have another mean than the pool. The paper has none.
         normalize_y: Whether targets are standardised by the labels at hand when hyper-parameters are learned. Left out:
             yes if a hyper-parameter is learned, no if all are given.
+        regularize: Whether a learned noise variance accounts for the degrees of freedom of its labels, see
+            :func:`~suffice.models.hyperparameters.with_freedom`. In the paper it does not.
 
     Attributes:
         coef_, intercept_: Mean of the weights, in the units of ``y``.
@@ -119,13 +132,15 @@ class BayesianRidge(GaussianRegressor):
         alpha: float | None = None,
         beta: float | None = None,
         *,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         normalize_y: bool | None = None,
+        regularize: bool = True,
     ) -> None:
         self.alpha = alpha
         self.beta = beta
         self.fit_intercept = fit_intercept
         self.normalize_y = normalize_y
+        self.regularize = regularize
 
     @property
     def learns(self) -> bool:
@@ -141,7 +156,7 @@ class BayesianRidge(GaussianRegressor):
         """The inputs, with a column of ones in front if there is an intercept."""
         return np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else X
 
-    def prior(self, features: Floats, y: Floats, previous: Any = None) -> RidgePrior:
+    def prior(self, features: Floats, y: Floats, previous: Any = None, random: Any = None) -> RidgePrior:
         """Both precisions: as given, the rest by the evidence of these labels."""
         scaling = scaling_of(y, self.learns if self.normalize_y is None else self.normalize_y)
         if not self.learns:
@@ -150,9 +165,12 @@ class BayesianRidge(GaussianRegressor):
         # Where few labels spoke for no weights at all, the fixed point stays there whatever comes: so it is also
         # looked for from the beginning, and the evidence decides.
         starts = dict.fromkeys((self._start(previous), self._start(None)))
-        found = [learn_ridge(features, target, start, fixed=fixed) for start in starts]
-        best = max(found, key=lambda scales: ridge_evidence(features, target, scales)) if len(found) > 1 else found[0]
-        return RidgePrior(*best, scaling)
+        ends = [learn_ridge(features, target, start, fixed=fixed) for start in starts]
+        best = max(ends, key=lambda scales: ridge_evidence(features, target, scales)) if len(ends) > 1 else ends[0]
+        if self.regularize:
+            best = with_freedom(features, best, fixed=fixed)
+        found: RidgePrior = preferred(previous, RidgePrior(*best, scaling), features, y, random)
+        return found
 
     def _start(self, previous: RidgePrior | None) -> RidgeScales:
         return RidgeScales(

@@ -16,7 +16,7 @@ from suffice.divergence import kl
 from suffice.engines.prediction_quality import quality
 from suffice.errors import SufficeError
 from suffice.learner import simulate
-from suffice.learner.prepare import first_items, generator
+from suffice.learner.prepare import final_estimator, first_items, generator
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
 from suffice.models.hyperparameters import RidgeScales, learn_ridge, log_marginal
 from suffice.models.predictive import as_numbers, exponentials, hermite
@@ -114,6 +114,8 @@ def label(model: Any, experiment: Experiment, split: DataSplit, progress: Callab
         steps=experiment.step_count,
         X_test=split.test.inputs,
         y_test=split.test.target,
+        # As in the paper; the defaults choose other labels.
+        acquisition="entropy" if isinstance(final_estimator(model), BayesianLogistic) else "variance",
         progress=progress,
     )
 
@@ -282,9 +284,9 @@ def regression_run(
 
 def _process(experiment: Experiment, split: DataSplit) -> Any:
     if experiment.hyperparameters == "bought":
-        return GaussianProcess(normalize_y=False)
+        return GaussianProcess(normalize_y=False, regularize=False)
     if experiment.hyperparameters == "outside":
-        learned = GaussianProcess(normalize_y=False).fit(*split.outside).prior_
+        learned = GaussianProcess(normalize_y=False, regularize=False).fit(*split.outside).prior_
         return GaussianProcess(length_scale=learned.kernel.length_scale, noise=learned.noise)
     length_scale, noise = published_process(experiment, split.pool)
     return GaussianProcess(length_scale, noise)
@@ -311,13 +313,15 @@ def published_process(experiment: Experiment, pool: Samples) -> tuple[float, flo
 def _ridge(experiment: Experiment, split: DataSplit) -> Any:
     basis = RadialBasis(experiment.centres, bandwidth=experiment.bandwidth)
     if experiment.hyperparameters == "bought":
-        return make_pipeline(basis, BayesianRidge(normalize_y=False))
+        return make_pipeline(basis, BayesianRidge(fit_intercept=False, normalize_y=False, regularize=False))
     # The inputs of the whole pool are known; their labels are not.
     placed = basis.fit(split.pool.inputs)
     if experiment.hyperparameters == "outside":
-        learned = BayesianRidge(normalize_y=False).fit(placed.transform(split.outside.inputs), split.outside.target)
-        return make_pipeline(basis, BayesianRidge(learned.prior_.alpha, learned.prior_.beta))
-    return make_pipeline(basis, BayesianRidge(*published_ridge(experiment, split.pool, placed)))
+        learned = BayesianRidge(fit_intercept=False, normalize_y=False, regularize=False).fit(
+            placed.transform(split.outside.inputs), split.outside.target
+        )
+        return make_pipeline(basis, BayesianRidge(learned.prior_.alpha, learned.prior_.beta, fit_intercept=False))
+    return make_pipeline(basis, BayesianRidge(*published_ridge(experiment, split.pool, placed), fit_intercept=False))
 
 
 def published_ridge(experiment: Experiment, pool: Samples, basis: RadialBasis) -> RidgeScales:
