@@ -72,7 +72,7 @@ def test_one_length_scale_per_feature() -> None:
 
 def test_ridge_is_the_dense_formula() -> None:
     X, y = data()
-    model = BayesianRidge(alpha=0.7, beta=9.0).fit(X, y)
+    model = BayesianRidge(alpha=0.7, beta=9.0, fit_intercept=False).fit(X, y)
     covariance = np.linalg.inv(0.7 * np.eye(3) + 9.0 * X.T @ X)
     assert model.coef_ == pytest.approx(9.0 * covariance @ X.T @ y, rel=1e-10)
     _, std = model.predict(X, return_std=True)
@@ -83,7 +83,7 @@ def test_learned_ridge_finds_the_evidence_of_scikit_learn() -> None:
     X, y = data(200)
     peer = SklearnRidge(fit_intercept=False, alpha_1=0, alpha_2=0, lambda_1=0, lambda_2=0, tol=1e-12, max_iter=5000)
     peer.fit(X, y)
-    model = BayesianRidge(normalize_y=False).fit(X, y)
+    model = BayesianRidge(fit_intercept=False, normalize_y=False, regularize=False).fit(X, y)
     assert model.prior_.alpha == pytest.approx(peer.lambda_, rel=1e-5)
     assert model.prior_.beta == pytest.approx(peer.alpha_, rel=1e-5)
 
@@ -99,13 +99,13 @@ def hidden(seed: int) -> tuple[Floats, Floats]:
 @pytest.mark.parametrize("seed", [0, 2, 3])
 def test_a_ridge_whose_first_labels_spoke_for_no_weights_recovers(seed: int) -> None:
     X, y = hidden(seed)
-    model = BayesianRidge(normalize_y=False).fit(X[:10], y[:10])
+    model = BayesianRidge(fit_intercept=False, normalize_y=False, regularize=False).fit(X[:10], y[:10])
     assert model.prior_.alpha > 1e10
     # From there alone the fixed point does not come back.
     trapped = learn_ridge(X, y, RidgeScales(model.prior_.alpha, model.prior_.beta), fixed=(False, False))
     assert trapped.alpha > 1e8
     model.observe(X[10:], y[10:])
-    fresh = BayesianRidge(normalize_y=False).fit(X, y)
+    fresh = BayesianRidge(fit_intercept=False, normalize_y=False, regularize=False).fit(X, y)
     assert model.prior_.alpha == pytest.approx(fresh.prior_.alpha, rel=1e-6) == pytest.approx(0.01, rel=0.1)
     assert model.prior_.beta == pytest.approx(fresh.prior_.beta, rel=1e-6)
     assert model.score(X, y) > 0.99
@@ -115,7 +115,7 @@ def test_a_ridge_whose_first_labels_spoke_for_no_weights_recovers(seed: int) -> 
 @pytest.mark.parametrize("alpha", [1e-9, 1e12])
 def test_a_previous_prior_at_its_bound_does_not_trap_a_ridge(seed: int, alpha: float) -> None:
     X, y = hidden(seed)
-    model = BayesianRidge(normalize_y=False)
+    model = BayesianRidge(fit_intercept=False, normalize_y=False, regularize=False)
     found = model.prior(X, y, RidgePrior(alpha, 1.0, Scaling(0.0, 1.0)))
     assert found.alpha == pytest.approx(model.prior(X, y).alpha, rel=1e-6)
 
@@ -134,7 +134,7 @@ def test_of_two_starts_the_evidence_decides(
     y = 3.0 * (X[:, 3] - X[:, 2]) + rng.normal(size=15)
     alpha, beta = known
     before = RidgePrior(10.0 ** previous[0], 10.0 ** previous[1], Scaling(0.0, 1.0))
-    found = BayesianRidge(alpha, beta, normalize_y=False).prior(X, y, before)
+    found = BayesianRidge(alpha, beta, fit_intercept=False, normalize_y=False, regularize=False).prior(X, y, before)
     assert (alpha or found.alpha, beta or found.beta) == (found.alpha, found.beta)
     fixed = alpha is not None, beta is not None
     for start in (RidgeScales(before.alpha, before.beta), RidgeScales(1.0, 1.0)):
@@ -177,7 +177,7 @@ def test_labels_in_any_order_and_grouping_give_the_same_posterior(
     assert again[1] == pytest.approx(whole[1], rel=1e-8, abs=1e-10)
 
 
-@pytest.mark.parametrize("model", [GaussianProcess(), BayesianRidge(), BayesianRidge(fit_intercept=True)], ids=str)
+@pytest.mark.parametrize("model", [GaussianProcess(), BayesianRidge(), BayesianRidge(fit_intercept=False)], ids=str)
 def test_learned_scales_are_learned_again_on_doubling(model: Any) -> None:
     X, y = data(80)
     model.fit(X[:20], y[:20])
@@ -192,7 +192,7 @@ def test_learned_scales_are_learned_again_on_doubling(model: Any) -> None:
 def test_learned_process_is_as_likely_as_scikit_learns_best() -> None:
     X, y = data(60)
     y = (y - y.mean()) / y.std()
-    model = GaussianProcess().fit(X, y)
+    model = GaussianProcess(regularize=False).fit(X, y)
     peer = GaussianProcessRegressor(RBF(1.0), alpha=model.prior_.noise, n_restarts_optimizer=5, random_state=0).fit(
         X, y
     )
