@@ -82,10 +82,12 @@ class TestConsecutiveMeansInARow:
         runs = 1000
         table = np.eye(2)[[0, 1, 1]]
 
+        sides = [Step(n_labelled=9, stop_probabilities=table[:, ::turn]) for turn in (1, -1)]
+
         def steps(seed: int) -> Iterator[Step]:
-            yield Step(n_labelled=9, stop_probabilities=table)
-            flips = np.cumsum([x < 0.5 for x in itertools.islice(self.noise(seed), 500)])
-            yield from (Step(n_labelled=9, stop_probabilities=table[:, :: (-1) ** int(k)]) for k in flips)
+            yield sides[0]
+            flips = itertools.accumulate(x < 0.5 for x in self.noise(seed))
+            yield from (sides[k % 2] for k in flips)
 
         ours = [self.first_stop(make(), steps(seed)) - 1 for seed in range(runs)]
         wrong = [self.third_ever(x >= 0.5 for x in self.noise(seed)) for seed in range(runs)]

@@ -54,12 +54,16 @@ def stop_set(size: int) -> sf.StopSet:
 
 
 def columns(steps: int, seed: int) -> dict[str, Any]:
-    """All fields of made-up steps, one row a step."""
+    """All fields of made-up steps, one row a step, read-only."""
     made = example_steps(steps, seed=seed)
     names = [spec.name for spec in fields(sf.Step) if spec.name not in ("n_labelled", "estimated")]
-    return {name: np.array([getattr(step, name) for step in made]) for name in names}
+    found = {name: np.array([getattr(step, name) for step in made]) for name in names}
+    for values in found.values():
+        values.setflags(write=False)
+    return found
 
 
+@lru_cache(maxsize=64)
 def made_up_run(steps: int = 50, *, seed: int = 0, relearned: tuple[int, ...] = ()) -> Trace:
     """A run with every field, all of which look different wherever hyper-parameters are learned again."""
     measures = columns(steps, seed)
