@@ -8,4 +8,6 @@ THOROUGH, FAST = 100, 40
 
 def examples(number: int) -> settings:
     """Try so many examples in the slow tests, and the same share of them as of other properties in the fast ones."""
-    return settings(max_examples=max(1, number * settings.default.max_examples // THOROUGH))
+    profile = settings.default
+    assert profile is not None
+    return settings(max_examples=max(1, number * profile.max_examples // THOROUGH))

@@ -147,8 +147,10 @@ def facts_of_numbers(run: Run, step: int, prior_of: Any) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize(
+    ("batch", "dtype"),
+    [(1, np.float64), (4, np.float64), (4, np.float32), pytest.param(1, np.float32, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_facts_of_numbers_are_those_of_the_textbook(name: str, batch: int, dtype: Any) -> None:
     run = regression_run(name, batch, dtype)
