@@ -37,9 +37,10 @@ test: $(VENV)/.dev-ready lint-js
 	@$(MAKE) --no-print-directory -j 2 types pages
 	$(PYTEST)
 
-# The long runs that `make test` leaves out: hundreds of killed processes, large replays, long fuzzing.
+# The long runs that `make test` leaves out: hundreds of killed processes, large replays, long fuzzing. Properties that
+# `make test` tries on a few examples are tried on more.
 test-slow: $(VENV)/.dev-ready
-	$(PYTEST) -m slow
+	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough
 
 types: $(VENV)/.dev-ready
 	$(BIN)/mypy

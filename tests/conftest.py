@@ -1,27 +1,69 @@
 """Every test runs on one BLAS thread: two make small fits slower, and results depend on the split."""
 
+import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "suffice", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=100
-)
-settings.load_profile("suffice")
+from tests.thoroughness import FAST, THOROUGH
+
+for profile, number in (("fast", FAST), ("thorough", THOROUGH)):
+    settings.register_profile(
+        profile, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=number
+    )
+settings.load_profile("fast")
 
 # This script works with suffice 0.6.0 only.
 collect_ignore = ["project/projects_of_0_6_0/create_projects.py"]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without a search for garbage, and leave modules and tests out of every later one: all are kept."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+class EmptyFolder:
+    """A folder that is used again as long as the tests leave it empty, for making one for each test takes longer."""
+
+    def __init__(self, factory: pytest.TempPathFactory) -> None:
+        self._factory = factory
+        self._path = factory.mktemp("empty")
+
+    def path(self) -> Path:
+        try:
+            left = os.listdir(self._path)
+        except OSError:
+            # A test removed it, or its permissions.
+            left = [""]
+        if left:
+            self._path = self._factory.mktemp("empty")
+        return self._path
+
+
+@pytest.fixture(scope="session")
+def _empty_folder(tmp_path_factory: pytest.TempPathFactory) -> EmptyFolder:
+    return EmptyFolder(tmp_path_factory)
+
+
 @pytest.fixture(autouse=True)
-def _in_an_empty_folder(tmp_path: "os.PathLike[str]", monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test or documented example leaves a file behind."""
-    monkeypatch.chdir(tmp_path)
+def _in_an_empty_folder(request: pytest.FixtureRequest, _empty_folder: EmptyFolder) -> Iterator[None]:
+    """No test or documented example leaves a file behind; the folder is ``tmp_path`` for a test that asks for it."""
+    before = os.getcwd()
+    os.chdir(request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else _empty_folder.path())
+    yield
+    os.chdir(before)
 
 
 @pytest.fixture

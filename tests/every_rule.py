@@ -1,10 +1,14 @@
 """Every stopping rule of suffice, with parameters at which it says both "go on" and "stop" on short runs."""
 
+from functools import cache
 from typing import Final
 
+import numpy as np
+
 import suffice as sf
-from suffice.criteria import Criterion
+from suffice.criteria import Criterion, Step
 from suffice.criteria.rule_info import example_rule, rule_info
+from suffice.testing import example_steps
 
 RULES: Final[dict[str, Criterion]] = {
     **{name: example_rule(kind) for name, kind in sf.criteria.RULES.items()},
@@ -16,3 +20,14 @@ RULES: Final[dict[str, Criterion]] = {
 OF_CLASSES_ONLY: Final = frozenset(
     name for name, kind in sf.criteria.RULES.items() if "regression" not in rule_info(kind).tasks
 )
+
+
+@cache
+def made_up_steps(n: int, *, seed: int = 0) -> tuple[Step, ...]:
+    """The run of :func:`suffice.testing.example_steps`, made once for all tests, so its arrays are read-only."""
+    steps = tuple(example_steps(n, seed=seed))
+    for step in steps:
+        for value in vars(step).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+    return steps

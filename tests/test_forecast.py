@@ -112,6 +112,7 @@ def test_on_replayed_runs_the_interval_holds_the_truth_in_70_to_90_percent(seeds
     assert 0.7 <= float(np.mean(covered)) <= 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.xfail(reason="not reached: small models labelled in random order, 66 % instead of at least 70 %")
 def test_labelled_in_random_order_the_interval_holds_the_truth_as_often() -> None:
     covered: list[float] = []

@@ -1,6 +1,7 @@
 """Recorded runs: saved, loaded, replayed without looking ahead."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,9 +15,8 @@ from hypothesis import strategies as st
 import suffice as sf
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
-from suffice.testing import example_steps
 from suffice.trace import STEP_FIELDS, Relearned, Trace
-from tests.every_rule import OF_CLASSES_ONLY, RULES
+from tests.every_rule import OF_CLASSES_ONLY, RULES, made_up_steps
 
 
 def run(steps: int = 60, *, learned: bool = True) -> Trace:
@@ -207,14 +207,18 @@ def told(name: str) -> Trace:
     return sf.simulate(BayesianLogistic(), X[20:], words[20:], validation=(X[:20], words[:20]), **options)
 
 
+def columns_of(steps: Sequence[sf.Step]) -> dict[str, Any]:
+    return {name: np.array([getattr(step, name) for step in steps]) for name in STEP_FIELDS}
+
+
 @lru_cache
 def made_up() -> Trace:
     """Every field of a step, some of which look different when hyper-parameters are learned again."""
-    columns = {name: np.array([getattr(step, name) for step in example_steps(40)]) for name in STEP_FIELDS}
+    columns = columns_of(made_up_steps(40))
     pair = columns.pop("kl_new_old"), columns.pop("kl_old_new")
     known = []
     for end in (9, 25):
-        anew = {name: np.array([getattr(s, name) for s in example_steps(end + 1, seed=end)]) for name in STEP_FIELDS}
+        anew = columns_of(made_up_steps(end + 1, seed=end))
         known.append(Relearned(end, anew.pop("kl_new_old"), anew.pop("kl_old_new"), anew))
     return replace(Trace.of_divergences(*pair, first=10), measures=columns, relearned=tuple(known))
 
@@ -442,7 +446,7 @@ def test_a_rule_is_not_touched_by_its_replay() -> None:
     trace = made_up()
     for rule in RULES.values():
         used = rule.copy()
-        used.observe_all(example_steps(5))
+        used.observe_all(made_up_steps(5))
         state = used.state_dict()
         assert trace.replay(used) == trace.replay(rule)
         assert used.state_dict() == state

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.acquisition import BatchBALD, bald, batchbald
 from suffice.acquisition.batchbald import TIE, Configurations, resampled
 from suffice.acquisition.candidates import ArrayCandidates
 from suffice.errors import InvalidTypeError, InvalidValueError
+from tests.thoroughness import examples
 
 KINDS = ("spread", "peaked", "duplicates", "constant", "certain", "mixed")
 
@@ -66,7 +67,7 @@ def greedy(p: Any, size: int) -> tuple[list[int], list[float]]:
     return batch, found
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 200),
@@ -119,7 +120,7 @@ def test_the_authors_own_code_agrees(classes: int, kind: str) -> None:
     assert np.cumsum(ours.gains) == pytest.approx(theirs.scores, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(
     seed=st.integers(0, 10_000),
     kind=st.sampled_from(KINDS),
@@ -161,7 +162,7 @@ def test_one_class_and_one_candidate() -> None:
 
 
 @given(seed=st.integers(0, 1000), kind=st.sampled_from(["spread", "peaked"]))
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_order_of_candidates_samples_and_classes_does_not_matter(seed: int, kind: str) -> None:
     rng, p = np.random.default_rng(seed), pool(seed, 60, 8, 4, kind)
     here, there = batchbald(p, 4), rng.permutation(60)
@@ -216,7 +217,7 @@ def test_estimated_batch_is_as_good_as_the_exact_one() -> None:
 
 
 @given(seed=st.integers(0, 1000), samples=st.integers(1, 30), kind=st.sampled_from(KINDS))
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_merging_raises_every_gain(seed: int, samples: int, kind: str) -> None:
     p = pool(seed, 40, samples, 4, kind)
     labels = follow(p, range(5), 700, seed)

@@ -13,8 +13,8 @@ import pytest
 from suffice import criteria
 from suffice.criteria import Criterion, Step
 from suffice.criteria.rule_info import Family, rule_info, rule_sources
-from suffice.testing import check_criterion, example_steps
-from tests.every_rule import RULES
+from suffice.testing import check_criterion
+from tests.every_rule import RULES, made_up_steps
 
 KINDS: dict[str, type[Criterion]] = {
     name: found
@@ -109,7 +109,7 @@ def test_every_parameter_is_described() -> None:
 
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_a_rule_keeps_the_contract(name: str) -> None:
-    check_criterion(RULES[name].copy, example_steps(30))
+    check_criterion(RULES[name].copy, made_up_steps(30))
 
 
 def test_no_field_hides_a_method() -> None:

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice import kl
 from suffice.divergence import dropout_contributions
 from suffice.errors import InfiniteDivergenceError, InvalidValueError
 from suffice.posteriors import DropoutLayer, DropoutPosterior
+from tests.thoroughness import examples
 
 KEEP = st.floats(0.05, 0.95)
 SIGMA = st.floats(0.4, 2.5)
@@ -27,7 +28,7 @@ def network(rng: np.random.Generator, scale: float, keep: float, sigma: float) -
     )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.3, 1.0, 3.0]), KEEP, KEEP, SIGMA, SIGMA)
 def test_the_bound_is_never_under_a_monte_carlo_divergence(
     seed: int, scale: float, p_keep: float, q_keep: float, p_sigma: float, q_sigma: float

@@ -1,6 +1,6 @@
 """What a loop tells of its steps: each number is that of a dense recomputation, live and recorded alike."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -147,8 +147,10 @@ def facts_of_numbers(run: Run, step: int, prior_of: Any) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize(
+    ("batch", "dtype"),
+    [(1, np.float64), (4, np.float64), (4, np.float32), pytest.param(1, np.float32, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_facts_of_numbers_are_those_of_the_textbook(name: str, batch: int, dtype: Any) -> None:
     run = regression_run(name, batch, dtype)
@@ -455,13 +457,11 @@ TABLES = {"stop_probabilities", "selected_probabilities"}
 LOOSE = {"stop_probabilities": 6e-4, "validation_error": 1e-5}
 
 
-@pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("name", CLASSIFIERS)
-def test_facts_of_classes_are_those_of_a_recomputation(name: str, batch: int) -> None:
+def require_recomputed_facts(name: str, batch: int, steps: Iterable[int]) -> None:
     _, (X, y), _ = CLASSIFIERS[name]
     run = class_run(name, batch)
     assert set(run.trace.measures) == ClassBackend.step_fields | COUNTED_FIELDS | VALIDATION_FIELDS
-    for step in range(len(run.trace)):
+    for step in steps:
         for fact, value in facts_of_classes(run, step, X, y, HELD[name]).items():
             told = run.trace.measures[fact][step]
             if fact in TABLES:
@@ -469,6 +469,19 @@ def test_facts_of_classes_are_those_of_a_recomputation(name: str, batch: int) ->
                 assert np.isnan(told[:, value.shape[1] :]).all(), (fact, step)
                 told = told[:, : value.shape[1]]
             assert told == pytest.approx(value, rel=1e-6, abs=LOOSE.get(fact, 1e-7)), (fact, step)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_facts_of_classes_are_those_of_a_recomputation(name: str, batch: int) -> None:
+    """Of the long run at every fourth step, and where a class is met late: at steps 6 and 17."""
+    require_recomputed_facts(name, batch, (*range(0, 30, 4), 6, 7, 17, 18) if batch == 1 else range(10))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_facts_of_all_steps_are_those_of_a_recomputation(name: str) -> None:
+    require_recomputed_facts(name, 1, range(30))
 
 
 @pytest.mark.parametrize("batch", [1, 3])

@@ -1,7 +1,7 @@
 """A rule says the same while labels come and on the record of the run; what it does not ask for is not computed."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,13 +63,28 @@ CASES: dict[str, Case] = {
     "network": Case(network, words(k=3), words(12, 3, seed=5), CLASSES - {"PacBayes"}, 6),
 }
 COSTS = 1.0 + np.arange(70) % 3
+# The fast tests try each rule with half of the cases and sizes in turn; the slow ones try the rest.
 each_run = pytest.mark.parametrize(
     ("case", "name", "batch"),
     [
-        (case, name, batch)
-        for case, made in CASES.items()
-        for name in sorted(made.rules)
-        for batch in ((1, 3) if case != "network" else (2,))
+        pytest.param(case, name, batch, marks=() if (i + j + k) % 2 == 0 else pytest.mark.slow)
+        for i, (case, made) in enumerate(CASES.items())
+        for j, name in enumerate(sorted(made.rules))
+        for k, batch in enumerate((1, 3) if case != "network" else (2,))
+    ],
+)
+each_half = pytest.mark.parametrize(
+    ("case", "names"),
+    [
+        pytest.param(
+            case,
+            sorted(made.rules)[half::2],
+            marks=() if (i + half) % 2 == 0 else pytest.mark.slow,
+            id=f"{case}-{'first' if half == 0 else 'second'} half",
+        )
+        for i, (case, made) in enumerate(CASES.items())
+        for half in (0, 1)
+        if case != "network"
     ],
 )
 
@@ -197,17 +212,25 @@ def test_a_record_for_one_rule_is_that_for_all(case: str) -> None:
 SIZES = (1, 3, 2, 1, 4, 1, 2)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_steps_of_different_sizes(case: str) -> None:
+def require_replayed_at_any_size(case: str, names: Iterable[str]) -> None:
     """What is recorded of the items of a step is filled up to the largest, and taken off again for a rule."""
     made = CASES[case]
-    for name in sorted(made.rules if case != "network" else {"SelectedAccuracy", "UncertaintyConvergence"}):
+    for name in names:
         rule = RULES[name]
         learner = begun(case, rule)
         live = told(learner, made.data[1], SIZES)
         trace = learner.trace()
         assert trace.n_labelled.tolist() == (10 + np.cumsum(SIZES)).tolist()
         assert live == trace.replay(rule), name
+
+
+@each_half
+def test_steps_of_different_sizes(case: str, names: list[str]) -> None:
+    require_replayed_at_any_size(case, names)
+
+
+def test_steps_of_different_sizes_of_a_network() -> None:
+    require_replayed_at_any_size("network", ("SelectedAccuracy", "UncertaintyConvergence"))
 
 
 def test_what_is_filled_up_is_taken_off(tmp_path: Path) -> None:
@@ -228,11 +251,10 @@ def test_what_is_filled_up_is_taken_off(tmp_path: Path) -> None:
             sf.Step(n_labelled=step.n_labelled, selected_probabilities=step.selected_probabilities)
 
 
-@pytest.mark.parametrize("case", ["process", "ridge", "logistic", "three classes"])
-def test_skips_and_corrections_in_between(case: str) -> None:
-    made = CASES[case]
-    y = made.data[1].copy()
-    for name in sorted(made.rules):
+@each_half
+def test_skips_and_corrections_in_between(case: str, names: list[str]) -> None:
+    y = CASES[case].data[1].copy()
+    for name in names:
         rule = RULES[name]
         learner = begun(case, rule)
         given = told(learner, y, [1, 2, 1, 1])

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 from sklearn.base import clone
@@ -20,6 +20,7 @@ from suffice.errors import InvalidValueError
 from suffice.models.laplace import divergences, learn_alpha, log_evidence
 from suffice.models.logistic import BayesianLogistic
 from suffice.numerics.special_functions import Floats
+from tests.thoroughness import examples
 
 NAMES = np.array(["crow", "dove", "finch", "gull"])
 
@@ -86,7 +87,7 @@ def test_probabilities_of_many_classes_leave_out_what_the_classes_share() -> Non
     assert std.shape == (40, 3)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.integers(0, 1000), st.sampled_from([2, 3]), st.sets(st.integers(1, 39), max_size=10))
 def test_observing_is_fitting_all(seed: int, n_classes: int, cuts: set[int]) -> None:
     X, y = data(40, n_classes, seed)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 from torch import nn
@@ -18,6 +18,7 @@ from suffice.models.deep.dropout_layers import Masks, must_multiply_early
 from suffice.models.deep.sampling import features, log_draws
 from suffice.models.deep.training import Recipe, averaged_loss
 from suffice.numerics.special_functions import Floats
+from tests.thoroughness import examples
 
 ROWS = torch.tensor(np.random.default_rng(0).normal(size=(23, 6)), dtype=torch.float32)
 
@@ -174,7 +175,7 @@ def mask(k: int, seed: int, rate: float, *widths: int) -> Floats:
     return np.asarray(found[0].numpy(), dtype=np.float64)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(0, 2**31), st.sampled_from([0.1, 0.5, 0.8]), st.integers(1, 9))
 def test_a_mask_is_0_or_the_inverse_of_the_probability_to_keep(seed: int, rate: float, k: int) -> None:
     found = mask(k, seed, rate, 40)

@@ -25,7 +25,6 @@ from suffice.numerics.special_functions import Floats
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         GaussianProcess(),
-        GaussianProcess(per_feature=True),
         GaussianProcess(length_scale=1.0, noise=0.1),
         BayesianRidge(),
         BayesianRidge(alpha=1.0, beta=2.0, fit_intercept=True),
@@ -33,6 +32,12 @@ from suffice.numerics.special_functions import Floats
     ]
 )
 def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([GaussianProcess(per_feature=True)])  # type: ignore[untyped-decorator]
+def test_scikit_learn_contract_of_one_length_scale_per_feature(estimator: Any, check: Any) -> None:
     check(estimator)
 
 

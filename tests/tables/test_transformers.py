@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -24,6 +24,7 @@ from suffice.tables.transformers import (
     TextComponents,
     table_features,
 )
+from tests.thoroughness import examples
 
 TABLE: dict[str, list[Any]] = {
     "size": [1, 2, None, 4, 9, "inf"],
@@ -364,7 +365,7 @@ CELL = st.sampled_from(
 )
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.lists(st.tuples(CELL, CELL, CELL), min_size=2, max_size=12), st.booleans())
 def test_any_table_is_transformed_as_it_was_fitted(rows: list[tuple[str, str, str]], named: bool) -> None:
     table = dict(zip("abc", map(list, zip(*rows, strict=True)), strict=True))
@@ -380,7 +381,7 @@ def test_any_table_is_transformed_as_it_was_fitted(rows: list[tuple[str, str, st
         assert one[0] == pytest.approx(X[k], abs=1e-9)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     st.lists(st.tuples(CELL, CELL), min_size=2, max_size=15),
     st.lists(st.tuples(CELL, CELL), min_size=1, max_size=5),

@@ -1,5 +1,6 @@
 """Recorded runs for the tests of the comparison: real ones, small, and made-up ones with everything in them."""
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
@@ -53,20 +54,24 @@ def stop_set(size: int) -> sf.StopSet:
     return sf.StopSet.draw(size, 80, seed=3)
 
 
-def columns(steps: int, seed: int) -> dict[str, Any]:
-    """All fields of made-up steps, one row a step."""
+@lru_cache(maxsize=128)
+def columns(steps: int, seed: int) -> Mapping[str, Any]:
+    """All fields of made-up steps, one row a step, read-only."""
     made = example_steps(steps, seed=seed)
     names = [spec.name for spec in fields(sf.Step) if spec.name not in ("n_labelled", "estimated")]
-    return {name: np.array([getattr(step, name) for step in made]) for name in names}
+    found = {name: np.array([getattr(step, name) for step in made]) for name in names}
+    for values in found.values():
+        values.setflags(write=False)
+    return found
 
 
 def made_up_run(steps: int = 50, *, seed: int = 0, relearned: tuple[int, ...] = ()) -> Trace:
     """A run with every field, all of which look different wherever hyper-parameters are learned again."""
-    measures = columns(steps, seed)
+    measures = dict(columns(steps, seed))
     pair = measures.pop("kl_new_old"), measures.pop("kl_old_new")
     known = []
     for step in relearned:
-        seen = columns(step + 1, seed + 100 + step)
+        seen = {name: values[: step + 1] for name, values in columns(steps, seed + 100 + step).items()}
         known.append(Relearned(step, seen.pop("kl_new_old"), seen.pop("kl_old_new"), seen))
     error = 0.2 + 1.0 / (1.0 + np.arange(steps)) + 0.01 * np.random.default_rng(seed).normal(size=steps)
     made = Trace.of_divergences(*pair, first=10)

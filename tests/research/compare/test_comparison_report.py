@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,12 @@ CASES = [
 ]
 
 
-def judge(case: RunCase, number: int = 0) -> list[RuleScore]:
+@cache
+def judge(case: RunCase, number: int = 0) -> tuple[RuleScore, ...]:
     """The rules that a run of such a model can be judged by, on a made-up run."""
     trace = made_up_run(45, seed=17 * case.seed + 5 * case.batch + number)
     fitting = [entry for entry in for_trace(trace, RATIOS) if KINDS[case.model] in entry.tasks]
-    return scores(case, trace, ratios=RATIOS, entries=fitting)
+    return tuple(scores(case, trace, ratios=RATIOS, entries=fitting))
 
 
 def everything() -> Iterator[RuleScore]:
@@ -77,16 +79,18 @@ def drawn(judged: list[RuleScore], ranked: list[Leaderboard]) -> dict[str, Sketc
         return {each.name: each for each in sketches(ranked, curves(judged))}
 
 
-@pytest.fixture
-def contents(ranked: list[Leaderboard], judged: list[RuleScore], tmp_path: Path) -> ComparisonReportContents:
+@pytest.fixture(scope="module")
+def contents(
+    ranked: list[Leaderboard], judged: list[RuleScore], tmp_path_factory: pytest.TempPathFactory
+) -> ComparisonReportContents:
     held = [
         (RunCase("wine", "logistic", seed), [BoundCoverage("PacBayes", 10, 0.5 + seed / 2, 1.0, 4.0)])
         for seed in (0, 1)
     ]
     small = [sketch for sketch in sketches(ranked[:1], curves(judged)) if sketch.name.startswith("regret")]
-    (tmp_path / "figures").mkdir()
+    folder = tmp_path_factory.mktemp("figures")
     with plain_style():
-        figures = [sketch.save(tmp_path / "figures") for sketch in small]
+        figures = [sketch.save(folder) for sketch in small]
     return ComparisonReportContents(
         ranked,
         figures,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.criteria import Budget, Criterion, Step, Verdict
@@ -15,6 +15,7 @@ from suffice.recommendation.compared_rules import Entry, catalogue, for_trace
 from suffice.research.compare.scoring import Replayer, Stops, first_stops
 from suffice.trace import Relearned, Trace
 from tests.research.compare.compare_runs import REAL, first_steps, made_up_run, real_run
+from tests.thoroughness import examples
 
 ENTRIES = {entry.name: entry for entry in catalogue() if entry.make is not None}
 
@@ -51,8 +52,8 @@ def test_stops_are_those_of_a_plain_replay_at_every_setting(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(name for name, entry in ENTRIES.items() if entry.sense))
-@settings(max_examples=8)
-@given(seed=st.integers(0, 10**6), relearned=st.sets(st.integers(0, 39), max_size=3))
+@examples(12)
+@given(seed=st.integers(0, 30), relearned=st.sets(st.integers(0, 39), max_size=3))
 def test_one_replay_tells_what_all_would(name: str, seed: int, relearned: set[int]) -> None:
     trace = made_up_run(40, seed=seed, relearned=tuple(sorted(relearned)))
     assert first_stops(trace, ENTRIES[name]) == plain(trace, ENTRIES[name])
@@ -65,7 +66,7 @@ def stops_of_all(name: str) -> dict[str, Stops]:
 
 
 @pytest.mark.parametrize("name", [*REAL, "made up", "relearned"])
-@settings(max_examples=12)
+@examples(20)
 @given(data=st.data())
 def test_no_rule_sees_a_later_step(name: str, data: Any) -> None:
     trace = a_run(name)

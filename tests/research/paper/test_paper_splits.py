@@ -52,7 +52,7 @@ def drawn(model: str, seed: int) -> Iterator[tuple[list[int], list[int]]]:
 
 
 @pytest.mark.parametrize("model", list(SCRIPTS))
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_rows_are_drawn_one_set_after_the_other(model: str, seed: int) -> None:
     experiments = [each for each in PUBLISHED.values() if each.model == model]
     for each, (order, initial) in zip(experiments, drawn(model, seed), strict=True):

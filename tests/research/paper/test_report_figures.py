@@ -115,7 +115,11 @@ def test_every_panel_has_something_in_it(every: dict[str, Sketch]) -> None:
             assert axis.lines or axis.patches, sketch.name
 
 
-@pytest.mark.parametrize("name", ALL)
+# Both protocols draw the errors alike; the corrected one has more to say.
+READ = [pytest.param(name, marks=pytest.mark.slow if name.startswith("published-errors") else ()) for name in ALL]
+
+
+@pytest.mark.parametrize("name", READ)
 def test_no_words_lie_on_others(every: dict[str, Sketch], name: str) -> None:
     require_readable(every[name].figure)
 
@@ -140,8 +144,15 @@ def test_missing_runs_leave_out_their_panel() -> None:
     assert panels(drawn(run("brr/protein"), run("brr/power_plant"))["published-same-place"]) == ["BRR"]
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-@pytest.mark.parametrize("arm", [None, "outside"])
+# The fast tests draw each experiment with one of both arms in turn.
+SINGLE = [
+    pytest.param(name, arm, marks=() if (i + j) % 2 == 0 else pytest.mark.slow)
+    for i, name in enumerate(PUBLISHED)
+    for j, arm in enumerate((None, "outside"))
+]
+
+
+@pytest.mark.parametrize(("name", "arm"), SINGLE)
 def test_any_single_run_is_enough(name: str, arm: str | None) -> None:
     found = drawn(never(run(name, "corrected", arm=arm)))
     names = ("correlations", "scatter", f"errors-{PUBLISHED[name].model}")

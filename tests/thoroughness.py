@@ -1,0 +1,13 @@
+"""How many examples a property is tried on: some in the fast tests, all of them in the slow ones."""
+
+from hypothesis import settings
+
+#: Examples of a property that sets no number of its own, in ``make test-slow`` and in ``make test``.
+THOROUGH, FAST = 100, 40
+
+
+def examples(number: int) -> settings:
+    """Try so many examples in the slow tests, and the same share of them as of other properties in the fast ones."""
+    profile = settings.default
+    assert profile is not None
+    return settings(max_examples=max(1, number * profile.max_examples // THOROUGH))
