@@ -2,8 +2,6 @@
 
 import csv
 import os
-import subprocess
-import sys
 import time
 from io import StringIO
 from pathlib import Path
@@ -20,6 +18,7 @@ from suffice.cli.rule_options import BoundName
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.project.events import EventKind
 from suffice.project.settings import Settings
+from tests.processes import run_suffice
 
 RUN = CliRunner()
 
@@ -238,8 +237,7 @@ def test_places_follow_from_the_data() -> None:
 )
 def test_the_command_ends_with_a_sentence_and_no_traceback(arguments: list[str]) -> None:
     table()
-    command = [sys.executable, "-c", "from suffice.cli import main; main()", "label", *arguments]
-    found = subprocess.run(command, input="", capture_output=True, text=True, check=False)
+    found = run_suffice("label", *arguments)
     assert found.returncode == 2
     assert found.stdout == ""
     assert "Traceback" not in found.stderr
