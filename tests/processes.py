@@ -29,13 +29,14 @@ _COMMON: Final = ("suffice.cli.app", "suffice.recommendation", "suffice.tables.t
 _OPTIONS: Final = ("pydantic.main", "pydantic.type_adapter", "rich.markdown", "typer.rich_utils")
 _FIGURES: Final = ("matplotlib.figure", "matplotlib.backends.backend_agg", "sklearn.datasets")
 _PROJECTS: Final = ("suffice.project.background_learner", "suffice.project.create", "sqlalchemy.dialects.sqlite")
-_SERVER: Final = ("suffice.web.server", "uvicorn.protocols.http.h11_impl", "uvicorn.lifespan.off")
+#: What a server of a project imports.
+SERVER_MODULES: Final = (*_PROJECTS, "suffice.web.server", "uvicorn.protocols.http.h11_impl", "uvicorn.lifespan.off")
 _MODULES: Final = {
     "audit": _FIGURES,
     "demo": _FIGURES,
     "label": _PROJECTS,
     "run": _FIGURES,
-    "serve": (*_PROJECTS, *_SERVER),
+    "serve": SERVER_MODULES,
     "status": _PROJECTS,
 }
 
@@ -161,11 +162,11 @@ class ForkedProcess:
         def read(k: int, stream: IO[str]) -> None:
             texts[k] = stream.read()
 
-        streams = [(k, stream) for k, stream in enumerate((self.stdout, self.stderr)) if stream is not None]
+        streams = [(k, stream) for k, stream in enumerate((self.stdout, self.stderr)) if stream and not stream.closed]
         readers = [threading.Thread(target=read, args=each, daemon=True) for each in streams]
         for reader in readers:
             reader.start()
-        if self.stdin is not None:
+        if self.stdin is not None and not self.stdin.closed:
             try:
                 self.stdin.write(said or "")
                 self.stdin.close()
