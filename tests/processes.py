@@ -24,8 +24,8 @@ from tests.fork_server import NUMBER, Request, send_request
 
 ROOT = Path(__file__).parents[1]
 
-# What commands import when they are used, besides their own modules.
-_COMMON: Final = ("suffice.cli.app", "suffice.recommendation", "suffice.tables.transformers")
+#: What nearly all commands import when they are used.
+COMMON_MODULES: Final = ("suffice.cli.app", "suffice.recommendation", "suffice.tables.transformers")
 _OPTIONS: Final = ("pydantic.main", "pydantic.type_adapter", "rich.markdown", "typer.rich_utils")
 _FIGURES: Final = ("matplotlib.figure", "matplotlib.backends.backend_agg", "sklearn.datasets")
 _PROJECTS: Final = ("suffice.project.background_learner", "suffice.project.create", "sqlalchemy.dialects.sqlite")
@@ -209,14 +209,15 @@ def start_suffice(
     stderr: int | None = subprocess.PIPE,
     env: Mapping[str, str] | None = None,
     terminal: bool = False,
+    function: str = "suffice.cli:main",
 ) -> ForkedProcess:
     """Start ``suffice`` with arguments, as a user does it; with ``terminal`` in a session of its own."""
     command = arguments[0] if arguments else ""
     own = (COMMANDS[command].location.split(":")[0],) if command in COMMANDS else ()
     return ForkedProcess(
-        "suffice.cli:main",
+        function,
         arguments,
-        modules=(*_COMMON, *_OPTIONS, *_MODULES.get(command, ()), *own),
+        modules=(*COMMON_MODULES, *_OPTIONS, *_MODULES.get(command, ()), *own),
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
@@ -226,14 +227,18 @@ def start_suffice(
     )
 
 
-def run_suffice(*arguments: str, lines: str = "", **variables: str) -> "subprocess.CompletedProcess[str]":
+def run_suffice(
+    *arguments: str, lines: str = "", function: str = "suffice.cli:main", **variables: str
+) -> "subprocess.CompletedProcess[str]":
     """Run ``suffice`` with arguments to its end, as a user does it, in the current folder.
 
     Args:
         arguments: What follows the name of the command.
         lines: What is sent to it.
+        function: What the process calls.
         variables: Environment variables besides those of this process.
     """
-    with start_suffice(*arguments, stdin=subprocess.PIPE, env={**os.environ, **variables}) as process:
+    env = {**os.environ, **variables}
+    with start_suffice(*arguments, stdin=subprocess.PIPE, env=env, function=function) as process:
         stdout, stderr = process.communicate(lines)
         return subprocess.CompletedProcess(["suffice", *arguments], process.wait(), stdout, stderr)

@@ -14,6 +14,12 @@ from tests.processes import run_suffice
 RUN = CliRunner()
 
 
+@pytest.fixture
+def no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some tests do not look at the figure, which takes its time."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_demo_stops_early_with_nearly_the_error_of_all_labels(task: str) -> None:
     done = run_suffice("demo", "--task", task, "--json")
@@ -32,18 +38,22 @@ def test_demo_stops_early_with_nearly_the_error_of_all_labels(task: str) -> None
 def test_demo_tells_a_person_what_happened() -> None:
     done = run_suffice("demo", "--figure", "run.svg")
     assert done.returncode == 0, done.stderr
+    # Off a terminal, lines are not broken.
+    assert max(map(len, done.stdout.splitlines())) > 120
     for words in ("Go on at 50 labels", "more labels (", "Stop at", "Labels saved:", "with all labels", "Certificate:"):
         assert words in done.stdout
     assert Path("run.svg").read_text().startswith("<?xml")
     assert "Figure: run.svg" in done.stdout
 
 
+@pytest.mark.usefixtures("no_figure")
 def test_demo_is_repeatable() -> None:
     first, second = (RUN.invoke(app, ["demo", "--json", "--seed", "3"]).output for _ in range(2))
     other = RUN.invoke(app, ["demo", "--json", "--seed", "4"]).output
     assert first == second != other
 
 
+@pytest.mark.usefixtures("no_figure")
 def test_demo_where_the_rule_never_stops_says_so() -> None:
     result = RUN.invoke(app, ["demo", "--threshold", "0.001"])
     assert result.exit_code == 0
@@ -56,6 +66,7 @@ def test_demo_where_the_rule_never_stops_says_so() -> None:
     assert as_json["saved"] == 0
 
 
+@pytest.mark.usefixtures("no_figure")
 def test_the_bound_can_be_chosen() -> None:
     paper, tight = (json.loads(RUN.invoke(app, ["demo", "--json", "--bound", b]).output) for b in ("paper", "tight"))
     assert paper["certificate"] != tight["certificate"]
@@ -148,7 +159,3 @@ def test_version_and_help() -> None:
     assert "Example: suffice demo --task classification" in shown
     assert run_suffice("-h").returncode == 0
     assert run_suffice().returncode == 2
-
-
-def test_lines_are_not_broken_off_a_terminal() -> None:
-    assert max(map(len, run_suffice("demo").stdout.splitlines())) > 120

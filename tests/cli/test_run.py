@@ -9,8 +9,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -91,15 +93,17 @@ def mails(rows: int = 150) -> str:
     return write("mails.csv", length=length.round(3), sender=sender, text=texts, kind=kind)
 
 
-def result(*arguments: str) -> dict[str, Any]:
-    done = RUN.invoke(app, ["run", *arguments, "--json"])
+def result(*arguments: str, figure: bool = False) -> dict[str, Any]:
+    """The result as JSON; most tests do not look at the figure, which takes its time."""
+    with nullcontext() if figure else patch.dict(sys.modules, {"matplotlib": None}):
+        done = RUN.invoke(app, ["run", *arguments, "--json"])
     assert done.exit_code == 0, (done.output, done.exception)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
 def test_regression_as_json() -> None:
-    found = result(houses(), "--target", "price", "--model", "ridge", "--basis", "0", "--threshold", "0.2")
+    found = result(houses(), "--target", "price", "--model", "ridge", "--basis", "0", "--threshold", "0.2", figure=True)
     assert set(found) == FIELDS
     assert (found["task"], found["model"], found["acquisition"]) == ("regression", "ridge", "variance")
     assert (found["rows"], found["pool"], found["features"]) == (150, 120, 4)
@@ -228,7 +232,7 @@ def test_batches_and_other_acquisitions() -> None:
 
 
 def test_without_a_test_set_there_is_no_error() -> None:
-    found = result(houses(), "--target", "price", "--model", "ridge", "--most", "40", "--test", "0")
+    found = result(houses(), "--target", "price", "--model", "ridge", "--most", "40", "--test", "0", figure=True)
     assert found["pool"] == found["rows"] == 150
     assert found["error_name"] is found["error_at_end"] is None
     assert found["curve"]["error"] == []
