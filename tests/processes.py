@@ -53,7 +53,7 @@ def _fork_server() -> socket.socket:
     control, other = socket.socketpair()
     with other:
         command = [sys.executable, "-m", "tests.fork_server"]
-        server = subprocess.Popen(command, stdin=other, stdout=subprocess.DEVNULL, env=environment(), cwd=ROOT)
+        server = subprocess.Popen(command, stdin=other.fileno(), stdout=subprocess.DEVNULL, env=environment(), cwd=ROOT)
 
     def end() -> None:
         control.close()

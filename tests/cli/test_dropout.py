@@ -34,7 +34,7 @@ class Absent:
 def main_without_torch() -> None:
     """The command in a process that cannot import torch."""
     assert "torch" not in sys.modules, "it is imported before it is needed"
-    sys.meta_path.insert(0, Absent())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Absent())
     main()
 
 
