@@ -65,6 +65,30 @@ def test_the_list_of_commands_loads_none_of_them() -> None:
     assert done.stdout.splitlines()[-1] == "['suffice.cli.app']"
 
 
+CALLED_WRONGLY = """
+import sys
+from contextlib import suppress
+from suffice.cli import main
+
+command = sys.argv[1:]
+for option in ("--help", "--no-such-option", "--threshold=7"):
+    sys.argv = ["suffice", *command, option]
+    with suppress(SystemExit):
+        main()
+print([name for name in ("sklearn", "pandas", "scipy.stats", "matplotlib", "torch") if name in sys.modules])
+"""
+
+
+@pytest.mark.parametrize("command", [["audit", "t.csv", "--target=y"], ["demo"], ["run", "t.csv", "--target=y"]])
+def test_help_and_wrong_options_load_nothing_heavy(command: list[str]) -> None:
+    called = [sys.executable, "-c", CALLED_WRONGLY, *command]
+    done = subprocess.run(called, capture_output=True, text=True, check=True)
+    assert f"Usage: suffice {command[0]} " in done.stdout
+    assert "No such option" in done.stderr
+    assert "suffice: threshold must be a number from 0 to 1, not 7.0" in done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_a_command_loads_no_other_one() -> None:
     code = (
         "import sys; from suffice.cli.app import app; app(['data', 'list', '--json'], standalone_mode=False); "

@@ -9,23 +9,20 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, SufficeError
+from tests.processes import run_suffice
 
 RUN = CliRunner()
 
 
-def suffice(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """The command as a user runs it, in the current (empty) folder."""
-    return subprocess.run(
-        [sys.executable, "-c", "from suffice.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.fixture
+def no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some tests do not look at the figure, which takes its time."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_demo_stops_early_with_nearly_the_error_of_all_labels(task: str) -> None:
-    done = suffice("demo", "--task", task, "--json")
+    done = run_suffice("demo", "--task", task, "--json")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     result = json.loads(done.stdout)
@@ -39,20 +36,24 @@ def test_demo_stops_early_with_nearly_the_error_of_all_labels(task: str) -> None
 
 
 def test_demo_tells_a_person_what_happened() -> None:
-    done = suffice("demo", "--figure", "run.svg")
+    done = run_suffice("demo", "--figure", "run.svg")
     assert done.returncode == 0, done.stderr
+    # Off a terminal, lines are not broken.
+    assert max(map(len, done.stdout.splitlines())) > 120
     for words in ("Go on at 50 labels", "more labels (", "Stop at", "Labels saved:", "with all labels", "Certificate:"):
         assert words in done.stdout
     assert Path("run.svg").read_text().startswith("<?xml")
     assert "Figure: run.svg" in done.stdout
 
 
+@pytest.mark.usefixtures("no_figure")
 def test_demo_is_repeatable() -> None:
     first, second = (RUN.invoke(app, ["demo", "--json", "--seed", "3"]).output for _ in range(2))
     other = RUN.invoke(app, ["demo", "--json", "--seed", "4"]).output
     assert first == second != other
 
 
+@pytest.mark.usefixtures("no_figure")
 def test_demo_where_the_rule_never_stops_says_so() -> None:
     result = RUN.invoke(app, ["demo", "--threshold", "0.001"])
     assert result.exit_code == 0
@@ -65,6 +66,7 @@ def test_demo_where_the_rule_never_stops_says_so() -> None:
     assert as_json["saved"] == 0
 
 
+@pytest.mark.usefixtures("no_figure")
 def test_the_bound_can_be_chosen() -> None:
     paper, tight = (json.loads(RUN.invoke(app, ["demo", "--json", "--bound", b]).output) for b in ("paper", "tight"))
     assert paper["certificate"] != tight["certificate"]
@@ -85,7 +87,7 @@ def test_the_bound_can_be_chosen() -> None:
     ],
 )
 def test_wrong_use_gets_a_sentence_and_no_traceback(arguments: list[str], code: int, words: str) -> None:
-    done = suffice(*arguments)
+    done = run_suffice(*arguments)
     assert done.returncode == code
     assert words in " ".join(done.stderr.replace("│", " ").split())
     assert "Traceback" not in done.stderr
@@ -97,16 +99,16 @@ def test_a_figure_that_cannot_be_written_loses_nothing_else() -> None:
     if not full.exists():
         pytest.skip("there is no /dev/full here")
     Path("run.png").symlink_to(full)
-    done = suffice("demo", "--figure", "run.png")
+    done = run_suffice("demo", "--figure", "run.png")
     assert done.returncode == 1
     assert "the figure cannot be written to run.png: No space left" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Stop at" in done.stdout
-    as_json = suffice("demo", "--figure", "run.png", "--json")
+    as_json = run_suffice("demo", "--figure", "run.png", "--json")
     assert as_json.returncode == 1
     assert json.loads(as_json.stdout)["figure"] is None
     Path("suffice-demo.png").symlink_to(full)
-    by_default = suffice("demo")
+    by_default = run_suffice("demo")
     assert by_default.returncode == 0
     assert "No figure: the figure cannot be written to suffice-demo.png" in by_default.stdout
 
@@ -152,12 +154,8 @@ def test_without_matplotlib_the_demo_works_and_says_how_to_get_the_figure(monkey
 
 
 def test_version_and_help() -> None:
-    assert suffice("--version").stdout.startswith("suffice 0.")
-    shown = suffice("demo", "--help").stdout
+    assert run_suffice("--version").stdout.startswith("suffice 0.")
+    shown = run_suffice("demo", "--help").stdout
     assert "Example: suffice demo --task classification" in shown
-    assert suffice("-h").returncode == 0
-    assert suffice().returncode == 2
-
-
-def test_lines_are_not_broken_off_a_terminal() -> None:
-    assert max(map(len, suffice("demo").stdout.splitlines())) > 120
+    assert run_suffice("-h").returncode == 0
+    assert run_suffice().returncode == 2

@@ -13,28 +13,33 @@ from sklearn.datasets import load_wine
 from typer.testing import CliRunner
 
 from suffice import Trace
+from suffice.cli import main
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.models.factory import make_model
 from suffice.tables.example_data import digits_task
+from tests.processes import run_suffice
 
 RUN = CliRunner()
-WITHOUT_TORCH = """
-import sys
+
+
 class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "torch":
+    """Finds no torch, as where it is not installed."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name.split(".", maxsplit=1)[0] == "torch":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Absent())
-from suffice.cli import main
-main()
-"""
+
+
+def main_without_torch() -> None:
+    """The command in a process that cannot import torch."""
+    assert "torch" not in sys.modules, "it is imported before it is needed"
+    sys.meta_path.insert(0, Absent())
+    main()
 
 
 def without_torch(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH, *arguments], capture_output=True, text=True, check=False
-    )
+    return run_suffice(*arguments, function=f"{__name__}:{main_without_torch.__name__}")
 
 
 def wine() -> str:

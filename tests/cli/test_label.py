@@ -22,11 +22,10 @@ import pytest
 
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
+from tests.processes import ForkedProcess, run_suffice, start_suffice
 
-MAIN = "from suffice.cli import main; main()"
-COMMAND = [sys.executable, "-c", MAIN, "label"]
 # The terminal becomes that of the program's session, so that Ctrl-C is a signal to it.
-TAKE = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
+MAIN = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from suffice.cli import main; main()"
 PATIENCE = 120.0
 CONTROL = re.compile(r"\x1b\[([?>]?[\d;]*)([A-Za-z])|\x1b[()][A-Z0-9]|\x1b[=>]|\r|\n|[^\x1b\r\n]")
 
@@ -36,10 +35,13 @@ UNFINISHED = re.compile(r"\x1b(\[[?>]?[\d;]*)?$")
 class Terminal:
     """A terminal with somebody before it: shows what a program prints, and presses keys.
 
-    Only what the labeller and rich use is understood.
+    Only what the labeller and rich use is understood. With ``forked=False`` the program is started from nothing, and
+    takes all its encodings from the environment.
     """
 
-    def __init__(self, arguments: list[str], *, columns: int = 80, lines: int = 24, **environment: str) -> None:
+    def __init__(
+        self, arguments: list[str], *, columns: int = 80, lines: int = 24, forked: bool = True, **environment: str
+    ) -> None:
         self.columns, self.lines = columns, lines
         self._master, slave = pty.openpty()
         self.resize(columns, lines)
@@ -47,14 +49,17 @@ class Terminal:
         self._slave = slave
         unwanted = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
         given = {name: value for name, value in os.environ.items() if name not in unwanted}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", f"{TAKE}; {MAIN}", "label", *arguments],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env=given | {"TERM": "xterm-256color", "PYTHONUTF8": "1"} | environment,
-            start_new_session=True,
-        )
+        given |= {"TERM": "xterm-256color", "PYTHONUTF8": "1"} | environment
+        self.process: ForkedProcess | subprocess.Popen[bytes]
+        if forked:
+            self.process = start_suffice(
+                "label", *arguments, stdin=slave, stdout=slave, stderr=slave, env=given, terminal=True
+            )
+        else:
+            command = [sys.executable, "-c", MAIN, "label", *arguments]
+            self.process = subprocess.Popen(
+                command, stdin=slave, stdout=slave, stderr=slave, env=given, start_new_session=True
+            )
         self._grid = [[" "] * columns for _ in range(lines)]
         self._at, self._rest = (0, 0), ""
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -334,7 +339,7 @@ def test_a_terminal_of_plain_letters_is_enough(terminal: Callable[..., Terminal]
     texts = [f"Grüße 🐌 \x1b[31m {words[k % 5]} {words[k % 3]} {words[k // 7]}" for k in range(30)]
     Path("t.csv").write_text("text,who\n" + "\n".join(f"{text},[red]x" for text in texts), encoding="utf-8")
     ascii_only = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
-    screen = terminal("t.csv", "--text", "text", "--classes", "ham,spam", columns=40, **ascii_only)
+    screen = terminal("t.csv", "--text", "text", "--classes", "ham,spam", columns=40, forked=False, **ascii_only)
     text = screen.until("0 of 30")
     assert text.isascii()
     assert "Gr" in text
@@ -379,7 +384,7 @@ def test_images_are_pictures(terminal: Callable[..., Terminal]) -> None:
 
 
 def run(*arguments: str, lines: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], input=lines, capture_output=True, text=True, check=False)
+    return run_suffice("label", *arguments, lines=lines)
 
 
 def test_lines_from_a_pipe() -> None:

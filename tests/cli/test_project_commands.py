@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project
 from suffice.project.learning_status import LearningStatus
 from suffice.project.status_summary import status
+from tests.processes import run_suffice
 from tests.project.labelled_projects import busy_project, label_some, learned
 from tests.project.making_projects import make
 from tests.research.paper.reading import Reader
@@ -240,9 +240,7 @@ def test_files_of_a_project_in_a_database_go_to_the_folder_where_one_is(pets: Pa
 
 
 def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
-    code = "import sys; from suffice.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", code, "status", str(tmp_path / "nothing")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_suffice("status", str(tmp_path / "nothing"))
     assert done.returncode == 1
     assert done.stderr.startswith("suffice: there is no project in")
     assert "Traceback" not in done.stderr

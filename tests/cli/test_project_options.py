@@ -2,8 +2,6 @@
 
 import csv
 import os
-import subprocess
-import sys
 import time
 from io import StringIO
 from pathlib import Path
@@ -20,6 +18,7 @@ from suffice.cli.rule_options import BoundName
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.project.events import EventKind
 from suffice.project.settings import Settings
+from tests.processes import run_suffice
 
 RUN = CliRunner()
 
@@ -127,8 +126,9 @@ def test_columns_like_sql_and_emoji_are_names_like_any_other() -> None:
     assert settings.classes == ("🐌", "🦊")
 
 
-def test_ten_megabytes_in_a_cell_is_answered_or_taken() -> None:
-    table(long=["x" * 10_000_000, *(f"word{k}" for k in range(29))])
+@pytest.mark.parametrize("megabytes", [1, pytest.param(10, marks=pytest.mark.slow)])
+def test_megabytes_in_a_cell_are_answered_or_taken(megabytes: int) -> None:
+    table(long=["x" * 1_000_000 * megabytes, *(f"word{k}" for k in range(29))])
     result = RUN.invoke(app, ["label", "t.csv", "--classes", "a,b"], input="q\n")
     assert result.exit_code == 0 or isinstance(result.exception, SufficeError), result.output[:1000]
     assert len(result.output) < 100_000
@@ -238,8 +238,7 @@ def test_places_follow_from_the_data() -> None:
 )
 def test_the_command_ends_with_a_sentence_and_no_traceback(arguments: list[str]) -> None:
     table()
-    command = [sys.executable, "-c", "from suffice.cli import main; main()", "label", *arguments]
-    found = subprocess.run(command, input="", capture_output=True, text=True, check=False)
+    found = run_suffice("label", *arguments)
     assert found.returncode == 2
     assert found.stdout == ""
     assert "Traceback" not in found.stderr

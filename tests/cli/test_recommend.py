@@ -1,9 +1,6 @@
 """`suffice recommend`: a rule, what to expect of it, and how to use it."""
 
 import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -17,6 +14,7 @@ from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError
 from suffice.recommendation.compared_rules import catalogue
 from suffice.recommendation.rule_choice import recommend, recorded_evidence
+from tests.processes import run_suffice
 
 RUN = CliRunner()
 CLASSES = ["--task", "classification", "--error-cost", "2000", "--label-cost", "2"]
@@ -250,13 +248,7 @@ def test_what_cannot_be_used_gets_a_sentence(options: list[str], words: str) -> 
     ],
 )
 def test_wrong_use_exits_with_2(arguments: list[str], words: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "from suffice.cli import main; main()", "recommend", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "200"},
-    )
+    done = run_suffice("recommend", *arguments, COLUMNS="200")
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr

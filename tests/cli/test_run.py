@@ -9,8 +9,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from suffice.cli.app import app
 from suffice.cli.rule_options import named_rules
 from suffice.cli.table_run import progress_bar
 from suffice.errors import InvalidValueError, MissingExtraError, NotEnoughMemoryError, SufficeError
+from tests.processes import run_suffice
 
 RUN = CliRunner()
 DATA = os.environ.get("SUFFICE_DATA")
@@ -90,26 +93,17 @@ def mails(rows: int = 150) -> str:
     return write("mails.csv", length=length.round(3), sender=sender, text=texts, kind=kind)
 
 
-def result(*arguments: str) -> dict[str, Any]:
-    done = RUN.invoke(app, ["run", *arguments, "--json"])
+def result(*arguments: str, figure: bool = False) -> dict[str, Any]:
+    """The result as JSON; most tests do not look at the figure, which takes its time."""
+    with nullcontext() if figure else patch.dict(sys.modules, {"matplotlib": None}):
+        done = RUN.invoke(app, ["run", *arguments, "--json"])
     assert done.exit_code == 0, (done.output, done.exception)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def suffice(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """The command as a user runs it, in the current folder."""
-    return subprocess.run(
-        [sys.executable, "-c", "from suffice.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environment},
-    )
-
-
 def test_regression_as_json() -> None:
-    found = result(houses(), "--target", "price", "--model", "ridge", "--basis", "0", "--threshold", "0.2")
+    found = result(houses(), "--target", "price", "--model", "ridge", "--basis", "0", "--threshold", "0.2", figure=True)
     assert set(found) == FIELDS
     assert (found["task"], found["model"], found["acquisition"]) == ("regression", "ridge", "variance")
     assert (found["rows"], found["pool"], found["features"]) == (150, 120, 4)
@@ -154,7 +148,9 @@ def test_classification_with_categories_missing_values_and_text() -> None:
 
 def test_a_person_is_told_what_was_read_and_what_came_out() -> None:
     arguments = ["--model", "ridge", "--basis", "0", "--threshold", "0.2", "--figure", "curve.svg", "--save", "run.npz"]
-    done = suffice("run", houses(), "--target", "price", *arguments)
+    # A process that starts from nothing: other tests would not notice a module that nobody has imported.
+    command = [sys.executable, "-c", "from suffice.cli import main; main()", "run", houses(), "--target", "price"]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     for words in (
@@ -236,7 +232,7 @@ def test_batches_and_other_acquisitions() -> None:
 
 
 def test_without_a_test_set_there_is_no_error() -> None:
-    found = result(houses(), "--target", "price", "--model", "ridge", "--most", "40", "--test", "0")
+    found = result(houses(), "--target", "price", "--model", "ridge", "--most", "40", "--test", "0", figure=True)
     assert found["pool"] == found["rows"] == 150
     assert found["error_name"] is found["error_at_end"] is None
     assert found["curve"]["error"] == []
@@ -367,7 +363,7 @@ def test_wrong_use_gets_a_sentence_and_no_traceback(arguments: list[str], code: 
     houses(30)
     Path("empty.csv").touch()
     Path("folder.npz").mkdir()
-    done = suffice("run", *arguments, COLUMNS="200")
+    done = run_suffice("run", *arguments, COLUMNS="200")
     assert done.returncode == code
     assert words in " ".join(done.stderr.replace("│", " ").split())
     assert "Traceback" not in done.stderr
@@ -421,7 +417,7 @@ def test_a_read_only_folder_gets_a_sentence() -> None:
     name = Path(houses(40)).absolute()
     folder = Path("shut")
     folder.mkdir(mode=0o555)
-    done = suffice("run", str(name), *SHORT, "--save", "shut/run.npz")
+    done = run_suffice("run", str(name), *SHORT, "--save", "shut/run.npz")
     assert done.returncode == 1
     assert "is read-only" in done.stderr
 
@@ -492,7 +488,7 @@ def test_the_bar_is_for_people_only() -> None:
 
 
 def test_help_has_an_example() -> None:
-    shown = suffice("run", "--help", COLUMNS="80").stdout
+    shown = run_suffice("run", "--help", COLUMNS="80").stdout
     assert "Example: suffice run houses.csv --target price" in shown
     for option in ("--target", "--acquisition", "--most", "--test", "--save", "--ignore"):
         assert option in shown
@@ -556,7 +552,7 @@ def test_dearer_errors_are_worth_more_labels() -> None:
 
 
 def test_a_person_is_told_of_costs_in_words() -> None:
-    done = suffice("run", houses(), *RIDGE, *COSTS)
+    done = run_suffice("run", houses(), *RIDGE, *COSTS)
     assert done.returncode == 0, done.stderr
     for words in (
         "Worth of a label, and its cost 1",
@@ -682,14 +678,14 @@ def test_a_rule_that_cannot_be_used_gets_a_sentence_and_exit_2() -> None:
         (["--error-cost", "much", "--label-cost", "1"], "--error-cost"),
         (["--rule", "EntropyMax"], "suffice: --rule EntropyMax requires pool_max_entropy"),
     ):
-        done = suffice("run", houses(40), "--target", "price", *option, COLUMNS="200")
+        done = run_suffice("run", houses(40), "--target", "price", *option, COLUMNS="200")
         assert done.returncode == 2
         assert words in done.stderr
         assert "Traceback" not in done.stderr
 
 
 def test_help_says_what_an_error_costs() -> None:
-    shown = " ".join(suffice("run", "--help", COLUMNS="200").stdout.replace("│", " ").split())
+    shown = " ".join(run_suffice("run", "--help", COLUMNS="200").stdout.replace("│", " ").split())
     assert "What it costs when the mean squared error is larger by 1, in squared units of the target" in shown
     assert "suffice run houses.csv --target price --error-cost 0.05 --label-cost 2" in shown
     assert "--rule StabilizingPredictions" in shown

@@ -2,7 +2,6 @@
 
 import resource
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from suffice.acquisition import batchbald
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner import network_backend
 from suffice.models import DropoutNetwork
-from tests.processes import environment
+from tests.processes import COMMON_MODULES, ForkedProcess
 
 X, Y = load_digits(return_X_y=True)
 X = X[:300] / 16.0
@@ -120,21 +119,20 @@ def square(values: Any) -> Any:
     return np.asarray(values) ** 2
 
 
-PIPELINE = """
-import {module} as t
-model = t.make_pipeline(t.FunctionTransformer(t.square), t.network())
-trace = t.sf.simulate(model, t.X, t.Y, initial=20, steps=3, batch=5, checkpoint="run")
-print(trace.kl_new_old.sum())
-"""
+def go_on() -> None:
+    """Go on with a run that another process began."""
+    model = make_pipeline(FunctionTransformer(square), network())
+    print(sf.simulate(model, X, Y, initial=20, steps=3, batch=5, checkpoint="run").kl_new_old.sum())
 
 
 def test_a_pipeline_with_a_function_goes_on_in_another_process() -> None:
     model = make_pipeline(FunctionTransformer(square), network())
     sf.simulate(model, X, Y, initial=20, steps=1, batch=5, checkpoint="run")
-    command = [sys.executable, "-c", PIPELINE.format(module=__name__)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) == sf.simulate(model, X, Y, initial=20, steps=3, batch=5).kl_new_old.sum()
+    pipe, function = subprocess.PIPE, f"{__name__}:{go_on.__name__}"
+    with ForkedProcess(function, modules=COMMON_MODULES, stdout=pipe, stderr=pipe) as process:
+        said, complaint = process.communicate()
+    assert process.returncode == 0, complaint
+    assert float(said) == sf.simulate(model, X, Y, initial=20, steps=3, batch=5).kl_new_old.sum()
 
 
 def test_generators_in_other_states_are_other_runs() -> None:

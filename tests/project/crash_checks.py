@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,9 +19,9 @@ from suffice.project.create import open_project
 from suffice.project.events import ACTS, Event, EventKind
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.state import Answer
-from tests.processes import environment
+from tests.processes import SERVER_MODULES, ForkedProcess
 from tests.project.crash_clients import Client, Connection
-from tests.project.crash_parent import serve_web
+from tests.project.crash_parent import fork_servers
 from tests.project.making_projects import make, picture, replayed, some_items
 from tests.project.naive_project import NaiveProject
 
@@ -41,8 +40,9 @@ class Mother:
     """The process that forks the servers."""
 
     def __init__(self, place: str, kind: str, log: Path) -> None:
-        command, pipe = [sys.executable, "-m", serve_web.__module__, place, kind, str(log)], subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, bufsize=1, env=environment())
+        function, pipe = f"{fork_servers.__module__}:{fork_servers.__name__}", subprocess.PIPE
+        modules = [fork_servers.__module__, *SERVER_MODULES]
+        self._process = ForkedProcess(function, [place, kind, str(log)], modules=modules, stdin=pipe, stdout=pipe)
         self.port = int(self._read())
 
     def start(self) -> int:

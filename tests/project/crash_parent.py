@@ -1,7 +1,7 @@
 """A process that has everything imported and forks servers of one project, which are killed by whoever started it.
 
-Run as a program with the arguments ``PLACE web|lines LOG``. It prints its port, then forks a server for each line
-"start" that it reads, and prints its process number; for "reap NUMBER" it waits for the end of one.
+Its arguments are ``PLACE web|lines LOG``. It prints its port, then forks a server for each line "start" that it reads,
+and prints its process number; for "reap NUMBER" it waits for the end of one.
 """
 
 import asyncio
@@ -137,8 +137,9 @@ def fork(place: str, serve: Callable[[str, socket.socket], None], listener: sock
         os._exit(1)
 
 
-def main(place: str, kind: str, log: str) -> None:
+def fork_servers() -> None:
     """Fork servers until nobody asks for more."""
+    place, kind, log = sys.argv[1:]
     warm_up()
     # What is there already is not looked at again by every child, which would copy it.
     gc.collect()
@@ -159,7 +160,3 @@ def main(place: str, kind: str, log: str) -> None:
                 print("reaped", flush=True)
     for child in children:
         os.kill(child, signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

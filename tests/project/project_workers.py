@@ -1,4 +1,4 @@
-"""Other processes that work on a project: run as a program, with what to do as arguments."""
+"""Other processes that work on a project, with what to do as arguments."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,33 +15,27 @@ from typing import Any
 from suffice.errors import SufficeError
 from suffice.project import create as create_module
 from suffice.project.create import open_project, write_project
-from tests.processes import environment
+from tests.processes import ForkedProcess
 from tests.project.making_projects import CLASSES, about, some_items
 
 
-def start(*arguments: str) -> "subprocess.Popen[str]":
+def start(*arguments: str) -> ForkedProcess:
     """Start a process that does something; it says "ready" and waits for a line before it begins."""
-    process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", __name__, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd="/",
-        env=environment(),
-    )
+    pipe = subprocess.PIPE
+    process = ForkedProcess(f"{__name__}:main", arguments, modules=[__name__], stdin=pipe, stdout=pipe, cwd="/")
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n", process.wait()
     return process
 
 
-def begin(process: "subprocess.Popen[str]") -> None:
+def begin(process: ForkedProcess) -> None:
     """Let a process that was started begin."""
     assert process.stdin is not None
     process.stdin.write("go\n")
     process.stdin.flush()
 
 
-def finish(process: "subprocess.Popen[str]") -> Any:
+def finish(process: ForkedProcess) -> Any:
     """What a process came to."""
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0
@@ -159,7 +154,10 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "limit": limit_files,
 }
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Do what the arguments say."""
+    warnings.simplefilter("error")
     print("ready", flush=True)
     sys.stdin.readline()
     print(json.dumps(COMMANDS[sys.argv[1]](*sys.argv[2:])))

@@ -88,8 +88,8 @@ def test_wide_features_are_kept_in_many_blocks(place: str, monkeypatch: pytest.M
         assert np.array_equal(project.X, items.X)
 
 
-def test_a_hundred_thousand_items(place: str) -> None:
-    n = 100_000
+@pytest.mark.parametrize("n", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_many_thousand_items(place: str, n: int) -> None:
     with make(place, n, labels={5: "cat"}) as project:
         assert project.X.shape == (n, 3)
         assert project.item(n - 1).id == f"id-{n - 1}"

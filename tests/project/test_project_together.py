@@ -39,15 +39,16 @@ def check_journal(place: str, acknowledged: list[tuple[int, str, int]]) -> None:
         assert state.n_labelled == len({item for item, _, _ in acknowledged})
 
 
-def test_two_processes_at_full_speed_lose_nothing_and_double_nothing(place: str) -> None:
-    make(place, 600).close()
-    workers = [start("label", place, name, "300") for name in ("ann", "bob")]
+@pytest.mark.parametrize("labels", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_two_processes_at_full_speed_lose_nothing_and_double_nothing(place: str, labels: int) -> None:
+    make(place, 2 * labels).close()
+    workers = [start("label", place, name, str(labels)) for name in ("ann", "bob")]
     for worker in workers:
         begin(worker)
     done = [[tuple(each) for each in finish(worker)] for worker in workers]
-    assert [len(each) for each in done] == [300, 300]
+    assert [len(each) for each in done] == [labels, labels]
     # Lent to one at a time: nobody has labelled what the other had.
-    assert len({item for each in done for item, _, _ in each}) == 600
+    assert len({item for each in done for item, _, _ in each}) == 2 * labels
     check_journal(place, done[0] + done[1])
 
 

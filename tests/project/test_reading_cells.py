@@ -71,12 +71,10 @@ def test_odd_names_of_columns() -> None:
     assert named.labels == {0: 1.0, 1: 2.0, 2: 4.0}
 
 
-MEGABYTES = 10 * 2**20
-
-
 @pytest.mark.parametrize(("separator", "ending"), [(",", ""), (";", "\n"), ("\t", "")])
-def test_ten_megabytes_in_a_cell(separator: str, ending: str) -> None:
-    long = "word " * (MEGABYTES // 5) + ending
+@pytest.mark.parametrize("megabytes", [1, pytest.param(10, marks=pytest.mark.slow)])
+def test_megabytes_in_a_cell(separator: str, ending: str, megabytes: int) -> None:
+    long = "word " * (megabytes * 2**20 // 5) + ending
     texts = [f"here are words number{k % 5}" for k in range(12)]
     texts[7] = long
     stream = io.StringIO(newline="")

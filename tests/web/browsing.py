@@ -2,11 +2,8 @@
 
 import csv
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +14,13 @@ import pytest
 
 from suffice.project.create import open_project
 from suffice.project.events import Event, EventKind
+from tests.processes import ForkedProcess, start_suffice
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 _TRIES, _PAUSE = 1500, 20
-_RUN = "from suffice.cli import main; main()"
 #: Said by a page whenever the policy stops something.
 _TELL = "document.addEventListener('securitypolicyviolation', (e) => console.error('policy: ' + e.violatedDirective))"
 
@@ -46,15 +43,13 @@ class Server:
     def __init__(self, data: Path, *options: str) -> None:
         self.project = data.with_suffix(".suffice")
         self.url = ""
-        self._command = [sys.executable, "-c", _RUN, "serve", str(data), *options, "--json", "--port"]
-        self._process: subprocess.Popen[str] | None = None
+        self._arguments = ["serve", str(data), *options, "--json", "--port"]
+        self._process: ForkedProcess | None = None
 
     def start(self) -> None:
         """Start, and wait until it answers."""
         port = urlsplit(self.url).port or 0
-        command = [*self._command, str(port)]
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        self._process = start_suffice(*self._arguments, str(port), stderr=None)
         assert self._process.stdout is not None
         self.url = json.loads(self._process.stdout.readline())["url"]
 

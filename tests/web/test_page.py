@@ -31,12 +31,13 @@ def messages(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Server]":
         yield server
 
 
-def test_thirty_items_by_keyboard_with_a_reload_in_the_middle(browser: "Browser", messages: Server) -> None:
+@pytest.mark.parametrize("items", [12, pytest.param(30, marks=pytest.mark.slow)])
+def test_items_by_keyboard_with_a_reload_in_the_middle(browser: "Browser", messages: Server, items: int) -> None:
     watched = Watched(browser, messages, "Ann")
     before = len(messages.labels())
     typed = []
-    for k in range(30):
-        if k == 15:
+    for k in range(items):
+        if k == items // 2:
             shown = watched.item()
             watched.settle()
             watched.page.reload()
@@ -46,8 +47,8 @@ def test_thirty_items_by_keyboard_with_a_reload_in_the_middle(browser: "Browser"
     watched.said("Recorded: ")
     watched.settle()
     assert messages.labels()[before:] == typed
-    assert len({item for item, _ in typed}) == 30
-    watched.page.wait_for_selector(f"#counter:has-text('{before + 30} of 120 labelled')")
+    assert len({item for item, _ in typed}) == items
+    watched.page.wait_for_selector(f"#counter:has-text('{before + items} of 120 labelled')")
     watched.close()
 
 

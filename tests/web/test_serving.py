@@ -24,34 +24,30 @@ from suffice.cli.app import app
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.project.create import open_project
 from suffice.web.server import listening, url_of
+from tests.processes import ForkedProcess, start_suffice
 
 TOKEN = "correct-horse-battery"
 OWN = {"Authorization": f"Bearer {TOKEN}"}
-COMMAND = [sys.executable, "-c", "from suffice.cli import main; main()", "serve"]
 
 
 class Server(NamedTuple):
     """A server in a process of its own, and its address."""
 
-    process: "subprocess.Popen[str]"
+    process: ForkedProcess
     url: str
 
     def ended(self, number: signal.Signals) -> tuple[int, str]:
         """Send a signal; return the exit code and all that was said after the first line."""
         self.process.send_signal(number)
         said = self.process.communicate(timeout=60)[0]
-        return self.process.returncode, said
+        return self.process.wait(), said
 
 
 @contextmanager
 def served(*options: str, **variables: str) -> Iterator[Server]:
     """``suffice serve`` on any free port, once it is ready."""
-    process = subprocess.Popen(
-        [*COMMAND, *options, "--port", "0", "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+    process = start_suffice(
+        "serve", *options, "--port", "0", "--json", stderr=subprocess.STDOUT, env={**os.environ, **variables}
     )
     try:
         assert process.stdout is not None
@@ -76,7 +72,6 @@ def posted(url: str, path: str, **body: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_labels_outlive_the_server_and_two_can_share_a_project(mails: Path) -> None:
     with served(str(mails), "--classes", "spam,ham") as server:
         first = posted(server.url, "next", person="Ann")["items"][0]["item"]
@@ -95,7 +90,6 @@ def test_labels_outlive_the_server_and_two_can_share_a_project(mails: Path) -> N
         assert [call.label for call in project.state().answers()] == ["spam", "ham"]
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_a_token_is_in_the_address_once_and_in_no_log(mails: Path) -> None:
     with served(str(mails), "--classes", "spam,ham", "--host", "0.0.0.0", "--token") as server:
         address, _, token = server.url.partition("?token=")

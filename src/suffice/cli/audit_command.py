@@ -74,12 +74,14 @@ def audit_command(
         as_json=as_json,
     )
 
-    with interruptible("audit"), threadpool_limits(limits=1):
+    with interruptible("audit"):
         output = checked_output(request)
-        job = read_job(request, output.console)
+        # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
         from suffice.learner import audit
 
-        X, y = job.pool_features[: job.labels], job.pool_labels[: job.labels]
-        with labelling_bar(output.console) as progress:
-            trace = audit(job.model, X, y, initial=first, batch=size, record=job.rule, progress=progress)
-        write_results(request, found_stop(request, job, trace), output)
+        with threadpool_limits(limits=1):
+            job = read_job(request, output.console)
+            X, y = job.pool_features[: job.labels], job.pool_labels[: job.labels]
+            with labelling_bar(output.console) as progress:
+                trace = audit(job.model, X, y, initial=first, batch=size, record=job.rule, progress=progress)
+            write_results(request, found_stop(request, job, trace), output)

@@ -4,9 +4,10 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -22,9 +23,7 @@ from suffice.cli.rule_options import BoundName, DemoModel, TaskName
 from suffice.cli.rule_values import RuleValues
 from suffice.cli.side_problems import problem
 from suffice.criteria import Criterion, ErrorStability, Verdict
-from suffice.engines.prediction_quality import quality
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.learner import ActiveLearner
 from suffice.models.factory import make_model
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import RATIO_RULE
@@ -32,6 +31,9 @@ from suffice.presentation.text_chart import chart
 from suffice.report.run_figure import RunCurves, draw_run, require_writable_figure
 from suffice.tables.example_data import Task, demo_task, digits_task
 from suffice.trace import Trace
+
+if TYPE_CHECKING:
+    from suffice.learner import ActiveLearner
 
 #: Labels bought at random before the first question is chosen.
 INITIAL = 10
@@ -78,6 +80,8 @@ def label_pool(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterato
 
     A label leaves the pool only when it is bought: neither model nor rule sees another.
     """
+    from suffice.learner import ActiveLearner
+
     first = rng.choice(len(task.X_pool), size=INITIAL, replace=False)
     acquisition = "variance" if task.kind == "regression" else "map-entropy"
     learner = ActiveLearner(new_model(task), task.X_pool, criterion=rule, acquisition=acquisition, initial=first)
@@ -86,6 +90,8 @@ def label_pool(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterato
 
 def label_with_network(task: Task, rule: Criterion, rng: np.random.Generator) -> Iterator[Progress]:
     """The same with a dropout network, which asks for ten labels at a time by BatchBALD."""
+    from suffice.learner import ActiveLearner
+
     first = rng.choice(len(task.X_pool), size=NETWORK_INITIAL, replace=False)
     model = make_model("dropout", classes=np.unique(task.y_pool).tolist(), seed=int(rng.integers(2**31)))
     learner = ActiveLearner(model, task.X_pool, criterion=rule, initial=first)
@@ -93,7 +99,7 @@ def label_with_network(task: Task, rule: Criterion, rng: np.random.Generator) ->
 
 
 def _bought(
-    task: Task, learner: ActiveLearner, counts: tuple[int, int], error_of: Callable[[Task, Any], Errors]
+    task: Task, learner: "ActiveLearner", counts: tuple[int, int], error_of: Callable[[Task, Any], Errors]
 ) -> Iterator[Progress]:
     initial, size = counts
     while learner.left:
@@ -115,6 +121,8 @@ def linear_error(task: Task, model: Any) -> Errors:
 
 def network_error(task: Task, model: Any) -> Errors:
     """Cross entropy of a network, averaged over its draws, and the share of right predictions."""
+    from suffice.engines.prediction_quality import quality
+
     draws = model.log_draws(model.machine_.tensor(task.X_test), model.samples, model.seed)
     found = quality(draws, np.searchsorted(model.classes_, task.y_test))
     return found.error, found.accuracy
@@ -264,6 +272,8 @@ def demo_command(
     rng = np.random.default_rng(seed)
     job = digits_task(rng) if model is DemoModel.dropout else demo_task((task or TaskName.regression).value, rng)
     try:
+        # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
+        import_module("suffice.learner")
         # The fits are small: a second thread would only get in the way of the first, and badly on a busy machine.
         with threadpool_limits(limits=1):
             run = _label(job, model, rule, rng, LiveView(console, len(job.y_pool), rule.threshold))
@@ -312,8 +322,6 @@ def _require_network(task: TaskName | None, model: DemoModel) -> None:
 
 def _label(task: Task, model: DemoModel, rule: ErrorStability, rng: np.random.Generator, view: LiveView) -> _Run:
     """Label to the end of the pool, showing it until the rule stops."""
-    # Brings scikit-learn, which `suffice --help` need not wait for.
-
     label = label_pool if model is DemoModel.linear else label_with_network
     steps: list[Progress] = []
     verdicts: list[Verdict] = []

@@ -85,25 +85,27 @@ def run_command(
         seed=seed,
     )
 
-    with interruptible("run"), threadpool_limits(limits=1):
+    with interruptible("run"):
         output = checked_output(request)
-        job = read_job(request, output.console)
+        # Brings scikit-learn, which a wrong option need not wait for; only loaded libraries can be limited to a thread.
         from suffice.learner import simulate
 
-        X_test, y_test = job.test_set
-        with labelling_bar(output.console) as progress:
-            trace = simulate(
-                job.model,
-                job.pool_features,
-                job.pool_labels,
-                initial=first,
-                steps=(job.labels - first) // size,
-                X_test=X_test,
-                y_test=y_test,
-                acquisition=acquisition,
-                batch=size,
-                seed=seed,
-                record=job.rule,
-                progress=progress,
-            )
-        write_results(request, found_stop(request, job, trace), output)
+        with threadpool_limits(limits=1):
+            job = read_job(request, output.console)
+            X_test, y_test = job.test_set
+            with labelling_bar(output.console) as progress:
+                trace = simulate(
+                    job.model,
+                    job.pool_features,
+                    job.pool_labels,
+                    initial=first,
+                    steps=(job.labels - first) // size,
+                    X_test=X_test,
+                    y_test=y_test,
+                    acquisition=acquisition,
+                    batch=size,
+                    seed=seed,
+                    record=job.rule,
+                    progress=progress,
+                )
+            write_results(request, found_stop(request, job, trace), output)

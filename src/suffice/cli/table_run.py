@@ -36,7 +36,6 @@ from suffice.presentation.messages import (
 )
 from suffice.presentation.number_format import count
 from suffice.presentation.text_chart import chart
-from suffice.recommendation.stopping_costs import CostedRun, cost_curve, optimal_steps
 from suffice.report.run_figure import RunCurves, draw_run, require_writable_figure
 from suffice.tables import Table, read_table
 from suffice.tables.table import Kind
@@ -108,6 +107,9 @@ class RunFinding:
         rule = self.rule
         if not isinstance(rule, LabelWorth | ExpectedCost) or not self.error or not np.isfinite(self.error).all():
             return None
+        # Brings scikit-learn, which a wrong option need not wait for.
+        from suffice.recommendation.stopping_costs import CostedRun, cost_curve, optimal_steps
+
         run, ratio = CostedRun.of(self.trace), rule.error_cost / rule.label_cost
         costs, step = cost_curve(run, ratio), optimal_steps(run, [ratio])[0]
         dearer = float(costs[self.last] - costs[step])

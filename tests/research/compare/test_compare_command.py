@@ -31,6 +31,7 @@ from suffice.research.compare.compare_command import (
 from suffice.research.compare.judging import variant
 from suffice.research.compare.recording import RecordingSettings
 from suffice.research.compare.sources import source_names
+from tests.processes import ForkedProcess, run_suffice, start_suffice
 
 RUN = CliRunner()
 SMALL = ("--labels", "40", "--pool", "150", "--seeds", "2")
@@ -56,7 +57,6 @@ KEYS = [
     "seconds_per_step",
 ]
 REFERENCES = {"Budget", "AtOnce", "Never", "RandomStop", "Oracle"}
-COMMAND = [sys.executable, "-c", "from suffice.cli import main; main()", "compare"]
 
 
 def invoke(*arguments: str, code: int = 0) -> Any:
@@ -87,7 +87,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_leaves_rows_tables_figures_and_a_report() -> None:
     pytest.importorskip("matplotlib")
-    done = invoke("--data", "wine,diabetes", *SMALL, "--out", "out", "--json", "rows.json")
+    done = invoke("--data", "wine,diabetes", *TINY, "--out", "out", "--json", "rows.json")
     found = rows("rows.json")
     assert found == rows("out/rows.json")
     assert all(list(row) == KEYS for row in found)
@@ -292,14 +292,8 @@ def test_tables_and_figures_of_other_runs_are_taken_away() -> None:
     assert Path("out/tables/mine.md").exists()
 
 
-def start(*arguments: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [*COMMAND, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
+def start(*arguments: str) -> ForkedProcess:
+    return start_suffice("compare", *arguments, env={**os.environ, "PYTHONUNBUFFERED": "1"})
 
 
 @pytest.mark.usefixtures("no_figures")
@@ -324,8 +318,7 @@ def test_killed_in_the_middle_and_resumed_the_rows_are_the_same(workers: str) ->
         assert table.read_bytes() == Path("broken/tables", table.name).read_bytes()
 
 
-@pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.slow), "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_an_interrupt_says_how_to_go_on(workers: str) -> None:
     with start("--data", "wine,diabetes", "--seeds", "9", "--jobs", workers, "--out", "out") as process:
         assert process.stdout is not None
@@ -372,7 +365,7 @@ def test_numbers_out_of_range_are_refused() -> None:
 
 
 def test_a_typo_ends_in_a_sentence_and_exit_code_2() -> None:
-    done = subprocess.run([*COMMAND, "--rules", "Bugdet"], capture_output=True, text=True, check=False)
+    done = run_suffice("compare", "--rules", "Bugdet")
     assert done.returncode == 2
     assert "suffice: there is no rule 'Bugdet'. Did you mean Budget?" in done.stderr
     assert "Traceback" not in done.stderr
