@@ -122,7 +122,7 @@ class KernelRows(FollowedRows):
 
     def stored(self, tile: slice) -> Floats:
         """``V`` at a tile, ``n x t``, as it is stored; while :meth:`follow` runs, that before the new labels."""
-        return self._rows[tile.start // TILE][: self.n]
+        return np.asarray(self._rows[tile.start // TILE][: self.n])
 
     def combine(self, tile: slice, weights: Floats) -> Floats:
         """``weights @ V`` at a tile."""

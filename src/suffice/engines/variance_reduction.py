@@ -27,6 +27,10 @@ from suffice.numerics.special_functions import Floats
 SAMPLE: Final = 256
 # Number type of the prior covariances of pool and sample. They are most of what a pick reads while labels are few.
 _STORED: Final = np.float32
+# Terms of a product that are added up in it. More would cost digits: they are added up in double precision.
+_TERMS: Final = 64
+# What errors are above those of a single rounding.
+_MARGIN: Final = 8.0
 # Points computed anew at a time.
 _AT_ONCE: Final = 1024
 _EPS: Final = float(np.finfo(np.float64).eps)
@@ -236,13 +240,17 @@ class KernelSums(CovarianceSums):
             # The sample is up to date, the pool is not.
             across += white[:, tile] @ self._sample.stored(tile)[:old].T
         gram, single = white @ white.T, white.astype(_STORED)
-        pivots = np.diag(self._kernel_state.lower)[old:]
-        norms = 4.0 * float(np.finfo(_STORED).eps) * np.linalg.norm(white, axis=1)
-        others = 4.0 * self._row_eps * np.linalg.norm(across, axis=1)
+        parts = [slice(first, first + _TERMS) for first in range(0, self.size, _TERMS)]
+        errors = (
+            _MARGIN * float(np.finfo(_STORED).eps) * np.linalg.norm(white, axis=1),
+            _MARGIN * self._row_eps * np.linalg.norm(across, axis=1),
+        )
+        of_rows = self._row_eps / np.diag(self._kernel_state.lower)[old:]
         for prior, (tile, rows) in zip(self._prior, self._pool.follow(), strict=True):
-            products = (single @ prior).astype(np.float64)
-            products -= self._pool.combine(tile, across)
-            self._apply(tile, gram, _Update(rows, products, (norms, others), self._row_eps / pivots))
+            products = -self._pool.combine(tile, across)
+            for part in parts:
+                products += single[:, part] @ prior[part]
+            self._apply(tile, gram, _Update(rows, products, errors, of_rows))
 
     def _exact(self, points: Floats, whitened: Floats | None) -> tuple[Floats, Floats]:
         return self._sums(self._covariance(points), self._state.whiten(points) if whitened is None else whitened)
@@ -296,7 +304,7 @@ class FeatureSums(CovarianceSums):
         self._factor = state.factor
 
     def _anew(self, new: int) -> bool:
-        return new > self._root.shape[1]
+        return new > len(self._root.T)
 
     def _compute_all(self) -> None:
         self._pool.jump()
@@ -311,8 +319,10 @@ class FeatureSums(CovarianceSums):
         # P = G M Sigma X'.
         towards = solve_upper(factor, solve_lower(factor, (moved @ self._root).T)).T
         gram = moved @ moved.T
-        errors = self._eps * np.linalg.norm(towards, axis=1), np.zeros(len(gain))
-        of_rows = self._eps * np.linalg.norm(gain, axis=1)
+        # A solution with R loses as many digits as its diagonal spans.
+        span = float(np.diag(factor).max() / np.diag(factor).min())
+        errors = _MARGIN * self._eps * span**2 * np.linalg.norm(towards, axis=1), np.zeros(len(gain))
+        of_rows = _MARGIN * self._eps * span * np.linalg.norm(gain, axis=1)
         for tile, rows in self._pool.follow():
             products = self._pool.combine(tile, towards)
             self._apply(tile, gram, _Update(np.asarray(rows, dtype=np.float64), products, errors, of_rows))
