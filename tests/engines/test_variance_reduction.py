@@ -22,20 +22,24 @@ each_model = pytest.mark.parametrize("model", MODELS, ids=str)
 kinds = pytest.mark.parametrize("kind", ["kernel", "weights"])
 
 
+def is_process(model: Any) -> bool:
+    return isinstance(model, GaussianProcess)
+
+
 def prior(model: Any, A: Floats, B: Floats) -> Floats:
-    if isinstance(model, GaussianProcess):
+    if is_process(model):
         return np.asarray(np.exp(-0.5 * ((A[:, None] - B[None]) ** 2).sum(axis=-1) / model.length_scale**2))
     return np.asarray(A @ B.T / model.alpha)
 
 
 def noise_of(model: Any) -> float:
-    return float(model.noise if isinstance(model, GaussianProcess) else 1.0 / model.beta)
+    return float(model.noise if is_process(model) else 1.0 / model.beta)
 
 
 def covariance(model: Any, X: Floats, labelled: Any) -> Floats:
     """Latent posterior covariance of a pool, by the inverse in full."""
     rows, noise = list(labelled), noise_of(model)
-    if isinstance(model, BayesianRidge):
+    if not is_process(model):
         precision = model.alpha * np.eye(X.shape[1]) + X[rows].T @ X[rows] / noise
         return np.asarray(X @ np.linalg.solve(precision, X.T))
     inner = prior(model, X[rows], X[rows]) + noise * np.eye(len(rows))
@@ -62,7 +66,7 @@ def engine(
     """A posterior with no label yet, and the pool that follows it."""
     level = noise_of(model) if noise is None else noise
     state: Any
-    if isinstance(model, GaussianProcess):
+    if is_process(model):
         state = KernelState(GaussianKernel((model.length_scale,)), level, X.shape[1], 4)
         of = np.arange(len(X)) if sample is None else sample
         return state, KernelSums(state, KernelRows(state, X, 4, dtype), of, 4, dtype)
@@ -98,7 +102,7 @@ def test_picks_are_those_of_the_full_covariance(model: Any, seed: int, m: int) -
 def test_scores_lie_within_their_bounds(model: Any, seed: int, sizes: list[int], single: bool, sampled: bool) -> None:
     rng = np.random.default_rng(seed)
     X, order = rng.normal(size=(80, 3)), rng.permutation(80)
-    sample = sample_of(80, rng, 17) if sampled and isinstance(model, GaussianProcess) else None
+    sample = sample_of(80, rng, 17) if sampled and is_process(model) else None
     state, sums = engine(model, X, sample, np.float32 if single else np.float64)
     done = 0
     for size in sizes:

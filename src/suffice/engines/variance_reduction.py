@@ -5,8 +5,8 @@ latent covariance and ``s`` the latent variance. Summed over points ``z_1 .. z_q
 
 .. math:: S(x) = \sum_j c(x, z_j)^2, \qquad \text{score}(x) = \frac{1}{q} \frac{S(x)}{s(x) + \text{noise}}.
 
-``S`` and ``s`` are updated with every label, with bounds of their rounding errors. The points that could be best within
-these bounds, mostly one, are computed anew in double precision. So the picks are exact, and rounding does not build up.
+``S`` and ``s`` are updated with every label, with bounds of their rounding errors. The few points that could be best
+within these bounds are computed anew in double precision. So the picks are exact, and rounding does not build up.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ SAMPLE: Final = 256
 # Number type of the prior covariances of pool and sample. They are most of what a pick reads while labels are few.
 _STORED: Final = np.float32
 # Terms of a product that are added up in it. More would cost digits: they are added up in double precision.
-_TERMS: Final = 64
+_TERMS: Final = 128
 # What errors are above those of a single rounding.
 _MARGIN: Final = 8.0
 # Points computed anew at a time.
@@ -114,12 +114,15 @@ class CovarianceSums(ABC):
 
     def bounds(self) -> tuple[Floats, Floats]:
         """By how much the label of each point reduces the mean variance: at least, and at most; ``m`` each."""
-        noise = self._state.noise
         low, high = self._squares - self._squares_error, self._squares + self._squares_error
         least, most = self._variance - self._variance_error, self._variance + self._variance_error
-        for each in (low, high, least, most):
-            np.maximum(each, 0.0, out=each)
-        return low / (self.size * (most + noise)), high / (self.size * (least + noise))
+        for score, variance in ((low, most), (high, least)):
+            np.maximum(score, 0.0, out=score)
+            np.maximum(variance, 0.0, out=variance)
+            variance += self._state.noise
+            variance *= self.size
+            score /= variance
+        return low, high
 
     def scores(self) -> Floats:
         """By how much the label of each point reduces the mean variance, as updated, ``m``."""
