@@ -76,6 +76,7 @@ benchmarks: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/learners.py --write
 	$(BIN)/python benchmarks/growth.py --write
 	$(BIN)/python benchmarks/waiting.py --write
+	$(BIN)/python benchmarks/variance_reduction.py --write
 	$(BIN)/python benchmarks/batchbald.py --write
 	$(BIN)/python benchmarks/mnist.py --write
 	$(BIN)/python benchmarks/replay.py --write

@@ -165,7 +165,7 @@ def test_labels_that_were_not_asked_for(seed: int) -> None:
     assert variance[learner.ask()[0]] == pytest.approx(variance.max(), rel=1e-9)
 
 
-@pytest.mark.parametrize("acquisition", ["random", "k-centre", "order", "variance", "entropy"])
+@pytest.mark.parametrize("acquisition", ["random", "k-centre", "order", "variance", "entropy", "variance-reduction"])
 def test_acquisitions_of_regression(acquisition: str) -> None:
     X, y = regression()
     trace = sf.simulate(GaussianProcess(1.0, 0.05), X, y, steps=60, acquisition=acquisition, X_test=X, y_test=y)

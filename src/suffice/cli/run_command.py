@@ -27,7 +27,17 @@ from suffice.cli.table_run import (
     write_results,
 )
 
-_ACQUISITIONS: Final = ("variance", "entropy", "margin", "bald", "batchbald", "random", "k-centre", "order")
+_ACQUISITIONS: Final = (
+    "variance",
+    "variance-reduction",
+    "entropy",
+    "margin",
+    "bald",
+    "batchbald",
+    "random",
+    "k-centre",
+    "order",
+)
 
 
 def run_command(

@@ -84,6 +84,9 @@ class KernelRows(FollowedRows):
         points: Inputs, ``m x D``.
         capacity: Labels to make room for.
         dtype: Number type of what is kept; single precision halves the memory.
+
+    Attributes:
+        tiles: The points that are worked on at a time.
     """
 
     def __init__(self, state: KernelState, points: Floats, capacity: int, dtype: "np.typing.DTypeLike") -> None:
@@ -93,9 +96,9 @@ class KernelRows(FollowedRows):
         self._middle = scaled.mean(axis=0)
         self._scaled = np.asarray(scaled - self._middle)
         self._half = half_squares(self._scaled)
-        self._tiles = [slice(k, min(k + TILE, len(points))) for k in range(0, len(points), TILE)]
+        self.tiles = [slice(k, min(k + TILE, len(points))) for k in range(0, len(points), TILE)]
         # Pages that are not written to take no memory, so room that is never needed costs nothing.
-        self._rows = [np.zeros((capacity, t.stop - t.start), self._dtype) for t in self._tiles]
+        self._rows = [np.zeros((capacity, t.stop - t.start), self._dtype) for t in self.tiles]
 
     def follow(self) -> Iterator[tuple[slice, Floats]]:
         """Append the rows of the labels that came since the last time."""
@@ -108,7 +111,7 @@ class KernelRows(FollowedRows):
         fresh = state.kernel.scaled(state.features[old:]) - self._middle
         half = half_squares(fresh)
         self._make_room(new)
-        for tile, rows in zip(self._tiles, self._rows, strict=True):
+        for tile, rows in zip(self.tiles, self._rows, strict=True):
             block = centred_kernel(fresh, half, self._scaled[tile], self._half[tile])
             if old:
                 block -= across @ rows[:old]
@@ -117,12 +120,20 @@ class KernelRows(FollowedRows):
             yield tile, block
         self.n = new
 
+    def stored(self, tile: slice) -> Floats:
+        """``V`` at a tile, ``n x t``, as it is stored; while :meth:`follow` runs, that before the new labels."""
+        return np.asarray(self._rows[tile.start // TILE][: self.n])
+
+    def combine(self, tile: slice, weights: Floats) -> Floats:
+        """``weights @ V`` at a tile."""
+        return np.asarray(weights.astype(self._dtype, copy=False) @ self.stored(tile), dtype=np.float64)
+
     def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
         """``V`` at some points, ``n x k``; nothing where it is kept in less than double precision."""
         if self._dtype != np.float64:
             return None
         found = np.empty((self.n, len(indices)))
-        for number, (tile, rows) in enumerate(zip(self._tiles, self._rows, strict=True)):
+        for number, (tile, rows) in enumerate(zip(self.tiles, self._rows, strict=True)):
             here = indices // TILE == number
             if here.any():
                 found[:, here] = rows[: self.n, indices[here] - tile.start]
@@ -185,6 +196,10 @@ class FeatureRows(FollowedRows):
         for first in range(0, self._columns.shape[1], TILE):
             tile = slice(first, min(first + TILE, self._columns.shape[1]))
             yield tile, gain @ self._columns[:, tile]
+
+    def combine(self, tile: slice, weights: Floats) -> Floats:
+        """``weights @ X'`` at a tile."""
+        return np.asarray(weights.astype(self._columns.dtype, copy=False) @ self._columns[:, tile], dtype=np.float64)
 
     def whitened(self, indices: "np.typing.NDArray[np.intp]") -> Floats | None:
         """Nothing is kept."""

@@ -10,6 +10,14 @@ from suffice.divergence.observations import in_units_of_noise
 from suffice.engines.memory import require_memory
 from suffice.engines.tracked_rows import FeatureRows, FollowedError, FollowedRows, FollowedVariance, KernelRows
 from suffice.engines.variance_pool import LargestVariance, MemoryPool
+from suffice.engines.variance_reduction import (
+    CovarianceSums,
+    FeatureSums,
+    KernelSums,
+    LargestReduction,
+    sample_memory,
+    sample_of,
+)
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, SingleLabelTerms, StepResults, register_backend
 from suffice.learner.step_inputs import LOSS_FIELDS
 from suffice.models.gaussian_process import GaussianProcess
@@ -48,7 +56,7 @@ class GaussianBackend(Backend):
         self._random: set[int] = set()
         self._fixed = label_free_chooser(self._name, self._features, settings.rng)
         # Set where picks depend on the posterior.
-        self._planner: LargestVariance | None = None
+        self._planner: LargestVariance | LargestReduction | None = None
         self._require_memory()
         self._test: FollowedError | None = None
         self._validation: FollowedError | None = None
@@ -236,8 +244,11 @@ class GaussianBackend(Backend):
     def _new_chooser(self, capacity: int) -> Chooser:
         if self._fixed is not None:
             return self._fixed
-        rows = self._rows(self._features, capacity, self._settings.dtype)
-        self._planner = LargestVariance(self._state, MemoryPool(rows, self._settings.dtype), len(self._features))
+        if self._name == "variance-reduction":
+            self._planner = LargestReduction(self._state, self._sums(capacity, self._settings.dtype))
+        else:
+            rows = self._rows(self._features, capacity, self._settings.dtype)
+            self._planner = LargestVariance(self._state, MemoryPool(rows, self._settings.dtype), len(self._features))
         return self._planner
 
     def _new_test(self, given: Any, capacity: int) -> FollowedError | None:
@@ -250,6 +261,10 @@ class GaussianBackend(Backend):
     @abstractmethod
     def _rows(self, points: Floats, capacity: int, dtype: Any) -> FollowedRows:
         """Points that follow the posterior."""
+
+    @abstractmethod
+    def _sums(self, capacity: int, dtype: Any) -> CovarianceSums:
+        """The pool, scored by the fall of its mean variance."""
 
     @abstractmethod
     def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
@@ -279,12 +294,25 @@ class GaussianBackend(Backend):
 class ProcessBackend(GaussianBackend):
     """Gaussian processes: memory grows with labels times points."""
 
-    def _rows(self, points: Floats, capacity: int, dtype: Any) -> FollowedRows:
+    def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
+        super().__init__(model, settings)
+        # Drawn once, so that it stays when hyper-parameters are learned again; other acquisitions draw nothing.
+        reduces = self._name == "variance-reduction"
+        self._sample = sample_of(len(self._features), settings.rng) if reduces else None
+
+    def _rows(self, points: Floats, capacity: int, dtype: Any) -> KernelRows:
         return KernelRows(self._state, points, capacity, dtype)
+
+    def _sums(self, capacity: int, dtype: Any) -> CovarianceSums:
+        assert self._sample is not None
+        return KernelSums(self._state, self._rows(self._features, capacity, dtype), self._sample, capacity, dtype)
 
     def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
         labels = self._settings.expected
-        return 8 * labels * labels + labels * (pool_bytes + 8 * others), f"over {labels} labels"
+        needed = 8 * labels * labels + labels * (pool_bytes + 8 * others)
+        if self._name == "variance-reduction":
+            needed += sample_memory(len(self._features), labels)
+        return needed, f"over {labels} labels"
 
 
 @register_backend(BayesianRidge)
@@ -300,9 +328,12 @@ class RidgeBackend(GaussianBackend):
         if self._all is not None:
             self._all.take(indices)
 
-    def _rows(self, points: Floats, capacity: int, dtype: Any) -> FollowedRows:
+    def _rows(self, points: Floats, capacity: int, dtype: Any) -> FeatureRows:
         del capacity
         return FeatureRows(self._state, points, dtype)
+
+    def _sums(self, capacity: int, dtype: Any) -> CovarianceSums:
+        return FeatureSums(self._state, self._rows(self._features, capacity, dtype), dtype)
 
     def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
         features = self._features.shape[1]

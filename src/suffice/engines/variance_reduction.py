@@ -1,0 +1,424 @@
+r"""A pool scored by what a label would do for all of it: by how much it reduces the mean variance.
+
+The label of ``x`` takes :math:`c(x, z)^2 / (s(x) + \text{noise})` off the latent variance of ``z``, where ``c`` is the
+latent covariance and ``s`` the latent variance. Summed over points ``z_1 .. z_q`` that stand for the pool:
+
+.. math:: S(x) = \sum_j c(x, z_j)^2, \qquad \text{score}(x) = \frac{1}{q} \frac{S(x)}{s(x) + \text{noise}}.
+
+``S`` and ``s`` are updated with every label, with bounds of their rounding errors. The few points that could be best
+within these bounds are computed anew in double precision. So the picks are exact, and rounding does not build up.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.engines.tracked_rows import TILE, FeatureRows, FollowedRows, KernelRows
+from suffice.engines.variance_pool import TIE, Indices
+from suffice.models.gaussian_state import Block, GaussianState, KernelState, WeightState, block_of
+from suffice.models.kernels import centred_kernel, half_squares
+from suffice.numerics.cholesky import solve_lower, solve_upper
+from suffice.numerics.special_functions import Floats
+
+#: Points of the pool that stand for all of it under a Gaussian process.
+SAMPLE: Final = 256
+# Number type of the prior covariances of pool and sample. They are most of what a pick reads while labels are few.
+_STORED: Final = np.float32
+# Terms of a product that are added up in it. More would cost digits: they are added up in double precision.
+_TERMS: Final = 128
+# What errors are above those of a single rounding.
+_MARGIN: Final = 8.0
+# Points computed anew at a time.
+_AT_ONCE: Final = 1024
+_EPS: Final = float(np.finfo(np.float64).eps)
+
+
+def sample_of(size: int, rng: np.random.Generator, most: int = SAMPLE) -> Indices:
+    """Points of a pool that stand for all of it: all, or ``most`` at random, ascending. All draw no random number.
+
+    Examples:
+        >>> sample_of(4, np.random.default_rng(0))
+        array([0, 1, 2, 3])
+        >>> len(sample_of(1000, np.random.default_rng(0), 256))
+        256
+    """
+    if size <= most:
+        return np.arange(size)
+    return np.sort(rng.choice(size, most, replace=False)).astype(np.intp)
+
+
+def sample_memory(size: int, labels: int, itemsize: int = np.dtype(_STORED).itemsize, most: int = SAMPLE) -> int:
+    """Bytes that the sample of a Gaussian process takes, beside the rows of the pool.
+
+    Examples:
+        >>> sample_memory(1000, 10)
+        1044480
+    """
+    return min(size, most) * (itemsize * size + 8 * labels)
+
+
+class _Update(NamedTuple):
+    """What some new labels do to the points of a tile, and the rounding errors of it.
+
+    Attributes:
+        rows: ``R``, whitened rows of the points, ``k x t``.
+        products: ``P = R_z C``, ``k x t``, with ``C`` the covariance of sample and points before these labels.
+        of_products: Error of a product in units of the point's scale, ``k``; and a constant, ``k``.
+        of_rows: Error of a row, in units of the point's size, ``k``.
+    """
+
+    rows: Floats
+    products: Floats
+    of_products: tuple[Floats, Floats]
+    of_rows: Floats
+
+
+class CovarianceSums(ABC):
+    """Latent variance and sum of squared covariances with the sample, of every point of a pool, and their errors.
+
+    Args:
+        state: The posterior.
+        rows: The pool, following it.
+        size: Points in the sample.
+    """
+
+    def __init__(self, state: GaussianState, rows: FollowedRows, size: int) -> None:
+        self._state, self._rows, self.size = state, rows, size
+        m = len(rows.points)
+        self._variance, self._variance_error = np.zeros(m), np.zeros(m)
+        self._squares, self._squares_error = np.zeros(m), np.zeros(m)
+        # Norm of what products and rows are made of: errors are a share of it.
+        self._scale, self._length = np.zeros(m), np.ones(m)
+        self._begun = False
+
+    @property
+    def points(self) -> Floats:
+        """Features of the pool, ``m x D``."""
+        return self._rows.points
+
+    def follow(self) -> None:
+        """Catch up with the posterior: the pool is read once."""
+        new = self._state.n - self._rows.n
+        if not self._begun or self._anew(new):
+            self._compute_all()
+            self._begun = True
+        elif new:
+            self._update_all()
+
+    def jump(self) -> None:
+        """Forget what was updated: everything is computed from the posterior when it is needed."""
+        self._begun = False
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """By how much the label of each point reduces the mean variance: at least, and at most; ``m`` each."""
+        low, high = self._squares - self._squares_error, self._squares + self._squares_error
+        least, most = self._variance - self._variance_error, self._variance + self._variance_error
+        for score, variance in ((low, most), (high, least)):
+            np.maximum(score, 0.0, out=score)
+            np.maximum(variance, 0.0, out=variance)
+            variance += self._state.noise
+            variance *= self.size
+            score /= variance
+        return low, high
+
+    def scores(self) -> Floats:
+        """By how much the label of each point reduces the mean variance, as updated, ``m``."""
+        share = np.maximum(self._squares, 0.0) / (np.maximum(self._variance, 0.0) + self._state.noise)
+        return np.asarray(share / self.size)
+
+    def compute(self, indices: Indices) -> None:
+        """Compute some points anew, in double precision."""
+        for first in range(0, len(indices), _AT_ONCE):
+            part = indices[first : first + _AT_ONCE]
+            self._put(part, *self._exact(self._rows.points[part], self._rows.whitened(part)))
+
+    def mark(self) -> Any:
+        """Where it stands, for :meth:`rewind`."""
+        kept = (self._variance, self._variance_error, self._squares, self._squares_error)
+        return self._rows.mark(), self._begun, tuple(each.copy() for each in kept)
+
+    def rewind(self, mark: Any) -> None:
+        """Go back to a mark."""
+        self._rows.rewind(mark[0])
+        self._begun = mark[1]
+        self._variance, self._variance_error, self._squares, self._squares_error = (each.copy() for each in mark[2])
+
+    @abstractmethod
+    def _anew(self, new: int) -> bool:
+        """Whether to compute all points is faster than to update them."""
+
+    @abstractmethod
+    def _compute_all(self) -> None:
+        """Catch up with the posterior without what was known before."""
+
+    @abstractmethod
+    def _update_all(self) -> None:
+        """Catch up with the posterior by the labels that came since."""
+
+    @abstractmethod
+    def _exact(self, points: Floats, whitened: Floats | None) -> tuple[Floats, Floats]:
+        """Variance and sum of squares of some points."""
+
+    @abstractmethod
+    def _put(self, where: Indices | slice, variance: Floats, squares: Floats) -> None:
+        """Take over what was computed anew, with its errors."""
+
+    def _apply(self, tile: slice, gram: Floats, update: _Update) -> None:
+        r"""Update a tile: :math:`S' = S - 2 \sum_i R_i P_i + \sum_{il} R_i G_{il} R_l`, with ``G = R_z R_z'``."""
+        rows, products = update.rows, update.products
+        within = gram @ rows
+        size, scale, length = np.abs(rows), self._scale[tile], self._length[tile]
+        self._squares_error[tile] += 2.0 * (
+            scale * (update.of_products[0] @ size)
+            + update.of_products[1] @ size
+            + length * (update.of_rows @ np.abs(within - products))
+            + _EPS * np.abs(self._squares[tile])
+        )
+        self._variance_error[tile] += 2.0 * length * (update.of_rows @ size) + _EPS * np.abs(self._variance[tile])
+        products *= -2.0
+        products += within
+        self._squares[tile] += np.einsum("ij,ij->j", rows, products)
+        self._variance[tile] -= np.einsum("ij,ij->j", rows, rows)
+
+
+class KernelSums(CovarianceSums):
+    """The sums of a Gaussian process over a sample of the pool.
+
+    With ``V`` and ``V_z`` the whitened rows of pool and sample, the covariance is ``C = k(Z, X) - V_z' V``. It is not
+    stored. One label needs ``P = R_z C = R_z k(Z, X) - (R_z V_z') V``. Floor for each point and pick: two readings of
+    ``n`` numbers, of which the second is of a tile that was just read, and one of ``q`` numbers in single precision.
+
+    Args:
+        state: The posterior.
+        rows: The pool, following it.
+        sample: Points of the pool that stand for all of it.
+        capacity: Labels to make room for.
+        dtype: Number type of the rows.
+    """
+
+    def __init__(
+        self,
+        state: KernelState,
+        rows: KernelRows,
+        sample: Indices,
+        capacity: int,
+        dtype: "np.typing.DTypeLike" = np.float64,
+    ) -> None:
+        super().__init__(state, rows, len(sample))
+        self._kernel_state, self._pool = state, rows
+        self._sample = KernelRows(state, rows.points[sample], capacity, np.float64)
+        scaled = state.kernel.scaled(rows.points)
+        self._middle = scaled.mean(axis=0)
+        self._centred = scaled[sample] - self._middle
+        self._half = half_squares(self._centred)
+        self._row_eps = float(np.finfo(np.dtype(dtype)).eps)
+        self._prior: list[Floats] = []
+
+    def _anew(self, new: int) -> bool:
+        n = self._state.n
+        return bool(new * (self.size + 2 * (n - new) + new) > n * self.size)
+
+    def _compute_all(self) -> None:
+        for rows in (self._sample, self._pool):
+            deque(rows.follow(), maxlen=0)
+        first = not self._prior
+        for tile in self._pool.tiles:
+            prior = self._covariance(self._rows.points[tile])
+            if first:
+                self._prior.append(prior.astype(_STORED))
+                self._scale[tile] = np.sqrt(np.einsum("ij,ij->j", prior, prior))
+            self._put(tile, *self._sums(prior, np.asarray(self._pool.stored(tile), dtype=np.float64)))
+            # Rows in single precision are off by themselves.
+            self._squares_error[tile] += 2.0 * self._row_eps * np.sqrt(self.size * self._squares[tile])
+            self._variance_error[tile] += self._row_eps
+
+    def _update_all(self) -> None:
+        old = self._pool.n
+        white = np.concatenate([rows for _, rows in self._sample.follow()], axis=1)
+        across = np.zeros((len(white), old))
+        for tile in self._sample.tiles:
+            # The sample is up to date, the pool is not.
+            across += white[:, tile] @ self._sample.stored(tile)[:old].T
+        gram, single = white @ white.T, white.astype(_STORED)
+        parts = [slice(first, first + _TERMS) for first in range(0, self.size, _TERMS)]
+        errors = (
+            _MARGIN * float(np.finfo(_STORED).eps) * np.linalg.norm(white, axis=1),
+            _MARGIN * self._row_eps * np.linalg.norm(across, axis=1),
+        )
+        of_rows = self._row_eps / np.diag(self._kernel_state.lower)[old:]
+        for prior, (tile, rows) in zip(self._prior, self._pool.follow(), strict=True):
+            products = -self._pool.combine(tile, across)
+            for part in parts:
+                products += single[:, part] @ prior[part]
+            self._apply(tile, gram, _Update(rows, products, errors, of_rows))
+
+    def _exact(self, points: Floats, whitened: Floats | None) -> tuple[Floats, Floats]:
+        return self._sums(self._covariance(points), self._state.whiten(points) if whitened is None else whitened)
+
+    def _sums(self, prior: Floats, whitened: Floats) -> tuple[Floats, Floats]:
+        for tile in self._sample.tiles:
+            prior[tile] -= self._sample.stored(tile).T @ whitened
+        variance = 1.0 - np.einsum("ij,ij->j", whitened, whitened)
+        return variance, np.asarray(np.einsum("ij,ij->j", prior, prior))
+
+    def _covariance(self, points: Floats) -> Floats:
+        """``k(Z, F)``, ``q x k``."""
+        centred = self._kernel_state.kernel.scaled(points) - self._middle
+        return centred_kernel(self._centred, self._half, centred, half_squares(centred))
+
+    def _put(self, where: Indices | slice, variance: Floats, squares: Floats) -> None:
+        # A covariance is a difference of numbers up to 1.
+        error = 2.0 * TIE * np.sqrt(self.size)
+        self._variance[where], self._variance_error[where] = variance, TIE
+        self._squares[where], self._squares_error[where] = squares, error * (2.0 * np.sqrt(squares) + error)
+
+    def mark(self) -> Any:
+        """Where it stands, for :meth:`rewind`."""
+        return self._sample.mark(), super().mark()
+
+    def rewind(self, mark: Any) -> None:
+        """Go back to a mark."""
+        self._sample.rewind(mark[0])
+        super().rewind(mark[1])
+
+
+class FeatureSums(CovarianceSums):
+    r"""The sums of a linear model over the whole pool.
+
+    :math:`S(x) = x' \Sigma M \Sigma x` with :math:`M = \sum_j z_j z_j'` over the whole pool. A label costs ``4 J``
+    operations per point.
+
+    Args:
+        state: The posterior.
+        rows: The pool, following it.
+        dtype: Number type of the rows.
+    """
+
+    def __init__(self, state: WeightState, rows: FeatureRows, dtype: "np.typing.DTypeLike" = np.float64) -> None:
+        super().__init__(state, rows, len(rows.points))
+        self._weights, self._pool = state, rows
+        # M = T'T; T has fewer digits to lose.
+        self._root: Floats = np.asarray(np.linalg.qr(rows.points, mode="r"))
+        self._scale = self._length = np.sqrt(np.einsum("ij,ij->i", rows.points, rows.points))
+        self._eps = float(np.finfo(np.dtype(dtype)).eps)
+        self._factor = state.factor
+
+    def _anew(self, new: int) -> bool:
+        return new > len(self._root.T)
+
+    def _compute_all(self) -> None:
+        self._pool.jump()
+        self._factor = self._weights.factor
+        for first in range(0, len(self._variance), TILE):
+            tile = slice(first, min(first + TILE, len(self._variance)))
+            self._put(tile, *self._exact(self._rows.points[tile], None))
+
+    def _update_all(self) -> None:
+        gain, factor = self._weights.gain(self._pool.n, self._factor), self._factor
+        moved = gain @ self._root.T
+        # P = G M Sigma X'.
+        towards = solve_upper(factor, solve_lower(factor, (moved @ self._root).T)).T
+        gram = moved @ moved.T
+        # A solution with R loses as many digits as its diagonal spans.
+        span = float(np.diag(factor).max() / np.diag(factor).min())
+        errors = _MARGIN * self._eps * span**2 * np.linalg.norm(towards, axis=1), np.zeros(len(gain))
+        of_rows = _MARGIN * self._eps * span * np.linalg.norm(gain, axis=1)
+        for tile, rows in self._pool.follow():
+            products = self._pool.combine(tile, towards)
+            self._apply(tile, gram, _Update(np.asarray(rows, dtype=np.float64), products, errors, of_rows))
+        self._factor = self._weights.factor
+
+    def _exact(self, points: Floats, whitened: Floats | None) -> tuple[Floats, Floats]:
+        del whitened
+        white = self._weights.whiten(points)
+        spread = solve_lower(self._weights.factor, self._root.T).T @ white
+        return np.einsum("ij,ij->j", white, white), np.einsum("ij,ij->j", spread, spread)
+
+    def _put(self, where: Indices | slice, variance: Floats, squares: Floats) -> None:
+        self._variance[where], self._variance_error[where] = variance, TIE * variance
+        self._squares[where], self._squares_error[where] = squares, 4.0 * TIE * squares
+
+    def mark(self) -> Any:
+        """Where it stands, for :meth:`rewind`."""
+        return self._factor, super().mark()
+
+    def rewind(self, mark: Any) -> None:
+        """Go back to a mark."""
+        self._factor = mark[0]
+        super().rewind(mark[1])
+
+
+class LargestReduction:
+    """Chooses the point whose label reduces the mean variance of the pool most, again and again.
+
+    A score can grow when another point is labelled, so picks are not planned ahead: each reads the pool once.
+
+    Args:
+        state: The posterior.
+        sums: The pool that follows it.
+    """
+
+    def __init__(self, state: GaussianState, sums: CovarianceSums) -> None:
+        self._state, self._sums = state, sums
+        self._free: NDArray[np.bool_] = np.ones(len(sums.points), dtype=bool)
+        self._next: Indices | None = None
+
+    def jump(self) -> None:
+        """Be up to date with the posterior, without the labels in between."""
+        self._sums.jump()
+
+    def propose(self, most: int) -> Indices:
+        """The next pick: the one after it depends on it."""
+        del most
+        if self._next is None:
+            self._next = self._best()
+        return self._next
+
+    def batch(self, size: int) -> Indices:
+        """Picks to be labelled together: each is conditioned on those before it, which needs no label."""
+        picks = self.propose(1)
+        if size == 1 or not len(picks):
+            return picks
+        here, there, free = self._state.mark(), self._sums.mark(), self._free.copy()
+        last = picks
+        while len(picks) < size and len(last):
+            self._state.extend(block_of(self._state, self._sums.points[last]), np.zeros(len(last)))
+            self._free[last] = False
+            last = self._best()
+            picks = np.append(picks, last)
+        self._state.rewind(here)
+        self._sums.rewind(there)
+        self._free = free
+        return picks
+
+    def block(self, indices: Indices) -> Block | None:
+        """Nothing is planned."""
+        del indices
+        return None
+
+    def skip(self, indices: Indices) -> None:
+        """Leave points out that have no label. They stay in the mean."""
+        self.take(indices)
+
+    def take(self, indices: Indices) -> None:
+        """Leave points out."""
+        self._free[indices] = False
+        self._next = None
+
+    def _best(self) -> Indices:
+        """The point of largest score, ties (up to rounding) to the lowest index; nothing if no point is left."""
+        self._sums.follow()
+        contenders = self._contenders()
+        if len(contenders) > 1:
+            self._sums.compute(contenders)
+            contenders = self._contenders()
+        return contenders[:1]
+
+    def _contenders(self) -> Indices:
+        """Points whose score could be the largest, within the bounds of rounding."""
+        low, high = self._sums.bounds()
+        best = low[self._free].max(initial=0.0)
+        return np.flatnonzero(self._free & (high >= best))
