@@ -199,6 +199,7 @@ def small_rows(made: Sequence[Row]) -> list[Row]:
         {
             **dict(zip(("rule", "setting", "data", "model", "batch"), key, strict=True)),
             "seeds": len(several),
+            "wrong_share": None if several[0]["wrong_share"] is None else mean(several, "wrong_share"),
             **{name: mean(several, name) for name in ("labels", "error", "premature", "fired", "over")},
             "regret": {
                 ratio: round(float(np.mean([row["regret"][ratio] for row in several])), 4)

@@ -47,11 +47,11 @@ def made_up(steps: int) -> Trace:
     measures |= {"seconds": 0.5 * counts, "cost": 10.0 + counts, "expected_error": 0.1 + 1.0 / counts}
     pair = measures.pop("kl_new_old"), measures.pop("kl_old_new")
     error: Any = 0.1 + 1.0 / (1.0 + 0.05 * counts)
-    return replace(Trace.of_divergences(*pair, first=10), error=error, measures=measures)
+    return replace(Trace.of_divergences(*pair, first=10), error=error, predictive_error=error, measures=measures)
 
 
 def first(trace: Trace, count: int) -> Trace:
-    names = ("indices", "n_labelled", "kl_new_old", "kl_old_new", "error")
+    names = ("indices", "n_labelled", "kl_new_old", "kl_old_new", "error", "predictive_error", "wrong_share")
     measures = {name: values[:count] for name, values in trace.measures.items()}
     return replace(trace, measures=measures, **{name: getattr(trace, name)[:count] for name in names})
 

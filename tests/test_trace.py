@@ -1,5 +1,6 @@
 """Recorded runs: saved, loaded, replayed without looking ahead."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,8 +32,9 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     trace = run()
     trace.save(tmp_path / "run.npz")
     again = Trace.load(tmp_path / "run.npz")
-    for name in ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error"):
+    for name in (*ARRAYS, "predictive_error", "wrong_share"):
         assert getattr(again, name).tolist() == getattr(trace, name).tolist()
+    assert len(again.predictive_error) == len(again)
     assert again.about == trace.about
     rule = sf.ErrorStability(0.1)
     assert again.replay(rule) == trace.replay(rule)
@@ -69,6 +71,41 @@ def contents(trace: Trace) -> dict[str, Any]:
     held |= {name: values.tolist() for name, values in trace.measures.items()}
     pairs = [(each.step, each.kl_new_old.tolist(), each.kl_old_new.tolist()) for each in trace.relearned]
     return {**held, "relearned": pairs, "about": dict(trace.about), "estimated": trace.estimated}
+
+
+def test_the_share_of_wrong_classes_is_saved_too(tmp_path: Path) -> None:
+    trace = replace(small(), predictive_error=np.linspace(0.9, 0.5, 20), wrong_share=np.linspace(0.3, 0.1, 20))
+    trace.save(tmp_path / "run.npz")
+    again = Trace.load(tmp_path / "run.npz")
+    assert again.predictive_error.tolist() == trace.predictive_error.tolist()
+    assert again.wrong_share.tolist() == trace.wrong_share.tolist()
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_files_of_earlier_versions_have_no_predictive_error(listed: bool, tmp_path: Path) -> None:
+    """A run without it is written as an earlier version wrote it; the oldest files have no list of their arrays."""
+    path, trace = tmp_path / "run.npz", small()
+    trace.save(path)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    assert not {"predictive_error", "wrong_share"} & set(arrays)
+    if not listed:
+        text = json.loads(str(arrays["text"]))
+        del text["arrays"]
+        np.savez_compressed(path, **{**arrays, "text": np.array(json.dumps(text))})
+    again = Trace.load(path)
+    assert again.error.tolist() == trace.error.tolist()
+    assert again.predictive_error.shape == again.wrong_share.shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["predictive_error", "wrong_share"])
+@pytest.mark.parametrize("rows", [0, 19, 21])
+def test_a_predictive_error_of_another_length_is_no_run(name: str, rows: int, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    replace(small(), predictive_error=np.zeros(20), wrong_share=np.zeros(20)).save(path)
+    with_array(path, name, np.zeros(rows))
+    with pytest.raises(InvalidValueError, match="not a run that suffice saved"):
+        Trace.load(path)
 
 
 def damaged(whole: bytes, rng: np.random.Generator) -> bytes:

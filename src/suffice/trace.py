@@ -46,12 +46,19 @@ class Trace:
         n_labelled: Labels bought after each step.
         kl_new_old: ``KL[new||old]`` of each step, under the hyper-parameters of its time.
         kl_old_new: ``KL[old||new]``.
-        error: Expected error on the test set after each step; empty where there is none.
+        error: Posterior mean of the loss on the test set after each step, as in the paper: squared error, or log loss.
+            Empty without a test set.
         relearned: Where hyper-parameters were learned again, and how the past looks under them.
         estimated: How the divergences were estimated, if they are neither exact nor bounds.
         about: What run this is: model, acquisition, seed.
         random_items: Items, initial ones included, that were drawn at random from those unlabelled at the time, in the
             order of their labels.
+        predictive_error: Loss of the averaged prediction on the test set after each step: squared error of the
+            posterior mean, or log loss of the averaged class probabilities. This is the error that users of the model
+            see. Rows of classes that the model has not met yet are left out, as in ``error``. Empty without a test set,
+            and in files of earlier versions.
+        wrong_share: Share of the test set whose predicted class is wrong, after each step. Rows of classes that the
+            model has not met yet count as wrong. Empty for numbers, and where ``predictive_error`` is.
         measures: What else was measured after each step, by name: ``accuracy``, ``calibration`` and training ``loss``
             of a network, the ``contributions`` of its layers to ``kl_new_old``, whatever the caller watched, and the
             fields of a :class:`suffice.Step` that were recorded for rules.
@@ -73,6 +80,8 @@ class Trace:
     about: Mapping[str, Any] = field(default_factory=dict)
     measures: Mapping[str, Floats] = field(default_factory=dict)
     random_items: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    predictive_error: Floats = field(default_factory=lambda: np.zeros(0))
+    wrong_share: Floats = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def of_divergences(cls, kl_new_old: Any, kl_old_new: Any, *, first: int) -> "Trace":
@@ -154,8 +163,7 @@ class Trace:
             SufficeError: It cannot be written there.
         """
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        if len(self.random_items):
-            arrays["random_items"] = self.random_items
+        arrays |= {name: getattr(self, name) for name in _OPTIONAL if len(getattr(self, name))}
         for number, known in enumerate(self.relearned):
             arrays[f"relearned_{number}"] = np.array([known.kl_new_old, known.kl_old_new])
             arrays |= {f"seen_{number}_{name}": np.asarray(values) for name, values in known.measures.items()}
@@ -195,6 +203,9 @@ class Trace:
         new_old, old_new = plain["kl_new_old"], plain["kl_old_new"]
         if not plain["n_labelled"].shape == new_old.shape == old_new.shape == (len(new_old),):
             raise ValueError("shapes")
+        for name in _OF_TEST_SET & set(arrays):
+            if arrays[name].shape != new_old.shape:
+                raise ValueError("shapes")
         measures = _named(arrays, _MEASURE)
         for name in STEP_FIELDS & set(measures):
             if len(measures[name]) != len(new_old):
@@ -211,7 +222,7 @@ class Trace:
             estimated=str(text["estimated"]),
             about=dict(text["about"]),
             measures=measures,
-            random_items=arrays.get("random_items", np.zeros(0, dtype=np.intp)),
+            **{name: arrays[name] for name in _OPTIONAL if name in arrays},
         )
 
     def steps_seen(self, known: Relearned | None, first: int, end: int, names: frozenset[str]) -> list[Step]:
@@ -257,3 +268,6 @@ DIVERGENCES = frozenset({"kl_new_old", "kl_old_new"})
 # The number of items and classes may differ from step to step, so the arrays of a recorded run are padded.
 _PADDED = frozenset(name for name, kind in FIELD_KINDS.items() if kind in ("probabilities", "labels"))
 _ARRAYS = ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error")
+# Files have these only where they are not empty. Those of earlier versions never have them.
+_OF_TEST_SET = frozenset({"predictive_error", "wrong_share"})
+_OPTIONAL = ("random_items", *sorted(_OF_TEST_SET))

@@ -42,6 +42,8 @@ FIELDS = {
     "stopped",
     "labels",
     "saved",
+    "wrong_share_at_stop",
+    "wrong_share_at_end",
     "error_at_stop",
     "error_at_end",
     "error_name",
@@ -114,9 +116,10 @@ def test_regression_as_json() -> None:
     assert "is at most the threshold 0.2" in found["reason"]
     assert "of the loss range" in found["certificate"]
     assert found["forecast"] is None
-    assert found["error_name"] == "test error (root mean square, with the model's own variance)"
-    # The noise has deviation 5, and the error counts the model's own variance too.
-    assert 5.0 < found["error_at_end"] < 15.0
+    assert found["error_name"] == "test error (root mean square)"
+    assert found["wrong_share_at_stop"] is found["wrong_share_at_end"] is found["accuracy_at_end"] is None
+    # The noise has deviation 5.
+    assert 4.0 < found["error_at_end"] < 10.0
     assert 0.5 < found["error_at_stop"] / found["error_at_end"] < 2.0
     assert found["notes"] == [
         "column 'age': 15 missing values filled with the median 46.2",
@@ -136,8 +139,12 @@ def test_regression_as_json() -> None:
 def test_classification_with_categories_missing_values_and_text() -> None:
     found = result(mails(), "--target", "kind", "--threshold", "0.3", "--most", "80")
     assert (found["task"], found["model"], found["acquisition"]) == ("classification", "logistic", "entropy")
-    assert found["error_name"] == "test error (cross entropy, expected over the model's own uncertainty)"
+    assert found["error_name"] == "test error (cross entropy)"
     assert 0.5 < found["accuracy_at_end"] <= 1.0
+    assert found["wrong_share_at_end"] == found["curve"]["wrong_share"][-1] == 1.0 - found["accuracy_at_end"]
+    assert found["curve"]["wrong_share"][found["curve"]["n_labelled"].index(found["labels"])] in (
+        found["wrong_share_at_stop"] if found["stopped"] else found["wrong_share_at_end"],
+    )
     assert 0.0 < found["error_at_end"] < 0.6
     assert found["curve"]["n_labelled"][-1] == 80
     notes = " ".join(found["notes"])
@@ -160,7 +167,7 @@ def test_a_person_is_told_what_was_read_and_what_came_out() -> None:
         "Error ratio, and the threshold 0.2",
         "of 120 labels: the error ratio",
         "Labels that would have been saved: ",
-        "Test error (root mean square, with the model's own variance): ",
+        "Test error (root mean square): ",
         " at the stop, ",
         " with all 120 labels (",
         "Certificate: The last step changed",
@@ -261,7 +268,7 @@ def test_a_saved_run_comes_back() -> None:
     assert found["saved_trace"] == "run.npz"
     trace = Trace.load("run.npz")
     assert trace.n_labelled.tolist() == found["curve"]["n_labelled"]
-    assert np.sqrt(trace.error).tolist() == found["curve"]["error"]
+    assert np.sqrt(trace.predictive_error).tolist() == found["curve"]["error"]
     assert trace.ratio().tolist() == found["curve"]["ratio"]
     assert trace.about["acquisition"] == "variance"
 

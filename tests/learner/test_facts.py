@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, softmax
 from scipy.stats import entropy
 from sklearn.pipeline import make_pipeline
 
@@ -132,7 +132,7 @@ def facts_of_numbers(run: Run, step: int, prior_of: Any) -> dict[str, float]:
     after = Truth(prior_of, X, y, run.labelled(step))
     free = np.setdiff1d(np.arange(len(X)), run.labelled(step))
     variance = after.latent(X)[1]
-    mean, spread = after.latent(held_X)
+    mean = after.latent(held_X)[0]
     # Each label of a batch is seen as it was before all of them.
     picked = run.picked(step)
     guessed, unsure = Truth(prior_of, X, y, run.labelled(step - 1)).latent(X[picked])
@@ -140,10 +140,10 @@ def facts_of_numbers(run: Run, step: int, prior_of: Any) -> dict[str, float]:
     return {
         "pool_variance": largest,
         "pool_gain": 0.5 * np.log1p(largest / after.noise_of_labels),
-        "expected_error": 2.0 * variance[STOP.indices].mean() + after.noise_of_labels,
+        "expected_error": variance[STOP.indices].mean() + after.noise_of_labels,
         "selected_loss": float(((y[picked] - guessed) ** 2).mean()),
         "selected_expected_loss": float(unsure.mean() + after.noise_of_labels),
-        "validation_error": float(((held_y - mean) ** 2 + spread).mean()),
+        "validation_error": float(((held_y - mean) ** 2).mean()),
     }
 
 
@@ -404,15 +404,6 @@ def gain_by_hand(model: Any, X: Floats) -> float:
     return float((entropy(p.mean(axis=0), axis=1) - entropy(p, axis=2).mean(axis=0)).max())
 
 
-def expected_error_by_hand(model: Any, X: Floats, labels: Floats) -> float:
-    """Expected cross entropy; ``labels`` are probabilities of the classes, ``m x K``, in the model's order."""
-    if len(model.classes_) == 2:
-        logits, weight = logit_grid(model, X)
-        losses = np.logaddexp(0.0, logits) - labels[:, 1:] * logits
-        return float((losses * weight).sum(axis=1).mean())
-    return float(-(labels * np.log(probabilities_of_draws(model, X, 32))).sum(axis=-1).mean())
-
-
 def facts_of_classes(run: Run, step: int, X: Floats, y: Any, held: tuple[Floats, Any]) -> dict[str, Any]:
     before, after = seen(run, y, step - 1), seen(run, y, step)
     picked, labelled, model = run.picked(step), run.labelled(step), run.models[step]
@@ -427,7 +418,7 @@ def facts_of_classes(run: Run, step: int, X: Floats, y: Any, held: tuple[Floats,
     bought = np.searchsorted(model.classes_, y[labelled])
     precision = model.alpha_ * np.eye(model.state_.weights.size)
     known = np.isin(held[1], model.classes_)
-    held_labels = np.eye(len(model.classes_))[np.searchsorted(model.classes_, held[1][known])]
+    held_codes = np.searchsorted(model.classes_, held[1][known])
     return {
         "pool_max_entropy": max(entropy(p, axis=1)),
         "pool_uncertainty": np.mean(entropy(p, axis=1)) / np.log(K),
@@ -440,7 +431,7 @@ def facts_of_classes(run: Run, step: int, X: Floats, y: Any, held: tuple[Floats,
         "stop_probabilities": s,
         "stop_confidence": np.mean(s.max(axis=1)),
         "stop_agreement": agreement_by_hand(model, X[STOP.indices]),
-        "expected_error": expected_error_by_hand(model, X[STOP.indices], model.predict_proba(X[STOP.indices])),
+        "expected_error": np.mean(entropy(s, axis=1)),
         "selected_probabilities": q,
         "selected_labels": codes,
         "selected_agreement": agreement_by_hand(before.model, X[picked]),
@@ -448,13 +439,13 @@ def facts_of_classes(run: Run, step: int, X: Floats, y: Any, held: tuple[Floats,
         "selected_expected_loss": np.mean(entropy(q, axis=1)),
         "kl_prior": float(sf.kl(model.posterior, Gaussian(np.zeros(len(precision)), precision=precision))),
         "train_error": np.mean(1.0 - model.predict_proba(X[labelled])[np.arange(len(labelled)), bought]),
-        "validation_error": expected_error_by_hand(model, held[0][known], held_labels),
+        "validation_error": -np.log(model.predict_proba(held[0][known])[np.arange(known.sum()), held_codes]).mean(),
     }
 
 
 TABLES = {"stop_probabilities", "selected_probabilities"}
-# Probabilities are kept in half precision; error on labels is computed in single precision.
-LOOSE = {"stop_probabilities": 6e-4, "validation_error": 1e-5}
+# Probabilities are kept in half precision.
+LOOSE = {"stop_probabilities": 6e-4}
 
 
 def require_recomputed_facts(name: str, batch: int, steps: Iterable[int]) -> None:
@@ -512,8 +503,8 @@ def test_columns_never_move() -> None:
 
 
 @pytest.mark.parametrize("name", ["two", "three"])
-def test_the_expected_error_is_an_average_over_the_posterior(name: str) -> None:
-    """By draws of our own, many of them, beside the few that suffice takes of many classes."""
+def test_the_expected_error_is_the_log_loss_of_labels_that_the_posterior_draws(name: str) -> None:
+    """MacKay's formula averages two classes to a percent or so; its form for many classes is rougher."""
     _, (X, _), _ = CLASSIFIERS[name]
     run = class_run(name, 1)
     model = run.models[len(run.trace) - 1]
@@ -521,12 +512,13 @@ def test_the_expected_error_is_an_average_over_the_posterior(name: str) -> None:
     z = np.random.default_rng(5).normal(size=(20_000, len(posterior.mean)))
     drawn = posterior.mean + np.linalg.solve(posterior.factor.T, z.T).T
     if name == "two":
-        logits = drawn @ F.T
-        losses = np.logaddexp(0.0, logits) - p[:, 1] * logits
+        second = expit(drawn @ F.T)
+        labels = np.stack([1.0 - second, second], axis=2)
     else:
-        losses = -(p * log_softmax(np.einsum("nkj,mj->nmk", drawn.reshape(-1, 3, 3), F), axis=2)).sum(axis=2)
+        labels = softmax(np.einsum("nkj,mj->nmk", drawn.reshape(-1, 3, 3), F), axis=2)
+    losses = -(labels * np.log(p)).sum(axis=2)
     told = run.trace.measures["expected_error"][-1]
-    assert told == pytest.approx(losses.mean(), rel=0.01 if name == "two" else 0.05)
+    assert told == pytest.approx(losses.mean(), rel=0.01 if name == "two" else 0.1)
 
 
 @pytest.mark.parametrize("kind", [Laplace, SoftmaxLaplace])
@@ -700,7 +692,7 @@ def facts_of_draws(case: str, approximation: str, step: int) -> dict[str, Any]:
         "stop_probabilities": s.mean(axis=1),
         "stop_confidence": np.mean(s.mean(axis=1).max(axis=1)),
         "stop_agreement": agreement_of_votes(s[:, :10].argmax(axis=2), p.shape[1]),
-        "expected_error": -np.mean(np.sum(s.mean(axis=1) * np.log(s).mean(axis=1), axis=1)),
+        "expected_error": np.mean(entropy(s.mean(axis=1), axis=1)),
         "selected_probabilities": q,
         "selected_labels": codes,
         "selected_agreement": agreement_of_votes(before[picked][:, :10].argmax(axis=2), q.shape[1]),
@@ -726,13 +718,13 @@ def test_facts_of_a_network_are_those_of_its_draws(case: str, approximation: str
             assert told == pytest.approx(value, rel=1e-4, abs=6e-4 if fact in TABLES else 1e-6), (fact, step)
 
 
-def test_the_validation_error_of_a_network_is_that_of_its_draws() -> None:
+def test_the_validation_error_of_a_network_is_that_of_the_mean_of_its_draws() -> None:
     X, y = words(12, 3, seed=9)
     model, found = network(), []
 
     def look(fitted: Any) -> dict[str, Any]:
         draws = fitted.sample_proba(X, seed=MASKS).astype(np.float64)
-        found.append(-np.log(draws[np.arange(12), :, np.searchsorted(fitted.classes_, y)]).mean())
+        found.append(-np.log(draws[np.arange(12), :, np.searchsorted(fitted.classes_, y)].mean(axis=1)).mean())
         return {}
 
     trace = sf.simulate(

@@ -536,8 +536,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         monkeypatch.setattr(owner, name, counting)
 
     for owner, names in (
-        (LaplacePredictor, ("probabilities", "votes", "gains", "expected_error")),
-        (SampledPredictor, ("probabilities", "votes", "gains", "expected_error")),
+        (LaplacePredictor, ("probabilities", "votes", "gains")),
+        (SampledPredictor, ("probabilities", "votes", "gains")),
         (FollowedVariance, ("__init__", "follow")),
         (sf.StopSet, ("draw",)),
     ):
@@ -593,7 +593,8 @@ def test_only_what_is_asked_for_is_computed(counted: dict[str, int], monkeypatch
     assert rows == [1] * 3
     assert done(sf.PacBayes(0.1)) == {"probabilities"}
     assert rows == [11, 12, 13]
-    assert done(sf.ExpectedCost(1.0, 1.0)) == {"expected_error", "draw"}
+    assert done(sf.ExpectedCost(1.0, 1.0)) == {"probabilities", "draw"}
+    assert rows == [12] * 3
     assert done(sf.ValidationSetAgreement()) == {"votes", "draw", "probabilities"}
     assert rows == [1] * 3
 
@@ -890,9 +891,6 @@ def test_nothing_is_said_of_items_that_were_taken() -> None:
         def gains(self, rows: Any) -> Floats:
             return np.asarray(rows, dtype=np.float64)
 
-        def expected_error(self, rows: Any) -> float:
-            return float(np.mean(rows))
-
     from suffice.learner.step_inputs import StepInputs
 
     wanted = StepInputs(frozenset({"pool_changes", "pool_gain", "expected_error"}), stop=np.array([0, 5]))
@@ -900,9 +898,11 @@ def test_nothing_is_said_of_items_that_were_taken() -> None:
     collector.begin(model)
     model.turn = 1
     collector.take(np.array([5]))
-    assert collector.after(model, []) == {"pool_changes": 2, "pool_gain": 4.0, "expected_error": 2.5}
+    sure, doubting = (-p * np.log(p) - (1.0 - p) * np.log(1.0 - p) for p in (0.9, 0.2))
+    mixed, alike = pytest.approx(0.5 * (sure + doubting)), pytest.approx(sure)
+    assert collector.after(model, []) == {"pool_changes": 2, "pool_gain": 4.0, "expected_error": mixed}
     collector.take(np.array([3, 4]))
     model.turn = 2
-    assert collector.after(model, []) == {"pool_changes": 0, "pool_gain": 2.0, "expected_error": 2.5}
+    assert collector.after(model, []) == {"pool_changes": 0, "pool_gain": 2.0, "expected_error": alike}
     collector.take(np.array([0, 1, 2]))
-    assert collector.after(model, []) == {"pool_changes": 0, "pool_gain": 0.0, "expected_error": 2.5}
+    assert collector.after(model, []) == {"pool_changes": 0, "pool_gain": 0.0, "expected_error": alike}

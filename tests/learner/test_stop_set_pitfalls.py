@@ -157,7 +157,7 @@ class TestMeansAreOverWhatWasScored:
         X, y = np.ones((90, 2)), np.random.default_rng(0).normal(size=90)
         trace = sf.simulate(GaussianProcess(1.0, 0.5), X, y, steps=9, record="expected_error", stop_set=size)
         # One latent value, seen n times with noise: its variance is 1 / (1 + n / .5).
-        expected = 2.0 / (1.0 + trace.n_labelled / 0.5) + 0.5
+        expected = 1.0 / (1.0 + trace.n_labelled / 0.5) + 0.5
         assert trace.measures["expected_error"] == pytest.approx(expected, rel=1e-9)
 
     def test_means_over_the_pool(self) -> None:

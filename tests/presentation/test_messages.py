@@ -8,6 +8,7 @@ from suffice.presentation.messages import (
     labels_saved_sentence,
     run_error_sentence,
     run_not_enough_sentence,
+    run_wrong_share_sentence,
     still_worth_sentence,
 )
 
@@ -39,6 +40,12 @@ def test_the_end_of_a_run() -> None:
         "Not enough within 30 labels: it is so. About 40 more labels (25 to 90)."
     )
     assert labels_saved_sentence(60, 500) == "Labels that would have been saved: 440 of 500 (88\u00a0%)."
+    assert run_wrong_share_sentence(None, 0.125, "with 30 labels") == (
+        "12.5\u00a0% of the test items predicted wrong with 30 labels."
+    )
+    assert run_wrong_share_sentence(0.08333, 0.0, "with all 500 labels") == (
+        "8.33\u00a0% of the test items predicted wrong at the stop, 0\u00a0% with all 500 labels."
+    )
     assert run_error_sentence("test error", None, 0.5, "with 30 labels") == "Test error: 0.5 with 30 labels."
     assert run_error_sentence("test error", 0.55, 0.5, "with all 500 labels") == (
         "Test error: 0.55 at the stop, 0.5 with all 500 labels (+10.0\u00a0%)."

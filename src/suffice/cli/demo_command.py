@@ -25,10 +25,9 @@ from suffice.cli.side_problems import problem
 from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import make_model
-from suffice.numerics.special_functions import Floats
-from suffice.presentation.messages import RATIO_RULE
+from suffice.presentation.messages import RATIO_RULE, run_error_sentence, run_wrong_share_sentence
 from suffice.presentation.text_chart import chart
-from suffice.report.run_figure import RunCurves, draw_run, require_writable_figure
+from suffice.report.run_figure import WRONG_SHARE_NAME, RunCurves, draw_run, require_writable_figure
 from suffice.tables.example_data import Task, demo_task, digits_task
 from suffice.trace import Trace
 
@@ -41,7 +40,7 @@ INITIAL = 10
 NETWORK_INITIAL, NETWORK_BATCH = 50, 10
 
 
-# Error on the test set, and the share of right predictions for classes.
+# Error on the test set, and the share of wrong predictions for classes.
 Errors = tuple[float, float | None]
 
 
@@ -51,8 +50,8 @@ class Progress:
 
     Attributes:
         n_labelled: Labels bought so far.
-        error: Error on the test set.
-        accuracy: Share of the test set that is predicted right; None for numbers.
+        error: Error of the averaged prediction on the test set.
+        wrong_share: Share of the test set that is predicted wrong; None for numbers.
         verdicts: What the rule says of every step so far: the newest last. Where the model's scales were learned again,
             the past is seen with the new ones.
         trace: The run so far.
@@ -60,7 +59,7 @@ class Progress:
 
     n_labelled: int
     error: float
-    accuracy: float | None
+    wrong_share: float | None
     verdicts: tuple[Verdict, ...]
     trace: Trace
 
@@ -106,26 +105,29 @@ def _bought(
         items = learner.ask(size if learner.labelled else initial)
         learner.tell(items, task.y_pool[items.tolist()])
         if learner.verdicts:
-            error, accuracy = error_of(task, learner.model)
-            yield Progress(len(learner.labelled), error, accuracy, tuple(learner.verdicts), learner.trace())
+            error, wrong = error_of(task, learner.model)
+            yield Progress(len(learner.labelled), error, wrong, tuple(learner.verdicts), learner.trace())
 
 
 def linear_error(task: Task, model: Any) -> Errors:
-    """Root mean squared error in the units of the target; or cross entropy, and the share of right predictions."""
+    """Root mean squared error in the units of the target; or cross entropy, and the share of wrong predictions."""
     if task.kind == "regression":
         return float(np.sqrt(np.mean((task.y_test - model.predict(task.X_test)) ** 2))), None
-    logits: Floats = model.latent(task.X_test)[0]
-    accuracy = float(np.mean((logits > 0.0) == (task.y_test > 0.5)))
-    return float(np.mean(np.logaddexp(0.0, np.where(task.y_test > 0.5, -logits, logits)))), accuracy
+    from suffice.engines.prediction_quality import AveragedPredictions
+
+    known = np.isin(task.y_test, model.classes_)
+    codes, others = np.searchsorted(model.classes_, task.y_test[known]), int(np.count_nonzero(~known))
+    rows = model.features(task.X_test[known])
+    return AveragedPredictions(rows, codes, classes=len(model.classes_), unknown=others).losses(model.state_)
 
 
 def network_error(task: Task, model: Any) -> Errors:
-    """Cross entropy of a network, averaged over its draws, and the share of right predictions."""
+    """Cross entropy of the mean over a network's draws, and the share of wrong predictions."""
     from suffice.engines.prediction_quality import quality
 
     draws = model.log_draws(model.machine_.tensor(task.X_test), model.samples, model.seed)
     found = quality(draws, np.searchsorted(model.classes_, task.y_test))
-    return found.error, found.accuracy
+    return found.log_loss, 1.0 - found.accuracy
 
 
 _EVERY = 25
@@ -225,6 +227,11 @@ class _Run:
     @property
     def errors(self) -> list[float]:
         return [step.error for step in self.steps]
+
+    @property
+    def wrong_shares(self) -> list[float]:
+        """Empty for numbers."""
+        return [step.wrong_share for step in self.steps if step.wrong_share is not None]
 
 
 def demo_command(
@@ -343,20 +350,22 @@ def _label(task: Task, model: DemoModel, rule: ErrorStability, rng: np.random.Ge
 
 
 def _curves(run: _Run, threshold: float) -> RunCurves:
+    wrong = run.wrong_shares
     return RunCurves(
         title=run.task.name,
         n_labelled=run.n_labelled,
-        error=run.errors,
-        error_name=_ERROR_NAME[run.task.kind],
+        error=wrong or run.errors,
+        error_name=WRONG_SHARE_NAME if wrong else _ERROR_NAME[run.task.kind],
         value=[v.value if v.value is not None else 1.0 for v in run.verdicts],
         value_name="error ratio",
         threshold=threshold,
         stop=run.stop,
+        error_is_share=bool(wrong),
     )
 
 
 def _result(run: _Run, threshold: float, figure: Path | None) -> dict[str, object]:
-    verdict = run.verdicts[run.last]
+    verdict, wrong = run.verdicts[run.last], run.wrong_shares
     return {
         "task": run.task.kind,
         "data": run.task.name,
@@ -364,10 +373,12 @@ def _result(run: _Run, threshold: float, figure: Path | None) -> dict[str, objec
         "labels": run.n_labelled[run.last],
         "pool": len(run.task.y_pool),
         "saved": len(run.task.y_pool) - run.n_labelled[run.last],
+        "wrong_share_at_stop": wrong[run.last] if wrong and run.stop is not None else None,
+        "wrong_share_with_all": wrong[-1] if wrong else None,
         "error_at_stop": None if run.stop is None else run.errors[run.last],
         "error_with_all": run.errors[-1],
-        "accuracy_at_stop": None if run.stop is None else run.steps[run.last].accuracy,
-        "accuracy_with_all": run.steps[-1].accuracy,
+        "accuracy_at_stop": 1.0 - wrong[run.last] if wrong and run.stop is not None else None,
+        "accuracy_with_all": 1.0 - wrong[-1] if wrong else None,
         "error_name": _ERROR_NAME[run.task.kind],
         "ratio": verdict.value,
         "threshold": threshold,
@@ -379,16 +390,13 @@ def _result(run: _Run, threshold: float, figure: Path | None) -> dict[str, objec
 
 def _summarise(console: Console, run: _Run) -> None:
     verdict, pool, n = run.verdicts[run.last], len(run.task.y_pool), run.n_labelled[run.last]
-    error, best, name = run.errors[run.last], run.errors[-1], _ERROR_NAME[run.task.kind].capitalize()
-    if run.stop is None:
+    name, errors, wrong, stopped = _ERROR_NAME[run.task.kind], run.errors, run.wrong_shares, run.stop is not None
+    if not stopped:
         console.print(f"\n[bold]No stop: all {pool} labels are used up, and {verdict.reason}.[/]")
-        console.print(f"{name}: {best:.4g} with all labels.")
     else:
         console.print(f"\n[bold]{verdict}[/]")
         console.print(f"Labels saved: {pool - n} of {pool} ({100.0 * (pool - n) / pool:.0f}\u00a0%).")
-        change = f"{100.0 * (error - best) / best:+.1f}\u00a0%"
-        console.print(f"{name}: {error:.4g} at the stop, {best:.4g} with all labels ({change}).")
-    if run.steps[-1].accuracy is not None:
-        stop = "" if run.stop is None else f"{run.steps[run.last].accuracy:.3f} at the stop, "
-        console.print(f"Accuracy: {stop}{run.steps[-1].accuracy:.3f} with all labels.")
+    if wrong:
+        console.print(run_wrong_share_sentence(wrong[run.last] if stopped else None, wrong[-1], "with all labels"))
+    console.print(run_error_sentence(name, errors[run.last] if stopped else None, errors[-1], "with all labels"))
     console.print(f"Certificate: {verdict.certificate}")

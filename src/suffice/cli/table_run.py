@@ -28,22 +28,22 @@ from suffice.presentation.messages import (
     best_stop_sentence,
     classes_without_labels_sentence,
     labels_saved_sentence,
-    run_accuracy_sentence,
     run_enough_sentence,
     run_error_sentence,
     run_not_enough_sentence,
+    run_wrong_share_sentence,
     with_labels,
 )
 from suffice.presentation.number_format import count
 from suffice.presentation.text_chart import chart
-from suffice.report.run_figure import RunCurves, draw_run, require_writable_figure
+from suffice.report.run_figure import WRONG_SHARE_NAME, RunCurves, draw_run, require_writable_figure
 from suffice.tables import Table, read_table
 from suffice.tables.table import Kind
 from suffice.trace import Trace
 
 _ERROR_NAME = {
-    "regression": "test error (root mean square, with the model's own variance)",
-    "classification": "test error (cross entropy, expected over the model's own uncertainty)",
+    "regression": "test error (root mean square)",
+    "classification": "test error (cross entropy)",
 }
 
 
@@ -62,7 +62,6 @@ class RunFinding:
         rule: The stopping rule.
         verdicts: What it said after each step.
         stop: Index of the first step at which it said stop, or None.
-        accuracy: Of the predictions at the stop and at the end, for classes with a test set; else empty.
         unmet: Classes of the table of which no label was bought up to the stop, or the end.
         named: Whether the rule was asked for, by its name or by costs.
     """
@@ -77,7 +76,6 @@ class RunFinding:
     rule: Criterion
     verdicts: list[Verdict]
     stop: int | None
-    accuracy: list[float]
     unmet: int = 0
     named: bool = False
 
@@ -117,9 +115,17 @@ class RunFinding:
 
     @cached_property
     def error(self) -> list[float]:
-        """The error on the test set after each step, in the target's units or in nats; empty without a test set."""
-        error = np.sqrt(self.trace.error) if self.table.kind == "regression" else self.trace.error
-        return [float(e) for e in error]
+        """The error of the averaged prediction on the test set after each step; empty without a test set.
+
+        For numbers the root of the mean squared error, for classes the cross entropy in nats.
+        """
+        error = self.trace.predictive_error
+        return [float(e) for e in (np.sqrt(error) if self.table.kind == "regression" else error)]
+
+    @cached_property
+    def wrong_share(self) -> list[float]:
+        """The share of the test set that is predicted wrong after each step; empty for numbers, or without one."""
+        return [float(share) for share in self.trace.wrong_share]
 
     @property
     def error_name(self) -> str | None:
@@ -165,11 +171,12 @@ def summarise(console: Console, found: RunFinding) -> None:
         console.print(f"\n{run_not_enough_sentence(end, pool, verdict.reason, forecast)}", style="bold")
         if end + found.batch <= pool:
             console.print(f"There are {pool} rows to label: look further with --most, or to the end with --most 0.")
+    if found.wrong_share:
+        wrong = found.wrong_share[found.last] if stopped else None
+        console.print(run_wrong_share_sentence(wrong, found.wrong_share[-1], at_end))
     if found.error_name is not None:
         at_stop = found.error[found.last] if stopped else None
         console.print(run_error_sentence(found.error_name, at_stop, found.error[-1], at_end))
-    if found.accuracy:
-        console.print(run_accuracy_sentence(found.accuracy[0] if stopped else None, found.accuracy[-1], at_end))
     if found.unmet:
         console.print(classes_without_labels_sentence(found.unmet, len(np.unique(found.table.y))))
     if found.best is not None:
@@ -184,7 +191,8 @@ def as_json(found: RunFinding, figure: Path | None, saved_trace: Path | None) ->
     left = (
         None if forecast is None else {name: getattr(forecast, name) for name in ("labels", "low", "high", "coverage")}
     )
-    error = _plain(found.error)
+    error, stopped = _plain(found.error), found.stop is not None
+    wrong = found.wrong_share
     return {
         "task": found.table.kind,
         "model": found.model,
@@ -194,14 +202,16 @@ def as_json(found: RunFinding, figure: Path | None, saved_trace: Path | None) ->
         "features": found.table.X.shape[1],
         "initial": found.initial,
         "batch": found.batch,
-        "stopped": found.stop is not None,
+        "stopped": stopped,
         "labels": n,
-        "saved": 0 if found.stop is None else found.pool - n,
-        "error_at_stop": error[found.last] if error and found.stop is not None else None,
+        "saved": found.pool - n if stopped else 0,
+        "wrong_share_at_stop": wrong[found.last] if wrong and stopped else None,
+        "wrong_share_at_end": wrong[-1] if wrong else None,
+        "error_at_stop": error[found.last] if error and stopped else None,
         "error_at_end": error[-1] if error else None,
         "error_name": found.error_name,
-        "accuracy_at_stop": found.accuracy[0] if found.accuracy and found.stop is not None else None,
-        "accuracy_at_end": found.accuracy[-1] if found.accuracy else None,
+        "accuracy_at_stop": 1.0 - wrong[found.last] if wrong and stopped else None,
+        "accuracy_at_end": 1.0 - wrong[-1] if wrong else None,
         "classes_not_met": found.unmet,
         **_judged(found, verdict),
         "threshold": verdict.threshold,
@@ -211,7 +221,7 @@ def as_json(found: RunFinding, figure: Path | None, saved_trace: Path | None) ->
         "notes": list(found.table.notes),
         "figure": None if figure is None else str(figure),
         "saved_trace": None if saved_trace is None else str(saved_trace),
-        "curve": {"n_labelled": found.n_labelled, **_judged_curve(found), "error": error},
+        "curve": {"n_labelled": found.n_labelled, **_judged_curve(found), "wrong_share": wrong, "error": error},
     }
 
 
@@ -235,11 +245,12 @@ def curves(found: RunFinding) -> RunCurves:
     """The run as the figure takes it."""
     number, ratio = found.compared, found.verdicts[0].rule == RATIO_RULE
     thresholds = number.thresholds if number.threshold is None else number.threshold
+    wrong = found.wrong_share
     return RunCurves(
         title=found.title,
         n_labelled=found.n_labelled,
-        error=found.error,
-        error_name=found.error_name or "",
+        error=wrong or found.error,
+        error_name=WRONG_SHARE_NAME if wrong else found.error_name or "",
         value=found.ratio if ratio else number.values,
         value_name=number.name,
         threshold=thresholds,
@@ -247,6 +258,7 @@ def curves(found: RunFinding) -> RunCurves:
         complete=found.n_labelled[-1] == found.pool,
         scale="ratio" if ratio else "log" if number.log else "linear",
         threshold_name=number.threshold_name,
+        error_is_share=bool(wrong),
     )
 
 
@@ -439,11 +451,10 @@ def labelling_bar(console: Console) -> AbstractContextManager[Callable[[int, int
 
 
 def found_stop(request: RunRequest, job: TableJob, trace: Trace) -> RunFinding:
-    """Replay the rule on a run, and measure the predictions where it stopped."""
+    """Replay the rule on a run."""
     verdicts = trace.replay(job.rule)
     stop = next((step for step, verdict in enumerate(verdicts) if verdict.stop), None)
-    at = sorted({len(verdicts) - 1 if stop is None else stop, len(verdicts) - 1})
-    classes = job.table.kind == "classification"
+    last = len(verdicts) - 1 if stop is None else stop
     return RunFinding(
         title=f"{request.data.name}: {request.target}",
         table=job.table,
@@ -455,8 +466,7 @@ def found_stop(request: RunRequest, job: TableJob, trace: Trace) -> RunFinding:
         rule=job.rule,
         verdicts=verdicts,
         stop=stop,
-        accuracy=_accuracies(job, trace, at) if classes and len(job.test) else [],
-        unmet=_unmet(job, trace, at[0]) if classes else 0,
+        unmet=_unmet(job, trace, last) if job.table.kind == "classification" else 0,
         named=request.rule.named,
     )
 
@@ -508,28 +518,8 @@ def chosen_model(kind: Kind, request: RunRequest, y: Any) -> tuple[ModelName, st
 
 def _unmet(job: TableJob, trace: Trace, step: int) -> int:
     """Number of classes without a label up to a step."""
-    return len(np.unique(job.table.y)) - len(np.unique(job.table.y[_bought(job, trace, step)]))
-
-
-def _bought(job: TableJob, trace: Trace, step: int) -> Any:
-    """Rows of the table that were labelled up to a step."""
-    return job.pool[np.concatenate([trace.initial, trace.indices[: step + 1].ravel()])]
-
-
-def _accuracies(job: TableJob, trace: Trace, steps: list[int]) -> list[float]:
-    """Share of the test rows whose class is predicted right after each of some steps."""
-    if "accuracy" in trace.measures:
-        return [float(trace.measures["accuracy"][step]) for step in steps]
-    return [_accuracy(job, trace, step) for step in steps]
-
-
-def _accuracy(job: TableJob, trace: Trace, step: int) -> float:
-    """Share of the test rows whose class is predicted right, with the labels bought up to a step."""
-    from sklearn.base import clone
-
-    bought, (X_test, y_test) = _bought(job, trace, step), job.test_set
-    fitted = clone(job.model).fit(job.table.X[bought], job.table.y[bought])
-    return float(np.mean(fitted.predict(X_test) == y_test))
+    bought = job.pool[np.concatenate([trace.initial, trace.indices[: step + 1].ravel()])]
+    return len(np.unique(job.table.y)) - len(np.unique(job.table.y[bought]))
 
 
 def _about_rows(request: RunRequest, pool: int, test: int) -> str:

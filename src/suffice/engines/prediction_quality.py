@@ -1,13 +1,13 @@
-"""Expected cross entropy, accuracy and calibration of predictions on a test set."""
+"""Losses, accuracy and calibration of predictions on a test set."""
 
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from scipy.special import ndtr
+from scipy.special import log_softmax, logsumexp, ndtr
 
-from suffice.models.predictive import as_numbers, exponentials, hermite, weight_draws
+from suffice.models.predictive import as_numbers, exponentials, hermite, moderated_logits, weight_draws
 from suffice.numerics.special_functions import Floats
 
 # Up to each variance, so many nodes of Gauss-Hermite are right to 5e-8 (0: the series is); above, Gauss-Laguerre is.
@@ -153,6 +153,49 @@ class SoftmaxCrossEntropy:
         return float(np.mean(largest + np.log(logits.sum(axis=0)) - chosen, dtype=np.float64))
 
 
+class ClassLosses(NamedTuple):
+    """Losses of averaged predictions on a test set.
+
+    Attributes:
+        log_loss: Mean of ``-log p(true class)`` in nats, over the rows of known classes.
+        wrong_share: Share of all rows whose predicted class is wrong.
+    """
+
+    log_loss: float
+    wrong_share: float
+
+
+class AveragedPredictions:
+    r"""Losses of the averaged prediction of a Laplace posterior, :math:`\bar p` by MacKay's formula.
+
+    The log loss is :math:`-\frac1m \sum_j \log \bar p_{y_j}(x_j)`, in double precision: it is that of
+    ``predict_proba``. While one class is known, ``predict_proba`` gives it the probability 1; the log loss is then
+    that of the two-class posterior, in which a second class stands for all others.
+
+    Args:
+        features: Rows of known classes, ``m x J``.
+        codes: Their classes, from 0.
+        classes: Number of known classes.
+        unknown: Number of other rows of the test set, whose classes are not known. They count as wrong.
+    """
+
+    def __init__(self, features: Floats, codes: Any, *, classes: int, unknown: int = 0) -> None:
+        self._features, self._codes = features, np.asarray(codes)
+        self._signs = np.where(self._codes == 1, 1.0, -1.0)
+        self._classes, self._unknown = classes, unknown
+
+    def losses(self, posterior: Any) -> ClassLosses:
+        """The losses under a posterior of the weights."""
+        logits, m = moderated_logits(posterior, self._features), len(self._codes)
+        if logits.ndim == 1:
+            loss = np.logaddexp(0.0, -self._signs * logits)
+            wrong = np.count_nonzero((logits > 0.0) != (self._codes == 1)) if self._classes > 1 else 0
+        else:
+            loss = -log_softmax(logits, axis=1)[np.arange(m), self._codes]
+            wrong = np.count_nonzero(logits.argmax(axis=1) != self._codes)
+        return ClassLosses(float(loss.mean()), (int(wrong) + self._unknown) / (m + self._unknown))
+
+
 _BINS: Final = 15
 
 
@@ -161,11 +204,13 @@ class Quality(NamedTuple):
 
     Attributes:
         error: Posterior mean of the cross entropy, in nats.
+        log_loss: Cross entropy of the averaged prediction, in nats; at most ``error``.
         accuracy: Share of rows whose likeliest class, on average over the draws, is right.
         calibration: Expected calibration error: how far the confidence is from the share that is right.
     """
 
     error: float
+    log_loss: float
     accuracy: float
     calibration: float
 
@@ -174,7 +219,8 @@ def quality(log_draws: Any, codes: Any) -> Quality:
     r"""Judge predictions by their draws.
 
     The error is :math:`-\frac{1}{Nk} \sum_{i,j} \log p_j(y_i | x_i)`: the expectation of the loss over the posterior,
-    which the stopping rule bounds the change of; not the loss of the averaged prediction.
+    which the stopping rule bounds the change of. The log loss is that of the averaged prediction,
+    :math:`-\frac1N \sum_i \log \frac1k \sum_j p_j(y_i | x_i)`.
 
     Args:
         log_draws: Log probabilities, ``N x k x C``: an array, or a tensor on any device.
@@ -182,13 +228,16 @@ def quality(log_draws: Any, codes: Any) -> Quality:
 
     Examples:
         >>> right = quality(np.log([[[0.9, 0.1], [0.7, 0.3]]]), [0])
-        >>> round(right.error, 4), right.accuracy, round(right.calibration, 2)
-        (0.231, 1.0, 0.2)
+        >>> round(right.error, 4), round(right.log_loss, 4), right.accuracy, round(right.calibration, 2)
+        (0.231, 0.2231, 1.0, 0.2)
     """
     rows = np.arange(len(codes))
     chosen, averaged = as_numbers(log_draws[rows, :, np.asarray(codes)]), as_numbers(exponentials(log_draws).mean(1))
     right = averaged.argmax(axis=1) == np.asarray(codes)
-    return Quality(-float(chosen.mean()), float(right.mean()), calibration_error(averaged.max(axis=1), right))
+    # From the logarithms: a small probability does not become 0.
+    log_loss = float(np.log(chosen.shape[1]) - logsumexp(chosen, axis=1).mean())
+    sure = calibration_error(averaged.max(axis=1), right)
+    return Quality(-float(chosen.mean()), log_loss, float(right.mean()), sure)
 
 
 def calibration_error(confidence: Floats, right: Any) -> float:

@@ -246,8 +246,20 @@ class FeatureRows(FollowedRows):
         return np.asarray(np.einsum("ij,ij->j", columns, columns) / self._state.alpha)
 
 
+class SquaredErrors(NamedTuple):
+    r"""Squared errors on a test set after each of some labels.
+
+    Attributes:
+        expected: Posterior mean of the squared error, :math:`\frac1m \sum_j (y_j - \mu_j)^2 + s_j`, ``k``.
+        predictive: Squared error of the posterior mean, :math:`\frac1m \sum_j (y_j - \mu_j)^2`, ``k``.
+    """
+
+    expected: Floats
+    predictive: Floats
+
+
 class FollowedError:
-    r"""Expected squared error on a test set, :math:`\frac1m \sum_j (y_j - \mu_j)^2 + s_j`, after every label.
+    """Squared errors on a test set after every label.
 
     Args:
         rows: The test points, following the posterior.
@@ -271,14 +283,14 @@ class FollowedError:
             self._squared = float(self._residual @ self._residual)
             self._variance = float(self._rows.variance().sum())
 
-    def follow(self, white: Floats) -> Floats:
+    def follow(self, white: Floats) -> SquaredErrors:
         """Catch up with the posterior.
 
         Args:
             white: The surprises of the labels that came since the last time, ``k``.
 
         Returns:
-            The error after each of them, ``k``.
+            The errors after each of them.
         """
         k = len(white)
         products, pulls = np.zeros((k, k)), np.zeros(k)
@@ -298,7 +310,8 @@ class FollowedError:
             # The weights know better than a long sum.
             self._residual = self._y - self._rows.mean()
         self._squared = float(self._residual @ self._residual)
-        return np.asarray((squared + variance) / len(self._residual))
+        m = len(self._residual)
+        return SquaredErrors(np.asarray((squared + variance) / m), np.maximum(squared, 0.0) / m)
 
     def _left(self, fall: float) -> float:
         """Sum of the variances after they fell; computed anew where little is left of what was subtracted from."""

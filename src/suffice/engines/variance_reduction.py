@@ -118,10 +118,7 @@ class CovarianceSums(ABC):
         least, most = self._variance - self._variance_error, self._variance + self._variance_error
         for score, variance in ((low, most), (high, least)):
             np.maximum(score, 0.0, out=score)
-            np.maximum(variance, 0.0, out=variance)
-            variance += self._state.noise
-            variance *= self.size
-            score /= variance
+            np.divide(score, (np.maximum(variance, 0.0) + self._state.noise) * self.size, out=score)
         return low, high
 
     def scores(self) -> Floats:

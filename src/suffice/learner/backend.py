@@ -16,6 +16,9 @@ from suffice.learner.step_inputs import COUNTED_FIELDS, NO_STEP_INPUTS, VALIDATI
 from suffice.numerics.special_functions import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS
 
+#: Losses of the averaged prediction on the test set: fields of :class:`StepResults` and of :class:`suffice.Trace`.
+TEST_LOSSES: Final = ("predictive_error", "wrong_share")
+
 
 @dataclass(frozen=True)
 class StepResults:
@@ -23,15 +26,20 @@ class StepResults:
 
     Attributes:
         pair: Both divergences, ``KL[new||old]`` and ``KL[old||new]``.
-        error: Expected error on the test set after each step; empty where there is none.
+        error: Posterior mean of the loss on the test set after each step; empty where there is none.
         estimated: How the divergences were estimated, if they are neither exact nor bounds.
         measures: What else was measured, by name, one row a step.
+        predictive_error: Loss of the averaged prediction on the test set after each step, see
+            :attr:`suffice.Trace.predictive_error`; empty where there is none.
+        wrong_share: Share of the test set whose class is predicted wrong after each step; empty where there is none.
     """
 
     pair: KLPair
     error: Floats
     estimated: str = ""
     measures: Mapping[str, Floats] = field(default_factory=dict)
+    predictive_error: Floats = field(default_factory=lambda: np.zeros(0))
+    wrong_share: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def kl_new_old(self) -> Floats:
@@ -60,12 +68,15 @@ class StepResults:
         measured = [result.measures for result in results if len(result.kl_new_old)]
         names = measured[0] if measured else ()
         measures = {name: joined_rows([each[name] for each in measured]) for name in names}
-        return StepResults(KLPair(new_old, old_new), error, estimated, measures)
+        losses = {name: _joined(results, name) for name in TEST_LOSSES}
+        return StepResults(KLPair(new_old, old_new), error, estimated, measures, **losses)
 
     def first(self, n: int) -> "StepResults":
         """The first ``n`` steps."""
         measures = {name: values[:n] for name, values in self.measures.items()}
-        return StepResults(KLPair(self.kl_new_old[:n], self.kl_old_new[:n]), self.error[:n], self.estimated, measures)
+        losses = {name: getattr(self, name)[:n] for name in TEST_LOSSES}
+        pair = KLPair(self.kl_new_old[:n], self.kl_old_new[:n])
+        return StepResults(pair, self.error[:n], self.estimated, measures, **losses)
 
     def as_dict(self) -> dict[str, Any]:
         """The results as lists and numbers, without loss."""
@@ -75,15 +86,17 @@ class StepResults:
             "estimated": self.estimated,
             "measures": {name: values.tolist() for name, values in self.measures.items()},
             "types": {name: str(values.dtype) for name, values in self.measures.items()},
+            **{name: getattr(self, name).tolist() for name in TEST_LOSSES},
         }
 
     @staticmethod
     def from_dict(saved: Mapping[str, Any]) -> "StepResults":
-        """The results from the output of :meth:`as_dict`."""
+        """The results from the output of :meth:`as_dict`, also of earlier versions."""
         new_old, old_new = (np.array(values) for values in saved["pair"])
         types = saved.get("types", {})
         measures = {name: np.array(values, dtype=types.get(name)) for name, values in saved["measures"].items()}
-        return StepResults(KLPair(new_old, old_new), np.array(saved["error"]), saved["estimated"], measures)
+        losses = {name: np.array(saved.get(name, ()), dtype=np.float64) for name in TEST_LOSSES}
+        return StepResults(KLPair(new_old, old_new), np.array(saved["error"]), saved["estimated"], measures, **losses)
 
 
 @dataclass(frozen=True)
@@ -93,20 +106,31 @@ class SingleLabelTerms:
     Attributes:
         latent: Latent variance before each label, in units of the noise variance.
         squared: Squared residual of each, in the same units.
-        error: Expected error on the test set after each; empty where there is none.
+        error: Posterior mean of the squared error on the test set after each; empty where there is none.
+        predictive_error: Squared error of the posterior mean on the test set, likewise.
     """
 
     latent: Floats
     squared: Floats
     error: Floats
+    predictive_error: Floats
     measures: ClassVar[Mapping[str, Floats]] = {}
 
 
 def _divergences(parts: "list[SingleLabelTerms]") -> StepResults:
-    latent, squared, error = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("latent", "squared", "error")
+    latent, squared, error, predictive = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("latent", "squared", "error", "predictive_error")
     )
-    return StepResults(in_units_of_noise(latent, squared), error)
+    return StepResults(in_units_of_noise(latent, squared), error, predictive_error=predictive)
+
+
+def _joined(results: "Sequence[StepResults]", name: str) -> Floats:
+    """A loss on the test set over several groups of steps; NaN where an earlier version did not record it."""
+    parts = [(getattr(result, name), len(result.kl_new_old)) for result in results]
+    if not any(len(values) for values, _ in parts):
+        return np.zeros(0)
+    return np.concatenate([values if len(values) else np.full(steps, np.nan) for values, steps in parts])
 
 
 @dataclass(frozen=True)

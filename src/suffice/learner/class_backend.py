@@ -1,7 +1,8 @@
 """The backend of logistic regression: Laplace posteriors of two classes or many."""
 
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from suffice.acquisition import Indices, class_scores, label_free_chooser, requi
 from suffice.divergence import KLPair
 from suffice.engines.class_pool import ScoredPool, UncertainPool
 from suffice.engines.memory import require_memory
-from suffice.engines.prediction_quality import BinaryCrossEntropy, SoftmaxCrossEntropy
+from suffice.engines.prediction_quality import AveragedPredictions, BinaryCrossEntropy, SoftmaxCrossEntropy
 from suffice.errors import InvalidValueError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.step_inputs import CLASSIFIER_FIELDS, ClassInputCollector, LaplacePredictor, stacked
@@ -100,7 +101,8 @@ class ClassBackend(Backend):
             # Nothing can be said of these steps before the past is replayed, which is due now.
             self._stale = True
             missing = np.full(len(groups), np.nan)
-            return StepResults(KLPair(missing, missing), missing if self._test is not None else np.zeros(0))
+            error = missing if self._test is not None else np.zeros(0)
+            return StepResults(KLPair(missing, missing), error, predictive_error=error, wrong_share=error)
         results = []
         try:
             for group in groups:
@@ -169,7 +171,7 @@ class ClassBackend(Backend):
         codes = [self._order.index(label) for label in np.asarray(self._labels[-size:]).tolist()]
         found = self._collector.after(self._predictor(), codes)
         if self._validation is not None:
-            found["validation_error"] = self._validation.error(self._state)
+            found["validation_error"] = self._validation.losses(self._state).log_loss
         if self._settings.step_inputs.about({"kl_prior", "train_error"}):
             found |= self._training_inputs()
         wanted = {name: value for name, value in found.items() if name in self._settings.step_inputs.names}
@@ -178,7 +180,7 @@ class ClassBackend(Backend):
 
     def _with_past(self, result: StepResults) -> StepResults:
         inputs = stacked(self._past_inputs[-len(result.kl_new_old) :])
-        return StepResults(result.pair, result.error, result.estimated, inputs)
+        return replace(result, measures=inputs)
 
     def _training_inputs(self) -> dict[str, float]:
         """Divergence from the prior, and the error of a label drawn from the prediction, on the labels bought."""
@@ -215,8 +217,9 @@ class ClassBackend(Backend):
         elif self._model.alpha is not None:
             self._alpha = float(self._model.alpha)
         self._pool = self._new_pool()
-        self._test = self._new_test(self._settings.test, "y_test")
-        self._validation = self._new_test(self._settings.step_inputs.validation, "validation")
+        self._test = self._new_test()
+        validation = self._known_rows(self._settings.step_inputs.validation, "validation")
+        self._validation = None if validation is None else self._averaged(validation)
         return self._replay()
 
     def _replay(self) -> StepResults:
@@ -240,8 +243,17 @@ class ClassBackend(Backend):
         self._state.extend(self._features[indices], codes)
         self._before = self._state.snapshot()
         pair = divergences(old, self._before)
-        error = np.zeros(0) if self._test is None else np.array([self._test.error(self._state)])
-        return StepResults(KLPair(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new)), error)
+        divergence = KLPair(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new))
+        if self._test is None:
+            return StepResults(divergence, np.zeros(0))
+        expected, averaged = self._test
+        losses = averaged.losses(self._state)
+        return StepResults(
+            divergence,
+            np.array([expected.error(self._state)]),
+            predictive_error=np.array([losses.log_loss]),
+            wrong_share=np.array([losses.wrong_share]),
+        )
 
     def _new_pool(self) -> UncertainPool | ScoredPool:
         pool: UncertainPool | ScoredPool
@@ -252,7 +264,18 @@ class ClassBackend(Backend):
         pool.take(np.array(self._taken, dtype=np.intp))
         return pool
 
-    def _new_test(self, given: Any, name: str) -> BinaryCrossEntropy | SoftmaxCrossEntropy | None:
+    def _new_test(self) -> "_ClassTest | None":
+        rows = self._known_rows(self._settings.test, "y_test")
+        if rows is None:
+            return None
+        kind = BinaryCrossEntropy if len(self._classes) <= 2 else SoftmaxCrossEntropy
+        return _ClassTest(kind(rows.features, rows.codes), self._averaged(rows))
+
+    def _averaged(self, rows: "_KnownRows") -> AveragedPredictions:
+        return AveragedPredictions(rows.features, rows.codes, classes=len(self._classes), unknown=rows.unknown)
+
+    def _known_rows(self, given: Any, name: str) -> "_KnownRows | None":
+        """The rows of a labelled set whose classes are known; None without a set."""
         if given is None:
             return None
         X, y = given
@@ -264,8 +287,22 @@ class ClassBackend(Backend):
             )
         # The loss of a class that the model has never met is infinite, so it is measured on the others.
         codes = np.searchsorted(self._classes, np.asarray(y)[known])
-        kind = BinaryCrossEntropy if len(self._classes) <= 2 else SoftmaxCrossEntropy
-        return kind(features[known], codes)
+        return _KnownRows(features[known], codes, int(np.count_nonzero(~known)))
+
+
+class _KnownRows(NamedTuple):
+    """Features and codes of rows whose classes are known, and the number of other rows."""
+
+    features: Floats
+    codes: Any
+    unknown: int
+
+
+class _ClassTest(NamedTuple):
+    """What measures the losses on the test set: of the posterior, and of the averaged prediction."""
+
+    expected: BinaryCrossEntropy | SoftmaxCrossEntropy
+    averaged: AveragedPredictions
 
 
 def _with_one_more(columns: list[int]) -> list[int]:

@@ -196,9 +196,10 @@ class GaussianBackend(Backend):
         # First what can fail; then the test set, which does not go back.
         terms = extension.terms()
         pair = extension.together() if together else None
-        error = np.zeros(0)
+        error = predictive = np.zeros(0)
         if self._test is not None:
-            error = self._test.follow(extension.white) * self._prior.scaling.scale**2
+            scale = self._prior.scaling.scale**2
+            error, predictive = (each * scale for each in self._test.follow(extension.white))
         lower = extension.block.lower
         if pair is not None and self._settings.step_inputs.about(_LOSSES):
             # Of labels that came together each is seen as it was before all of them.
@@ -209,10 +210,10 @@ class GaussianBackend(Backend):
         measures = self._label_inputs(indices, extension.white, terms)
         if pair is not None:
             last = {name: _of_step(name, values) for name, values in measures.items()}
-            return StepResults(pair, error[-1:], measures=last)
+            return StepResults(pair, error[-1:], measures=last, predictive_error=predictive[-1:])
         if not measures:
-            return SingleLabelTerms(terms[0], terms[1], error)
-        return StepResults(in_units_of_noise(*terms), error, measures=measures)
+            return SingleLabelTerms(terms[0], terms[1], error, predictive)
+        return StepResults(in_units_of_noise(*terms), error, measures=measures, predictive_error=predictive)
 
     def _watch(self, capacity: int) -> None:
         """Start to follow what the wanted step inputs need, and nothing else."""
@@ -232,10 +233,10 @@ class GaussianBackend(Backend):
         # Squared residual of each label, and what was expected of it.
         found = {_LOSSES[0]: terms[1] * noise * scale, _LOSSES[1]: (terms[0] + 1.0) * noise * scale}
         if self._validation is not None:
-            found["validation_error"] = self._validation.follow(white) * scale
+            found["validation_error"] = self._validation.follow(white).predictive * scale
         if self._stop_set is not None:
-            # What the error is where labels fall as predicted: (y - mean)^2 is s + noise, and s comes on top.
-            found["expected_error"] = (2.0 * self._stop_set.follow(len(white)).mean + noise) * scale
+            # Where labels fall as predicted, the expectation of (y - mean)^2 is s + noise.
+            found["expected_error"] = (self._stop_set.follow(len(white)).mean + noise) * scale
         if self._all is not None:
             largest = self._all.follow(len(white), indices).largest
             found |= {"pool_variance": largest * scale, "pool_gain": 0.5 * np.log1p(largest / noise)}

@@ -207,7 +207,7 @@ class NetworkBackend(Backend):
             raise InvalidValueError("no class of validation has been labelled yet; give the model its classes")
         inputs = self._model.machine_.tensor(np.asarray(X)[known])
         draws = self._model.log_draws(inputs, self._model.samples, self._seed(_TESTING))
-        return quality(draws, np.searchsorted(self._model.classes_, np.asarray(y)[known])).error
+        return quality(draws, np.searchsorted(self._model.classes_, np.asarray(y)[known])).log_loss
 
     def _predictor(self) -> SampledPredictor:
         """The network as it stands, always seen through the same masks."""
@@ -235,12 +235,19 @@ class NetworkBackend(Backend):
             )
         inputs = self._test[0] if known.all() else self._test[0][np.flatnonzero(known)]
         draws = self._model.log_draws(inputs, self._model.samples, self._seed(_TESTING))
-        # The loss of a class that the network has never met is no number, so error and calibration are measured on the
+        # The loss of a class that the network has never met is no number, so losses and calibration are measured on the
         # others; its rows count as predicted wrong.
         found = quality(draws, np.searchsorted(self._model.classes_, self._test[1][known]))
         accuracy = found.accuracy * float(known.mean())
         measures |= {"accuracy": np.array([accuracy]), "calibration": np.array([found.calibration])}
-        return StepResults(pair, np.array([found.error]), estimated, measures)
+        return StepResults(
+            pair,
+            np.array([found.error]),
+            estimated,
+            measures,
+            predictive_error=np.array([found.log_loss]),
+            wrong_share=np.array([1.0 - accuracy]),
+        )
 
     def _probabilities(self, rows: Indices) -> Any:
         if self._pool is None:

@@ -14,7 +14,7 @@ from suffice.arguments import whole
 from suffice.divergence import KLPair
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable, write_whole
-from suffice.learner.backend import Backend, RunSettings, SingleLabelTerms, StepResults
+from suffice.learner.backend import TEST_LOSSES, Backend, RunSettings, SingleLabelTerms, StepResults
 from suffice.learner.error_estimate import RandomLabelLosses
 from suffice.learner.prepare import (
     first_items,
@@ -242,6 +242,8 @@ def record_run(selection: ItemSelection, labels: Any, first: Any, plan: RunPlan)
         estimated=found.estimated,
         about=plan.about,
         random_items=np.concatenate([np.zeros(0, dtype=np.intp), *recorder.random]),
+        predictive_error=found.predictive_error,
+        wrong_share=found.wrong_share,
         measures={
             **found.measures,
             **counted,
@@ -252,14 +254,15 @@ def record_run(selection: ItemSelection, labels: Any, first: Any, plan: RunPlan)
 
 def _ending(result: StepResults, history: StepResults) -> StepResults:
     """The result with its last step as the hyper-parameters learned after it see it."""
-    new_old, old_new, error = (
+    new_old, old_new, error, *losses = (
         np.append(getattr(result, name)[:-1], getattr(history, name)[-1:])
-        for name in ("kl_new_old", "kl_old_new", "error")
+        for name in ("kl_new_old", "kl_old_new", "error", *TEST_LOSSES)
     )
     last = {name: values[-1:] for name, values in history.measures.items()}
     before = {name: values[: len(new_old) - 1] for name, values in result.measures.items()}
     measures = {name: joined_rows([before[name], last[name]]) if name in before else last[name] for name in last}
-    return StepResults(KLPair(new_old, old_new), error, result.estimated, measures or result.measures)
+    pair, later = KLPair(new_old, old_new), dict(zip(TEST_LOSSES, losses, strict=True))
+    return StepResults(pair, error, result.estimated, measures or result.measures, **later)
 
 
 def relearned(step: int, history: StepResults, backend: Backend) -> Relearned:
@@ -380,7 +383,8 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         y_pool: Their labels, ``m``.
         initial: Items labelled at the start: how many at random, or which.
         steps: Steps to take; to the end of the pool if left out.
-        X_test: Test inputs; with them the expected error is recorded after every step.
+        X_test: Test inputs; with them ``error``, ``predictive_error`` and, for classes, ``wrong_share`` are recorded
+            after every step.
         y_test: Test labels.
         acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
             the model, with its share of random labels.

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import log_softmax
 
 from suffice.acquisition import Indices, bald, class_scores
 from suffice.arguments import whole
 from suffice.criteria import Criterion, committee_agreement, pool_facts
-from suffice.criteria.prediction_statistics import selected_losses
-from suffice.engines.prediction_quality import expected_softplus
+from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.errors import InvalidValueError
 from suffice.learner.stop_set import StopSet
 from suffice.models.predictive import as_numbers, exponentials, moderated_logits, probabilities, weight_draws
@@ -111,9 +109,6 @@ class ClassPredictor(Protocol):
     def gains(self, rows: Indices) -> Floats:
         """Information gain of each item's label, in nats."""
 
-    def expected_error(self, rows: Indices) -> float:
-        """The expected error according to the classifier itself."""
-
 
 class _Selected(NamedTuple):
     probabilities: Floats
@@ -188,17 +183,15 @@ class ClassInputCollector:
         stop, found = self._wanted.stop, {}
         if stop is None:
             return {}
-        if self._wanted.about({"stop_probabilities", "stop_confidence"}):
+        if self._wanted.about({"stop_probabilities", "stop_confidence", "expected_error"}):
             p = _in_parts(model.probabilities, stop)
             # Half precision, as a record keeps them: a rule sees the same live and replayed.
             found = {"stop_probabilities": p.astype(np.float16), "stop_confidence": float(p.max(axis=1).mean())}
+            # Where labels fall as predicted, the expected log loss of the averaged prediction is its entropy.
+            found["expected_error"] = float(entropies(p).mean())
         if self._wanted.about({"stop_agreement"}):
             votes = np.concatenate([model.votes(part, _MEMBERS) for part in _parts(stop)], axis=1)
             found["stop_agreement"] = committee_agreement(votes, model.probabilities(stop[:1]).shape[1])
-        if self._wanted.about({"expected_error"}):
-            found["expected_error"] = float(
-                sum(len(part) * model.expected_error(part) for part in _parts(stop)) / len(stop)
-            )
         return found
 
 
@@ -237,10 +230,6 @@ def _in_parts(of: Callable[[Indices], Floats], rows: Indices) -> Floats:
     return np.concatenate([of(part) for part in _parts(rows)])
 
 
-# Draws by which the error of many classes is averaged; always the same ones.
-_DRAWS = 32
-
-
 class LaplacePredictor(NamedTuple):
     """Predictions of a Laplace posterior on rows of features.
 
@@ -273,17 +262,6 @@ class LaplacePredictor(NamedTuple):
         """Information gain of each label (BALD)."""
         return class_scores(self.posterior, self.features[rows], "bald")
 
-    def expected_error(self, rows: Indices) -> float:
-        r"""Expected cross entropy where labels fall as predicted, :math:`E_w[-\sum_k \bar p_k \log p_k(w)]`."""
-        features = self.features[rows]
-        averaged = probabilities(moderated_logits(self.posterior, features))
-        if averaged.shape[1] == 2:
-            mean, variance = self.posterior.latent(features)
-            return float((expected_softplus(mean, variance) - averaged[:, 1] * mean).mean())
-        drawn = weight_draws(self.posterior, _DRAWS)
-        losses = [-(averaged * log_softmax(features @ weights.T, axis=1)).sum(axis=1).mean() for weights in drawn]
-        return float(np.mean(losses))
-
 
 class SampledPredictor(NamedTuple):
     """Predictions of a network from posterior samples.
@@ -305,12 +283,6 @@ class SampledPredictor(NamedTuple):
     def gains(self, rows: Indices) -> Floats:
         """Information gain of each label (BALD)."""
         return np.asarray(bald(exponentials(self.log_draws(rows))))
-
-    def expected_error(self, rows: Indices) -> float:
-        r"""Expected cross entropy where labels fall as predicted, :math:`E_w[-\sum_k \bar p_k \log p_k(w)]`."""
-        logs = as_numbers(self.log_draws(rows))
-        averaged = np.exp(logs).mean(axis=1)
-        return float(-(averaged * logs.mean(axis=1)).sum(axis=1).mean())
 
 
 def bagged_votes(  # noqa: PLR0913 - all but four by keyword

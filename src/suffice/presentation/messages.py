@@ -555,10 +555,23 @@ def run_error_sentence(name: str, at_stop: float | None, at_end: float, end: str
     return f"{name.capitalize()}: {at_stop:.4g} at the stop, {at_end:.4g} {end}{change}."
 
 
-def run_accuracy_sentence(at_stop: float | None, at_end: float, end: str) -> str:
-    """The accuracy of the predictions at the stop, where there is one, and at the end."""
-    stop = "" if at_stop is None else f"{at_stop:.3f} at the stop, "
-    return f"Accuracy of the predictions: {stop}{at_end:.3f} {end}."
+def run_wrong_share_sentence(at_stop: float | None, at_end: float, end: str) -> str:
+    r"""The share of wrong predictions on the test set at the stop, where there is one, and at the end.
+
+    Args:
+        at_stop: The share at the stop, or None.
+        at_end: The share at the end.
+        end: With how many labels that is.
+
+    Examples:
+        >>> run_wrong_share_sentence(0.0833, 0.079, "with all 300 labels").replace("\xa0", " ")
+        '8.33 % of the test items predicted wrong at the stop, 7.9 % with all 300 labels.'
+    """
+    wrong = "of the test items predicted wrong"
+    last = f"{100.0 * at_end:.3g}\u00a0%"
+    if at_stop is None:
+        return f"{last} {wrong} {end}."
+    return f"{100.0 * at_stop:.3g}\u00a0% {wrong} at the stop, {last} {end}."
 
 
 def classes_without_labels_sentence(unmet: int, classes: int) -> str:

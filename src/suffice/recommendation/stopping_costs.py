@@ -53,8 +53,17 @@ class CostedRun:
 
     @classmethod
     def of(cls, trace: Trace, error: Any = None) -> "CostedRun":
-        """The run that a trace recorded, judged by its own error or by another number after each step."""
-        return cls(trace.n_labelled, trace.error if error is None else error)
+        """The run that a trace recorded, judged by its predictive error or by another number after each step.
+
+        Raises:
+            InvalidValueError: The trace has no predictive error: it has no test set, or an earlier version recorded it.
+        """
+        found = trace.predictive_error
+        if error is None and len(trace.error) and (not len(found) or np.isnan(found).any()):
+            raise InvalidValueError(
+                "the run has no predictive_error, since an earlier version of suffice recorded it; record it again"
+            )
+        return cls(trace.n_labelled, found if error is None else error)
 
     def __len__(self) -> int:
         return len(self.error)

@@ -14,6 +14,8 @@ from warnings import catch_warnings, filterwarnings
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 
 _FORMATS = frozenset({".png", ".pdf", ".svg"})
+#: What the share of wrong predictions is called on the axis.
+WRONG_SHARE_NAME = "share of the test items predicted wrong"
 _INK, _MUTED, _STOP, _LINE = "#1f2933", "#9aa5b1", "#c2410c", "#1d4ed8"
 
 
@@ -35,6 +37,7 @@ class RunCurves:
         scale: ``ratio`` for the error ratio, whose minimum so far is drawn too, on a log scale that ends a little below
             the threshold; ``log`` or ``linear`` for any other number.
         threshold_name: What the threshold is called.
+        error_is_share: Whether the error is a share, shown in percent.
     """
 
     title: str
@@ -48,6 +51,7 @@ class RunCurves:
     complete: bool = True
     scale: Literal["ratio", "log", "linear"] = "ratio"
     threshold_name: str = "threshold"
+    error_is_share: bool = False
 
 
 def require_writable_figure(path: Path) -> None:
@@ -109,18 +113,25 @@ def draw_run(curves: RunCurves, path: Path) -> None:
 
 
 def _draw_error(axis: Any, curves: RunCurves) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    def shown(error: float) -> str:
+        return f"{100.0 * error:.3g}\u00a0%" if curves.error_is_share else f"{error:.3g}"
+
     _two_tone(axis, curves, curves.error, lw=1.5)
+    if curves.error_is_share:
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0, symbol="\u00a0%"))
     axis.axhline(curves.error[-1], color=_MUTED, ls=":", lw=1.2)
     name = fill(curves.error_name, 32)
     axis.set_ylabel(name, color=_INK, fontsize=9 if "\n" in name else None)
     end = f"all {curves.n_labelled[-1]}" if curves.complete else f"{curves.n_labelled[-1]} labels"
-    all_labels = f"with {end}: {curves.error[-1]:.3g}"
+    all_labels = f"with {end}: {shown(curves.error[-1])}"
     if curves.stop is None:
         # With no stop to point at, the words stand at the end, where the curve is low.
         text, n = f"no stop\n{all_labels}", curves.n_labelled[-1]
     else:
         n = curves.n_labelled[curves.stop]
-        text = f"stop at {n} labels: {curves.error[curves.stop]:.3g}\n{all_labels}"
+        text = f"stop at {n} labels: {shown(curves.error[curves.stop])}\n{all_labels}"
     # The error falls to the right, so the upper right is free; a stop in the last part is described on its left.
     late = n > 0.65 * curves.n_labelled[-1]
     axis.annotate(

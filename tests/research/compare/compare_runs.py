@@ -75,12 +75,12 @@ def made_up_run(steps: int = 50, *, seed: int = 0, relearned: tuple[int, ...] = 
         known.append(Relearned(step, seen.pop("kl_new_old"), seen.pop("kl_old_new"), seen))
     error = 0.2 + 1.0 / (1.0 + np.arange(steps)) + 0.01 * np.random.default_rng(seed).normal(size=steps)
     made = Trace.of_divergences(*pair, first=10)
-    return replace(made, error=error, measures=measures, relearned=tuple(known))
+    return replace(made, error=1.1 * error, predictive_error=error, measures=measures, relearned=tuple(known))
 
 
 def first_steps(trace: Trace, count: int) -> Trace:
     """The run as it was after so many steps."""
-    names = ("indices", "n_labelled", "kl_new_old", "kl_old_new", "error")
+    names = ("indices", "n_labelled", "kl_new_old", "kl_old_new", "error", "predictive_error", "wrong_share")
     return replace(
         trace,
         **{name: getattr(trace, name)[:count] for name in names},

@@ -30,8 +30,8 @@ ENTRIES = [
     Entry(name="Oracle", kind="reference", make=None),
 ]
 KEYS = [
-    "rule", "params", "data", "model", "seed", "batch", "variant", "setting", "stop", "labels", "error", "regret",
-    "premature", "fired", "over", "forgone", "seconds_per_step",
+    "rule", "params", "data", "model", "seed", "batch", "variant", "setting", "stop", "labels",
+    "wrong_share", "least_wrong_share", "error", "regret", "premature", "fired", "over", "forgone", "seconds_per_step",
 ]  # fmt: skip
 
 

@@ -48,6 +48,8 @@ KEYS = [
     "setting",
     "stop",
     "labels",
+    "wrong_share",
+    "least_wrong_share",
     "error",
     "regret",
     "premature",
@@ -322,7 +324,7 @@ def test_killed_in_the_middle_and_resumed_the_rows_are_the_same(workers: str) ->
 def test_an_interrupt_says_how_to_go_on(workers: str) -> None:
     with start("--data", "wine,diabetes", "--seeds", "9", "--jobs", workers, "--out", "out") as process:
         assert process.stdout is not None
-        assert " labels, error " in process.stdout.readline()
+        assert re.search(r" labels, (\S+ to \S+\s% wrong at best, )?error ", process.stdout.readline())
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1

@@ -52,6 +52,8 @@ CASES = [
 def judge(case: RunCase, number: int = 0) -> tuple[RuleScore, ...]:
     """The rules that a run of such a model can be judged by, on a made-up run."""
     trace = made_up_run(45, seed=17 * case.seed + 5 * case.batch + number)
+    if KINDS[case.model] == "classification":
+        trace = replace(trace, wrong_share=0.1 + 0.2 * trace.predictive_error)
     fitting = [entry for entry in for_trace(trace, RATIOS) if KINDS[case.model] in entry.tasks]
     return tuple(scores(case, trace, ratios=RATIOS, entries=fitting))
 
@@ -228,6 +230,25 @@ def test_what_was_run(ranked: list[Leaderboard]) -> None:
     assert set(cells(table, "at a time")) == {"1, 10"}
     assert set(cells(table, "labels")) == {"55"}
     assert set(cells(table, "runs")) == {"4"}
+    assert cells(table, "least wrong %")[:4] == ["-"] * 4
+    # A tenth and a fifth of the least error, which is about 0.2.
+    assert [float(cell) for cell in cells(table, "least wrong %")[4:]] == pytest.approx([14.0] * 2, abs=0.5)
+    assert table.head[-2:] == ("least wrong %", "least error")
+
+
+def test_wrong_predictions_are_the_first_number_of_classes(ranked: list[Leaderboard]) -> None:
+    for every in (False, True):
+        tables = [leaderboard_table(board, every=every) for board in ranked]
+        assert tables[1].head[:4] == ("rank", "rule", "set by", "wrong %")
+        assert all("wrong %" not in table.head for table in (tables[0], tables[2]))
+    never = row_of(ranked[1], "Never")
+    stops = [row["wrong_share"] for row in ranked[1].shown("Never", "reference")]
+    assert never["wrong_share"] == pytest.approx(np.mean(stops))
+    table = leaderboard_table(ranked[1])
+    shown = dict(zip(cells(table, "rule"), cells(table, "wrong %"), strict=True))
+    assert shown["Never *"] == f"{100.0 * never['wrong_share']:.1f}"
+    assert row_of(ranked[0], "Never")["wrong_share"] is None
+    assert re.match(r"Classes to predict \(8 runs\): \w+ \(.*\), with \d+\.\d % of the test rows", best_of(ranked[1]))
 
 
 def test_guarantees(contents: ComparisonReportContents) -> None:

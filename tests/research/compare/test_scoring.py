@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,8 +37,12 @@ def test_every_entry_is_judged_by_its_own_stops(name: str) -> None:
         for at, stop in enumerate(score.stops):
             step = len(run) - 1 if stop is None else stop
             assert score.labels[at] == trace.n_labelled[step] + extra
-            assert score.error[at] == trace.error[step]
-            assert score.forgone[at] == trace.error[step] - trace.error.min()
+            assert score.error[at] == trace.predictive_error[step]
+            assert score.forgone[at] == trace.predictive_error[step] - trace.predictive_error.min()
+            if len(trace.wrong_share):
+                assert score.wrong_share[at] == trace.wrong_share[step] >= score.least_wrong_share
+            else:
+                assert np.isnan([score.wrong_share[at], score.least_wrong_share]).all()
             assert score.over[at] == trace.n_labelled[step] + extra - trace.n_labelled[good]
             assert score.fired[at] == (stop is not None)
             assert score.premature[at] == (stop is not None and stop < good)
@@ -60,7 +65,7 @@ def test_references(name: str) -> None:
     assert never.regrets[0].tolist() == [regret(run, None, ratio) for ratio in RATIOS]
     at_once = found["AtOnce"]
     assert (at_once.settings, at_once.stops, at_once.fired[0]) == ((None,), (0,), 1.0)
-    assert (at_once.labels[0], at_once.error[0]) == (trace.n_labelled[0], trace.error[0])
+    assert (at_once.labels[0], at_once.error[0]) == (trace.n_labelled[0], trace.predictive_error[0])
     assert at_once.regrets[0].tolist() == [regret(run, 0, ratio) for ratio in RATIOS]
 
 
@@ -92,4 +97,11 @@ def test_a_run_without_errors_is_not_judged() -> None:
     with pytest.raises(InvalidValueError, match="judged by its error"):
         scores(CASE, Trace.of_divergences([0.1], [0.1], first=5))
     with pytest.raises(InvalidValueError, match="one number for each step"):
-        scores(CASE, replace(real_run("gp"), error=np.zeros(3)))
+        scores(CASE, replace(real_run("gp"), predictive_error=np.zeros(3)))
+
+
+@pytest.mark.parametrize("left", [np.zeros(0), np.where(np.arange(30) < 3, np.nan, 0.5)])
+def test_a_run_of_an_earlier_version_is_to_be_recorded_again(left: Any) -> None:
+    trace = real_run("gp")
+    with pytest.raises(InvalidValueError, match="earlier version of suffice recorded it; record it again"):
+        scores(CASE, replace(trace, predictive_error=left))

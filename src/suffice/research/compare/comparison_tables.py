@@ -157,6 +157,7 @@ _HEAD: Final = (
     "µs a step",
 )
 _NOTE: Final = (
+    "Wrong, for classes: the mean share of test rows whose predicted class is wrong at the stop. "
     f"{REGRET} The mean, the median and the 90 % point are over all runs and costs, every data set weighing the same; "
     "the intervals hold 90 % of the means of runs drawn again, data sets and then seeds. Typical: the geometric mean "
     "of the cost over that of the best stop, less 1, which a few bad runs do not rule. To the first: the difference "
@@ -166,6 +167,14 @@ _NOTE: Final = (
     f"cost, the last columns are for errors that cost 1000 labels. {MARK}: a reference, which looks at no model (or, "
     "as the oracle, at the errors)."
 )
+
+
+#: Head of the column with the share of wrong predictions.
+WRONG: Final = "wrong %"
+
+
+def _percent(share: float | None) -> str:
+    return NOTHING if share is None else f"{100.0 * share:.1f}"
 
 
 def leaderboard_table(board: Leaderboard, *, every: bool = False) -> ReportTable:
@@ -187,7 +196,14 @@ def leaderboard_table(board: Leaderboard, *, every: bool = False) -> ReportTable
     if board.key == "all":
         how += "; rules that have them all"
     note = "The columns are those of the leaderboard." if every else _NOTE
-    return ReportTable(name, f"{board.title}: {over}{how}", _HEAD, tuple(rows), note)
+    head: tuple[str, ...] = _HEAD
+    if board.key == "classification":
+        # The share of wrong predictions is the first number.
+        at = head.index("mean regret")
+        head = (*head[:at], WRONG, *head[at:])
+        shares = [row["wrong_share"] for row in (board.ranked if every else board.best)]
+        rows = [(*row[:at], _percent(share), *row[at:]) for row, share in zip(rows, shares, strict=True)]
+    return ReportTable(name, f"{board.title}: {over}{how}", head, tuple(rows), note)
 
 
 def _ranked(row: Row, rank: str) -> tuple[str, ...]:
@@ -318,19 +334,27 @@ def runs_table(rows: Sequence[Row]) -> ReportTable:
                 _listed(str(row["batch"]) for row in runs),
                 _spread(ends) if ends else NOTHING,
                 _spread(row["labels"] - row["over"] for row in runs),
+                _least_wrong(runs),
                 f"{median(row['error'] - row['forgone'] for row in runs):.4g}",
             )
         )
-    head = ("data set", "what is asked", "task", "model", "runs", "at a time", "labels", "first good at", "least error")
+    head = ("data set", "what is asked", "task", "model", "runs", "at a time", "labels", "first good at")
+    measured = ("least wrong %", "least error")
     return ReportTable(
         "runs",
         "What was compared on",
-        head,
+        (*head, *measured),
         tuple(lines),
         "Medians over the runs (lowest to highest). First good at: labels at the first step within 5 % of the best "
-        "smoothed error. The error is that on test rows which no model and no rule saw: the mean squared error plus "
-        "the model's own variance for numbers in units of their variance, the cross entropy for classes.",
+        "smoothed error. Errors are measured on test rows which no model and no rule saw. Least wrong: the least share "
+        "of them whose predicted class was wrong. The error is that of the averaged prediction: the mean squared error "
+        "for numbers, in units of their variance, and the cross entropy for classes.",
     )
+
+
+def _least_wrong(runs: Sequence[Row]) -> str:
+    shares = [row["least_wrong_share"] for row in runs if row["least_wrong_share"] is not None]
+    return _percent(median(shares) if shares else None)
 
 
 def guarantees_table(summary: Sequence[Row]) -> ReportTable | None:

@@ -228,6 +228,7 @@ class JudgedRun:
         scores: Where each rule would have stopped, and what that would have cost.
         guarantees: How often bounds held; nothing without classes.
         first_error: Error after the first step.
+        first_wrong_share: Share of the test set predicted wrong after the first step; None for numbers.
         seconds: What the run took when it was recorded.
     """
 
@@ -236,6 +237,7 @@ class JudgedRun:
     guarantees: tuple[BoundCoverage, ...]
     first_error: float
     seconds: float
+    first_wrong_share: float | None = None
 
 
 def judged(job: RecordingJob, trace: Trace, rules: Collection[str]) -> JudgedRun:
@@ -252,8 +254,9 @@ def judged(job: RecordingJob, trace: Trace, rules: Collection[str]) -> JudgedRun
         case,
         tuple(scores(case, trace, entries=entries)),
         _guarantees(job, trace),
-        float(trace.error[0]),
+        float(trace.predictive_error[0]),
         float(trace.about.get("seconds", 0.0)),
+        float(trace.wrong_share[0]) if len(trace.wrong_share) else None,
     )
 
 
@@ -275,6 +278,9 @@ def run_summary(found: JudgedRun) -> str:
     one = found.scores[0]
     labels = int(max(score.labels.max() for score in found.scores if score.rule == "Never"))
     errors = f"error {found.first_error:.3g} to {one.best_error:.3g} at best"
+    if found.first_wrong_share is not None:
+        wrong = f"{100.0 * found.first_wrong_share:.3g} to {100.0 * one.least_wrong_share:.3g}\u00a0%"
+        errors = f"{wrong} wrong at best, {errors}"
     return f"{labels} labels, {errors}, good from {one.good_labels:.0f} labels on; {found.seconds:.1f} s"
 
 

@@ -204,9 +204,11 @@ def rows(scores: Sequence[RuleScore], *, entries: Sequence[Entry] | None = None,
     """One row for each run, rule and way to set it.
 
     A row holds ``rule``, ``params``, the run (``data``, ``model``, ``seed``, ``batch``, ``variant``), ``setting``,
-    ``stop`` (a step from 0, None without a stop), ``labels`` (all that were paid for), ``error``, ``regret`` by ratio,
-    ``premature``, ``fired``, ``over`` (labels beyond those at the first good step), ``forgone`` (error above the best)
-    and ``seconds_per_step``. The settings are
+    ``stop`` (a step from 0, None without a stop), ``labels`` (all that were paid for), ``wrong_share`` and
+    ``least_wrong_share`` (of the test set, at the stop and the least of the run; None for numbers), ``error`` (of the
+    averaged prediction: squared error or cross entropy), ``regret`` by ratio, ``premature``, ``fired``, ``over``
+    (labels beyond those at the first good step), ``forgone`` (error above the best) and ``seconds_per_step``. The
+    settings are
 
     - ``default``: that of the literature, or the only one;
     - ``one threshold``: the one that did best on the other data sets, in runs of the same model and batch, for all
@@ -216,8 +218,9 @@ def rows(scores: Sequence[RuleScore], *, entries: Sequence[Entry] | None = None,
     - ``costs``: the rule is told the costs, and nothing is chosen;
     - ``reference``: nothing to choose either.
 
-    In rows with another stop for each cost (``per cost``, ``costs`` and the oracle), ``stop``, ``labels``, ``error``,
-    ``premature``, ``fired``, ``over`` and ``forgone`` are those at a ratio of 1000, or the nearest that there is.
+    In rows with another stop for each cost (``per cost``, ``costs`` and the oracle), ``stop``, ``labels``,
+    ``wrong_share``, ``error``, ``premature``, ``fired``, ``over`` and ``forgone`` are those at a ratio of 1000, or the
+    nearest that there is.
 
     Args:
         scores: Those of all runs that are compared.
@@ -231,7 +234,8 @@ def rows(scores: Sequence[RuleScore], *, entries: Sequence[Entry] | None = None,
         >>> from dataclasses import replace
         >>> from suffice.research.compare.scoring import RunCase, scores
         >>> from suffice.trace import Trace
-        >>> trace = replace(Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10), error=np.array([0.4, 0.3]))
+        >>> trace = Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10)
+        >>> trace = replace(trace, predictive_error=np.array([0.4, 0.3]))
         >>> found = scores(RunCase("toy", "gp", 0), trace, ratios=[10.0, 100.0])
         >>> never = next(row for row in rows(found) if row["rule"] == "Never")
         >>> never["setting"], never["labels"], never["regret"]
@@ -265,7 +269,7 @@ def _ends(scores: Sequence[RuleScore]) -> dict[RunCase, tuple[RuleScore, RuleSco
 
 def _between(score: RuleScore, first: RuleScore, last: RuleScore) -> RuleScore:
     """A score with two more settings, to stop at once and never."""
-    names = ("regrets", "labels", "error", "premature", "fired")
+    names = ("regrets", "labels", "error", "premature", "fired", "wrong_share")
     joined: dict[str, Any] = {n: np.concatenate([getattr(part, n) for part in (first, score, last)]) for n in names}
     settings = ("at once", *score.settings, "never")
     return replace(score, settings=settings, stops=(*first.stops, *score.stops, *last.stops), **joined)
@@ -310,6 +314,8 @@ def _row(score: RuleScore, setting: str, params: Mapping[str, Any], at: int, reg
         "setting": setting,
         "stop": score.stops[at],
         "labels": _plain(score.labels[at]),
+        "wrong_share": _if_there(score.wrong_share[at]),
+        "least_wrong_share": _if_there(score.least_wrong_share),
         "error": float(score.error[at]),
         "regret": {ratio_name(ratio): float(value) for ratio, value in zip(score.ratios, regrets, strict=True)},
         "premature": _yes_or_share(score.premature[at]),
@@ -324,6 +330,10 @@ def _plain(number: Any) -> int | float:
     return int(number) if float(number).is_integer() else float(number)
 
 
+def _if_there(share: Any) -> float | None:
+    return None if np.isnan(share) else float(share)
+
+
 def _yes_or_share(share: Any) -> bool | float:
     return bool(share) if share in (0.0, 1.0) else float(share)
 
@@ -335,8 +345,9 @@ def leaderboard(rows: Sequence[Row], *, resamples: int = 1000, seed: int = 0) ->
     cost over that of the best stop, less 1; ``interval``, the middle 90 % of means
     of runs drawn again (data sets, then seeds in each); ``difference`` of the mean to that of the best rule over the
     runs that both have (None if there are none), and its ``difference_interval``, paired; the share of ``premature``
-    stops, the ``stop_rate``, ``over`` (median), ``forgone`` (mean), ``seconds_per_step`` (median); and how many
-    ``data_sets`` and ``runs``. The best rule is that of least mean among those that have all runs, references apart.
+    stops, the ``stop_rate``, ``wrong_share`` at the stop (mean over runs with classes; None without one), ``over``
+    (median), ``forgone`` (mean), ``seconds_per_step`` (median); and how many ``data_sets`` and ``runs``. The best rule
+    is that of least mean among those that have all runs, references apart.
 
     Args:
         rows: What :func:`rows` made, of one kind of task or of all.
@@ -347,7 +358,8 @@ def leaderboard(rows: Sequence[Row], *, resamples: int = 1000, seed: int = 0) ->
         >>> from dataclasses import replace
         >>> from suffice.research.compare.scoring import RunCase, scores
         >>> from suffice.trace import Trace
-        >>> trace = replace(Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10), error=np.array([0.4, 0.3]))
+        >>> trace = Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10)
+        >>> trace = replace(trace, predictive_error=np.array([0.4, 0.3]))
         >>> found = scores(RunCase("toy", "gp", 0), trace, ratios=[10.0, 100.0])
         >>> ranked = leaderboard(rows(found), resamples=100)
         >>> oracle = next(row for row in ranked if row["rule"] == "Oracle")
@@ -409,10 +421,13 @@ def _habits(group: Sequence[Row]) -> Row:
     def mean(name: str) -> float:
         return float(weights @ np.array([float(row[name]) for row in group]))
 
+    classes = [row for row in group if row["wrong_share"] is not None]
+    wrong = equal_weights([row["data"] for row in classes]) @ np.array([row["wrong_share"] for row in classes])
     seconds = [row["seconds_per_step"] for row in group if row["seconds_per_step"] is not None]
     return {
         "premature": mean("premature"),
         "stop_rate": mean("fired"),
+        "wrong_share": float(wrong) if classes else None,
         "over": weighted_quantile([row["over"] for row in group], weights, 0.5),
         "forgone": mean("forgone"),
         "seconds_per_step": float(np.median(seconds)) if seconds else None,
@@ -438,7 +453,8 @@ def curves(scores: Sequence[RuleScore]) -> list[Row]:
         >>> from dataclasses import replace
         >>> from suffice.research.compare.scoring import RunCase, scores
         >>> from suffice.trace import Trace
-        >>> trace = replace(Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10), error=np.array([0.4, 0.3]))
+        >>> trace = Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10)
+        >>> trace = replace(trace, predictive_error=np.array([0.4, 0.3]))
         >>> found = scores(RunCase("toy", "gp", 0), trace, ratios=[10.0, 100.0])
         >>> point = next(point for point in curves(found) if point["rule"] == "Budget")
         >>> point["value"], round(point["labels"], 3), round(point["error"], 3)

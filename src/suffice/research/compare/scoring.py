@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -233,12 +233,14 @@ class RuleScore:
         stops: Step of the stop at each setting, from 0; None where there is none.
         regrets: Relative regret, ``settings x ratios``.
         labels: Labels paid for at each setting, the whole run's where there was no stop.
-        error: Error at the stop.
+        error: Error at the stop, of the averaged prediction: see :attr:`suffice.Trace.predictive_error`.
         premature: Whether it stopped before the first good step; for a random stop the share of steps before it.
         fired: Whether it stopped.
         good_labels: Labels at the first good step of the run.
         best_error: Least error of the run.
         seconds_per_step: What the rule took for one step; None for a reference that is no rule.
+        wrong_share: Share of the test set predicted wrong at the stop; NaN for numbers, and if left out.
+        least_wrong_share: Least such share of the run; NaN for numbers.
     """
 
     case: RunCase
@@ -254,6 +256,12 @@ class RuleScore:
     good_labels: float
     best_error: float
     seconds_per_step: float | None = None
+    wrong_share: Floats = field(default_factory=lambda: np.zeros(0))
+    least_wrong_share: float = np.nan
+
+    def __post_init__(self) -> None:
+        if not len(self.wrong_share):
+            object.__setattr__(self, "wrong_share", np.full(len(self.settings), np.nan))
 
     @property
     def over(self) -> Floats:
@@ -281,7 +289,7 @@ def scores(
         trace: The run, recorded with a test set.
         ratios: What an error of 1 costs, in labels.
         entries: What to compare; all that the run recorded enough for if left out.
-        error: What to judge by, one number for each step; the test error of the run if left out.
+        error: What to judge by, one number for each step; the predictive error of the run if left out.
 
     Returns:
         One score for each entry.
@@ -292,20 +300,22 @@ def scores(
 
     Examples:
         >>> from dataclasses import replace
-        >>> trace = replace(Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10), error=np.array([0.4, 0.3]))
+        >>> trace = Trace.of_divergences([0.5, 0.1], [0.6, 0.1], first=10)
+        >>> trace = replace(trace, predictive_error=np.array([0.4, 0.3]))
         >>> found = {score.rule: score for score in scores(RunCase("toy", "gp", 0), trace, ratios=[1.0, 100.0])}
         >>> found["Oracle"].stops, found["Never"].regrets.round(2)
         ((0, 1), array([[0.08, 0.  ]]))
     """
     run, replayer, wanted = CostedRun.of(trace, error), Replayer(trace), tuple(float(ratio) for ratio in ratios)
+    wrong = trace.wrong_share if len(trace.wrong_share) else np.full(len(trace), np.nan)
     compared = for_trace(trace, wanted) if entries is None else entries
     made = []
     for entry in compared:
         if entry.name == RANDOM_STOP:
-            made.append(_random(case, run, wanted))
+            made.append(_random(case, run, wanted, wrong))
         elif entry.name == ORACLE:
             stops = tuple(int(step) for step in optimal_steps(run, wanted))
-            made.append(_score(case, run, wanted, name=entry.name, settings=wanted, stops=stops))
+            made.append(_score(case, run, wanted, wrong, name=entry.name, settings=wanted, stops=stops))
         else:
             found = replayer.replay(entry)
             made.append(
@@ -313,6 +323,7 @@ def scores(
                     case,
                     run,
                     wanted,
+                    wrong,
                     name=entry.name,
                     settings=entry.settings,
                     stops=tuple(found.stops.values()),
@@ -323,10 +334,11 @@ def scores(
     return made
 
 
-def _score(  # noqa: PLR0913 - what a score is made of, all but three by keyword
+def _score(  # noqa: PLR0913 - what a score is made of, all but four by keyword
     case: RunCase,
     run: CostedRun,
     ratios: tuple[float, ...],
+    wrong: Floats,
     *,
     name: str,
     settings: tuple[Any, ...],
@@ -350,10 +362,12 @@ def _score(  # noqa: PLR0913 - what a score is made of, all but three by keyword
         good_labels=float(run.n_labelled[good]),
         best_error=run.best_error,
         seconds_per_step=seconds,
+        wrong_share=wrong[steps],
+        least_wrong_share=float(wrong.min()),
     )
 
 
-def _random(case: RunCase, run: CostedRun, ratios: tuple[float, ...]) -> RuleScore:
+def _random(case: RunCase, run: CostedRun, ratios: tuple[float, ...], wrong: Floats) -> RuleScore:
     """What is expected of a stop at a step drawn at random."""
     good = first_good(run)
     return RuleScore(
@@ -369,4 +383,6 @@ def _random(case: RunCase, run: CostedRun, ratios: tuple[float, ...]) -> RuleSco
         fired=np.ones(1),
         good_labels=float(run.n_labelled[good]),
         best_error=run.best_error,
+        wrong_share=np.array([wrong.mean()]),
+        least_wrong_share=float(wrong.min()),
     )
