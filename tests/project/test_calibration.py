@@ -9,13 +9,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 
-from suffice.models import BayesianLogistic
+from suffice.models import BayesianLogistic, leave_one_out
 from suffice.models.laplace import laplace
+from suffice.models.leave_one_out import Guesses, guesses
 from suffice.models.predictive import moderated_logits
 from suffice.numerics.special_functions import Floats
-from suffice.models import leave_one_out
-from suffice.models.leave_one_out import Guesses, guesses
-from suffice.project import error_estimates
 from suffice.project.error_estimates import FACTORS, error_changes, expected_error, factors, sharpness
 
 
