@@ -213,6 +213,6 @@ def test_in_a_pipeline_cloned_and_pickled() -> None:
     copied = pickle.loads(pickle.dumps(pipe))
     np.testing.assert_array_equal(copied.predict_proba(X), pipe.predict_proba(X))
     fresh = clone(pipe[-1])
-    assert fresh.get_params() == {"alpha": None, "classes": None, "fit_intercept": True}
+    assert fresh.get_params() == {"alpha": None, "classes": None, "components": None, "fit_intercept": True}
     assert not hasattr(fresh, "classes_")
     np.testing.assert_array_equal(copied[-1].observe(X[:5], y[:5]).coef_, pipe[-1].observe(X[:5], y[:5]).coef_)

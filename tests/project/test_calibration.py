@@ -9,12 +9,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 
-from suffice.models import BayesianLogistic
+from suffice.models import BayesianLogistic, leave_one_out
 from suffice.models.laplace import laplace
+from suffice.models.leave_one_out import Guesses, guesses
 from suffice.models.predictive import moderated_logits
 from suffice.numerics.special_functions import Floats
-from suffice.project import error_estimates
-from suffice.project.error_estimates import FACTORS, Guesses, error_changes, expected_error, factors, guesses, sharpness
+from suffice.project.error_estimates import FACTORS, error_changes, expected_error, factors, sharpness
 
 
 def made(n: int, n_classes: int, seed: int = 0, *, width: int = 3, scale: float = 1.0) -> tuple[Floats, Any]:
@@ -54,8 +54,8 @@ def test_two_classes_written_as_many_are_guessed_alike() -> None:
     # Weights of N(0, 1/2) each make a difference of N(0, 1).
     X, y = made(60, 2)
     two = guesses(laplace(X, y, 2, 1.0))
-    many = error_estimates._many_without(SoftmaxOfTwo(X, y), X, y)[0]
-    mean = error_estimates._two_without(laplace(X, y, 2, 1.0), X, y)[0]
+    many = leave_one_out._many_without(SoftmaxOfTwo(X, y), X, y)[0]
+    mean = leave_one_out._two_without(laplace(X, y, 2, 1.0), X, y)[0]
     np.testing.assert_allclose(many[:, 1] - many[:, 0], mean, rtol=1e-6, atol=1e-8)
     assert two.logits.shape == (60,)
 
@@ -82,7 +82,7 @@ def test_guesses_in_pieces_are_as_at_once(monkeypatch: pytest.MonkeyPatch) -> No
     X, y = made(70, 4)
     posterior = laplace(X, y, 4, 1.0)
     at_once = guesses(posterior)
-    monkeypatch.setattr(error_estimates, "_HELD", 200)
+    monkeypatch.setattr(leave_one_out, "_MOST_HELD", 200)
     np.testing.assert_allclose(guesses(posterior).logits, at_once.logits, rtol=1e-12)
 
 
@@ -91,12 +91,12 @@ def test_of_many_labels_some_are_guessed(monkeypatch: pytest.MonkeyPatch) -> Non
     posterior = laplace(X, y, 3, 1.0)
     found = guesses(posterior)
     assert len(found.codes) == 500
-    monkeypatch.setattr(error_estimates, "_MOST", 1000)
+    monkeypatch.setattr(leave_one_out, "_MOST", 1000)
     every = guesses(posterior)
     taken = np.unique(np.linspace(0, 699, 500).astype(int))
     np.testing.assert_allclose(found.logits, every.logits[taken], rtol=1e-12)
     np.testing.assert_array_equal(found.codes, y[taken])
-    monkeypatch.setattr(error_estimates, "_COST", 1)
+    monkeypatch.setattr(leave_one_out, "_COST", 1)
     assert len(guesses(posterior).codes) == 100
 
 

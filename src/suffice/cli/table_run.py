@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +22,14 @@ from suffice.cli.side_problems import problem
 from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_whole
-from suffice.models.factory import MODEL_FAMILIES, basis_size, make_model, model_description, model_names
+from suffice.models.factory import (
+    MODEL_FAMILIES,
+    basis_size,
+    chooses_components,
+    make_model,
+    model_description,
+    model_names,
+)
 from suffice.presentation.messages import (
     RATIO_RULE,
     best_stop_sentence,
@@ -435,9 +442,11 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
     """
     task: Kind | None = None if request.task is None else request.task.value
     with progress_bar(console, "reading", BarColumn()):
-        table = read_table(request.data, request.target, task=task, ignore=request.ignore)
+        table = read_table(
+            request.data, request.target, task=task, ignore=request.ignore, ordered=_chooses_components(request)
+        )
     pool, test = _split(request, len(table.y))
-    name, description, model = chosen_model(table.kind, request, table.y)
+    name, description, model = chosen_model(table.kind, request, table.y, table.components)
     rule = chosen_rule(request.rule, name)
     require_provided_fields(rule, model, name)
     about = f"{description}; {_about_rows(request, len(pool), len(test))}"
@@ -495,7 +504,15 @@ def write_results(request: RunRequest, finding: RunFinding, output: RunOutput) -
         raise SufficeError("; ".join(failures))
 
 
-def chosen_model(kind: Kind, request: RunRequest, y: Any) -> tuple[ModelName, str, Any]:
+def _chooses_components(request: RunRequest) -> bool:
+    name = request.model or ModelName(model_names("classification")[0])
+    # An option that cannot be used is refused when the model is made.
+    return MODEL_FAMILIES[name].basis is not None and not request.basis and chooses_components(name)
+
+
+def chosen_model(
+    kind: Kind, request: RunRequest, y: Any, components: Sequence[tuple[int, int]] = ()
+) -> tuple[ModelName, str, Any]:
     """Return the model's name, what to call it, and the estimator.
 
     Raises:
@@ -513,7 +530,8 @@ def chosen_model(kind: Kind, request: RunRequest, y: Any) -> tuple[ModelName, st
     basis = basis_size(name, request.basis, argument="--basis")
     # All classes are known from the start, as they would be to whoever labels.
     classes = np.unique(y).tolist() if kind == "classification" else None
-    return name, model_description(name, basis), make_model(name, classes=classes, basis=basis, seed=request.seed)
+    model = make_model(name, classes=classes, basis=basis, seed=request.seed, components=components)
+    return name, model_description(name, basis), model
 
 
 def _unmet(job: TableJob, trace: Trace, step: int) -> int:

@@ -42,8 +42,11 @@ class ClassBackend(Backend):
     def __init__(self, model: BayesianLogistic, settings: RunSettings) -> None:
         self._model, self._settings = model, settings
         self._name = require_known(settings.acquisition, "classification")
-        self._features = np.asarray(model.features(settings.X), dtype=np.float64)
-        model.check(self._features.shape[1])
+        # All features, and those in use: the first components only, where the model chooses their number.
+        self._all_features = self._features = np.asarray(model.features(settings.X), dtype=np.float64)
+        model.check(settings.X.shape[1])
+        self._capacity = model.capacity(settings.X.shape[1])
+        self._n_components: int | None = None
         require_memory(2 * self._features.nbytes, f"following {len(self._features)} pool items")
         self._history = LabelHistory([], [])
         self._labels: list[Any] = []
@@ -119,11 +122,11 @@ class ClassBackend(Backend):
         """Labels until they have doubled since the prior was learned; 0 when a new class was met."""
         if self._stale:
             return 0
-        return None if self._model.alpha is not None else max(0, 2 * self._learned_at - len(self._labels))
+        return max(0, 2 * self._learned_at - len(self._labels)) if self._model.learns else None
 
     def relearn(self) -> StepResults:
-        """Learn the prior again, with the classes met so far, and replay the past."""
-        due = self._model.alpha is None and len(self._labels) >= 2 * self._learned_at
+        """Learn the prior and choose the components again, with the classes met so far, and replay the past."""
+        due = self._model.learns and len(self._labels) >= 2 * self._learned_at
         # A class met for the first time changes the posterior's shape, but not when the prior is learned.
         history = self._start() if due else self._start(self._learned_at, keep=True)
         return (
@@ -148,13 +151,17 @@ class ClassBackend(Backend):
 
     def fitted(self) -> Any:
         """The model as it stands, as an estimator of its own."""
-        rows = self._history.indices
-        return self._model.at(self._settings.X[rows], np.asarray(self._labels), self._alpha, self._learned_at)
+        rows, labels = self._history.indices, np.asarray(self._labels)
+        return self._model.at(
+            self._settings.X[rows], labels, self._alpha, self._learned_at, n_components=self._n_components
+        )
 
     def current_model(self) -> Any:
         """The model with the posterior of this backend; valid until the next label."""
         rows, labels = self._history.indices, np.asarray(self._labels)
-        return self._model.at(self._settings.X[rows], labels, self._alpha, self._learned_at, self._state)
+        return self._model.at(
+            self._settings.X[rows], labels, self._alpha, self._learned_at, self._state, self._n_components
+        )
 
     def _predictor(self) -> LaplacePredictor:
         columns = [self._codes.get(label, -1) for label in self._order]
@@ -204,18 +211,24 @@ class ClassBackend(Backend):
                 chooser.take(indices)
 
     def _start(self, n: int | None = None, *, keep: bool = False) -> StepResults:
-        """Learn the prior from the first ``n`` labels, all if left out, or keep it; and replay the past."""
+        """Learn prior and components from the first ``n`` labels, all if left out, or keep them; replay the past."""
         self._classes = self._model.known_classes(self._labels)
         self._codes = {label: code for code, label in enumerate(self._classes.tolist())}
         self._order += [label for label in self._classes.tolist() if label not in self._order]
         self._stale = False
         self._learned_at = len(self._labels) if n is None else n
-        if self._model.alpha is None and not keep:
-            codes = np.searchsorted(self._classes, np.asarray(self._labels[: self._learned_at]))
-            features = self._features[self._history.indices[: self._learned_at]]
-            self._alpha = learn_alpha(features, codes, max(2, len(self._classes)), self._alpha)
-        elif self._model.alpha is not None:
+        if self._model.alpha is not None:
             self._alpha = float(self._model.alpha)
+        if self._model.learns and not keep:
+            codes = np.searchsorted(self._classes, np.asarray(self._labels[: self._learned_at]))
+            features = self._all_features[self._history.indices[: self._learned_at]]
+            size, learn = max(2, len(self._classes)), self._model.alpha is None
+            if self._capacity is None:
+                self._alpha = learn_alpha(features, codes, size, self._alpha)
+            else:
+                chosen = self._capacity.choose(features, codes, size, self._alpha, learn=learn)
+                self._n_components, self._alpha = chosen
+                self._features = self._used(self._all_features)
         self._pool = self._new_pool()
         self._test = self._new_test()
         validation = self._known_rows(self._settings.step_inputs.validation, "validation")
@@ -264,6 +277,12 @@ class ClassBackend(Backend):
         pool.take(np.array(self._taken, dtype=np.intp))
         return pool
 
+    def _used(self, features: Floats) -> Floats:
+        """The columns in use, of all features; a view where these are the first ones."""
+        if self._capacity is None or self._n_components is None:
+            return features
+        return features[:, self._capacity.columns(self._n_components)]
+
     def _new_test(self) -> "_ClassTest | None":
         rows = self._known_rows(self._settings.test, "y_test")
         if rows is None:
@@ -279,7 +298,7 @@ class ClassBackend(Backend):
         if given is None:
             return None
         X, y = given
-        features: Floats = self._model.features(X)
+        features: Floats = self._used(self._model.features(X))
         known = np.isin(np.asarray(y), self._classes)
         if not known.any():
             raise InvalidValueError(

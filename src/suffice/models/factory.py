@@ -1,6 +1,6 @@
 """Models by name, with the settings that the commands, labelling projects and experiments use."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from suffice.arguments import whole
@@ -79,7 +79,24 @@ def model_description(name: str, basis: int | None = None) -> str:
     return f"{MODEL_FAMILIES[name].description}{functions}"
 
 
-def make_model(name: str, *, classes: Iterable[Any] | None = None, basis: int | None = None, seed: int = 0) -> Any:
+def chooses_components(name: str, basis: int | None = None) -> bool:
+    """Whether a model chooses how many ordered components of a text it uses.
+
+    Examples:
+        >>> chooses_components("logistic"), chooses_components("logistic", basis=5), chooses_components("gp")
+        (True, False, False)
+    """
+    return name == "logistic" and not basis_size(name, basis)
+
+
+def make_model(
+    name: str,
+    *,
+    classes: Iterable[Any] | None = None,
+    basis: int | None = None,
+    seed: int = 0,
+    components: Sequence[tuple[int, int]] = (),
+) -> Any:
     """A model that has not learned anything yet.
 
     Args:
@@ -87,6 +104,8 @@ def make_model(name: str, *, classes: Iterable[Any] | None = None, basis: int | 
         classes: All classes, for a classifier; learned from the labels if left out.
         basis: Radial basis functions that replace each feature, 0 for none; the model's default if left out.
         seed: Seed of a network; the other models have no randomness.
+        components: First column and column after the last of each group of ordered components, such as those of a
+            text; how many of them are used is chosen from the labels. Only if :func:`chooses_components`.
 
     Returns:
         A model of :mod:`suffice.models`, or a pipeline that ends in one.
@@ -104,6 +123,8 @@ def make_model(name: str, *, classes: Iterable[Any] | None = None, basis: int | 
     if classes is not None and MODEL_FAMILIES[name].task == "regression":
         raise InvalidValueError(f"classes go with a classifier, and the model {name} is for regression; leave them out")
     size, known = basis_size(name, basis), None if classes is None else list(classes)
+    if components and not chooses_components(name, basis):
+        raise InvalidValueError(f"{model_description(name, basis)} uses all features; leave components out")
     # scikit-learn takes a while to import, and names and descriptions do not need it.
     from suffice import models
 
@@ -121,7 +142,8 @@ def make_model(name: str, *, classes: Iterable[Any] | None = None, basis: int | 
     else:
         # Features are standardised, so weights of order 1 are a fair prior. The evidence would be misled by labels that
         # were chosen where the model is unsure.
-        model = models.BayesianLogistic(alpha=1.0, classes=known)
+        groups = [tuple(group) for group in components] or None
+        model = models.BayesianLogistic(alpha=1.0, classes=known, components=groups)
     if not size:
         return model
     from sklearn.pipeline import make_pipeline

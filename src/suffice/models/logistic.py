@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from suffice.arguments import real
 from suffice.errors import InvalidValueError
+from suffice.models.capacity import Capacity
 from suffice.models.inputs import as_labels, is_missing, prediction_inputs, training_inputs
 from suffice.models.laplace import laplace, learn_alpha
 from suffice.models.predictive import moderated_logits, probabilities
@@ -32,12 +33,19 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fit_intercept: Whether a constant feature is added, in front. Its weight has the same prior and is part of the
             posterior, as the guarantee of the stopping rule needs.
         classes: All classes there are, if known beforehand; else those seen so far count.
+        components: Groups of columns that are components in the order of their importance, each as a pair: the first
+            column and the one after the last. Of each group, the first ``d`` are used. ``d`` is the number, out of 25,
+            50, 100 and so on, with which the labels at hand are predicted best, each without itself: when fitted, and
+            again whenever the labels have doubled. It is at most the number of labels (or 25), and so that there are at
+            most 1000 weights. Left out, all columns are used.
 
     Attributes:
         classes_: The classes, sorted.
-        coef_, intercept_: Most probable weights: ``1 x D`` and 1 for two classes, ``K x D`` and ``K`` for many.
+        coef_, intercept_: Most probable weights: ``1 x D`` and 1 for two classes, ``K x D`` and ``K`` for many. Those
+            of components that are not used are 0.
         alpha_: Prior precision in use.
-        learned_at_: Number of labels that it was learned from.
+        n_components_: Components of each group in use; None if no groups were given.
+        learned_at_: Number of labels that prior precision and components were learned from.
         n_labels_: Labels learned from.
 
     Reference: [IshibashiHino2021] section 5.2, model 2 (where the covariance is the inverse of the paper's ``H``).
@@ -55,28 +63,46 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     y_: Any
     classes_: Any
     alpha_: float
+    n_components_: int | None
     state_: Any
     learned_at_: int
 
-    def __init__(self, alpha: float | None = None, *, fit_intercept: bool = True, classes: Any = None) -> None:
+    def __init__(
+        self,
+        alpha: float | None = None,
+        *,
+        fit_intercept: bool = True,
+        classes: Any = None,
+        components: Any = None,
+    ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.classes = classes
+        self.components = components
 
     @property
     def learns(self) -> bool:
-        """Whether the prior precision is left to be learned."""
-        return self.alpha is None
+        """Whether the prior precision or the number of components is left to be learned."""
+        return self.alpha is None or self.components is not None
 
     def check(self, n_features: int) -> None:
-        """Refuse an alpha that cannot be used."""
-        del n_features
+        """Refuse an alpha or components that cannot be used; ``n_features`` are those of the inputs."""
         if self.alpha is not None:
             real(self.alpha, "alpha", "above 0, or None", lambda x: x > 0.0)
+        self.capacity(n_features)
+
+    def capacity(self, n_features: int) -> Capacity | None:
+        """The choice of components for inputs of so many features; None if all of them are used."""
+        if self.components is None:
+            return None
+        return Capacity(self.components, n_features, intercept=self.fit_intercept)
 
     def features(self, X: Floats) -> Floats:
-        """The inputs, with a column of ones in front if there is an intercept."""
-        return np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else X
+        """The inputs, with a column of ones in front if there is an intercept; if fitted, those that are used."""
+        everything = np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else X
+        d = getattr(self, "n_components_", None)
+        capacity = None if d is None else self.capacity(X.shape[1])
+        return everything if capacity is None or d is None else everything[:, capacity.columns(d)]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from labels, forgetting earlier ones.
@@ -92,13 +118,13 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = class_labels(given, self.classes)
         # The search for a prior precision starts anew, so that a model fitted twice is as one fitted once.
         self.__dict__.pop("alpha_", None)
-        return self._set(inputs, labels, self.known_classes(labels), None, len(labels))
+        return self._set(inputs, labels, self.known_classes(labels), None, len(labels), None)
 
     def observe(self, X: Any, y: Any) -> Self:
         """Learn from more labels: the same posterior as :meth:`fit` on all of them, without starting over.
 
         A class that is new starts over with the larger set of classes; a prior precision that is learned is learned
-        again when the labels have doubled since the last time.
+        again when the labels have doubled since the last time, and the number of components is chosen again.
 
         Args:
             X: Inputs of the new labels, ``k x D``.
@@ -115,26 +141,29 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = np.isin(labels, self.classes_).all()
         due = self.learns and len(everything) >= 2 * self.learned_at_
         if due or not known:
-            alpha = None if due else self.alpha_
+            alpha, d = (None, None) if due else (self.alpha_, self.n_components_)
             learned_at = len(everything) if due else self.learned_at_
-            return self._set(
-                np.vstack([self.X_, inputs]), everything, self.known_classes(everything), alpha, learned_at
-            )
+            known_now = self.known_classes(everything)
+            return self._set(np.vstack([self.X_, inputs]), everything, known_now, alpha, learned_at, d)
         self.state_.extend(self.features(inputs), np.searchsorted(self.classes_, labels))
         self.X_, self.y_ = np.vstack([self.X_, inputs]), everything
         return self
 
-    def at(self, X: Floats, y: Any, alpha: float, learned_at: int, state: Any = None) -> Self:
+    def at(  # noqa: PLR0913, PLR0917 - what a model has learned
+        self, X: Floats, y: Any, alpha: float, learned_at: int, state: Any = None, n_components: int | None = None
+    ) -> Self:
         """A model of the same parameters that has learned these labels under a prior that is known already.
 
         With ``state``, the posterior after these labels, nothing is computed: the model refers to that object.
+        ``n_components`` is required if the model has ``components``.
         """
         model: Self = clone(self)
         model.n_features_in_ = X.shape[1]
         if state is None:
-            return model._set(X, y, model.known_classes(y), alpha, learned_at)
+            return model._set(X, y, model.known_classes(y), alpha, learned_at, n_components)
         model.X_, model.y_, model.classes_ = X, y, model.known_classes(y)
         model.alpha_, model.learned_at_, model.state_ = alpha, learned_at, state
+        model.n_components_ = n_components
         return model
 
     def known_classes(self, y: Any) -> Any:
@@ -157,7 +186,13 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def coef_(self) -> Floats:
         """Most probable weights of the inputs: ``1 x D``, or ``K x D`` for many classes."""
         check_is_fitted(self, "state_")
-        return np.atleast_2d(self.state_.weights)[:, int(self.fit_intercept) :]
+        used = np.atleast_2d(self.state_.weights)
+        capacity = self.capacity(self.n_features_in_)
+        if capacity is None or self.n_components_ is None:
+            return used[:, int(self.fit_intercept) :]
+        weights = np.zeros((len(used), int(self.fit_intercept) + self.n_features_in_))
+        weights[:, capacity.columns(self.n_components_)] = used
+        return weights[:, int(self.fit_intercept) :]
 
     @property
     def intercept_(self) -> Floats:
@@ -199,14 +234,25 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         predicted = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         return (predicted, np.sqrt(self.latent(X)[1])) if return_std else predicted
 
-    def _set(self, X: Floats, y: Any, classes: Any, alpha: float | None, learned_at: int) -> Self:
-        features, codes, size = self.features(X), np.searchsorted(classes, y), max(2, len(classes))
+    def _set(  # noqa: PLR0913, PLR0917 - what a model learns from, and what it has learned
+        self, X: Floats, y: Any, classes: Any, alpha: float | None, learned_at: int, n_components: int | None
+    ) -> Self:
         self.check(X.shape[1])
+        codes, size = np.searchsorted(classes, y), max(2, len(classes))
+        capacity, self.n_components_ = self.capacity(X.shape[1]), None
+        features = self.features(X)
+        start = getattr(self, "alpha_", 1.0)
         if self.alpha is not None:
-            alpha = float(self.alpha)
+            alpha = start = float(self.alpha)
+        if capacity is not None:
+            if n_components is None:
+                n_components, alpha = capacity.choose(features, codes, size, start, learn=self.alpha is None)
+            features = features[:, capacity.columns(n_components)]
         elif alpha is None:
-            alpha = learn_alpha(features, codes, size, getattr(self, "alpha_", 1.0))
+            alpha = learn_alpha(features, codes, size, start)
+        assert alpha is not None
         self.X_, self.y_, self.classes_, self.alpha_, self.learned_at_ = X, y, classes, alpha, learned_at
+        self.n_components_ = n_components
         self.state_ = laplace(features, codes, size, alpha)
         return self
 

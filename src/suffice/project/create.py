@@ -289,6 +289,7 @@ def make_project(  # noqa: PLR0913 - as above
         source=source,
         root="" if items.root is None else str(items.root),
         notes=items.notes,
+        components=items.components,
     )
     settings.estimator()  # refuses a model that does not fit the task
     if rule is None:

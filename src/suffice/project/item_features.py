@@ -10,6 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.models.capacity import FEWEST_COMPONENTS, Capacity, most_features
 from suffice.numerics.special_functions import Floats
 from suffice.project.items import Items
 from suffice.tables.column_features import Features, counted
@@ -17,16 +18,13 @@ from suffice.tables.column_features import Features, counted
 #: Characters of a text that the model reads; the user sees all of them.
 READ: Final = 100_000
 _UNEVEN_RANGES: Final = 1000.0
-# With 1000 weights, a classifier with many classes learns a label in a third of a second.
-_MOST_WEIGHTS: Final = 1000
-_FEWEST_FEATURES: Final = 5
 
 
 def limited(items: Items) -> Items:
     """Return items with fewer features if a classifier would be too slow to learn during labelling.
 
     A classifier has a weight for each feature and class. If there would be more than 1000, the features are replaced by
-    their largest principal components, without scaling.
+    their largest principal components, without scaling. Of the components of texts those count that it uses at least.
 
     Args:
         items: The items with all features.
@@ -36,8 +34,9 @@ def limited(items: Items) -> Items:
 
     classes = len(items.classes) if len(items.classes) > 2 else 1
     n, width = items.X.shape
-    most = max(_FEWEST_FEATURES, _MOST_WEIGHTS // classes - 1)
-    if items.task != "classification" or width <= most or n <= most:
+    most = most_features(classes)
+    used = Capacity(items.components, width, intercept=False).width(FEWEST_COMPONENTS)
+    if items.task != "classification" or used <= most or n <= most:
         return items
     pca = PCA(most, random_state=0)
     X = np.asarray(pca.fit_transform(items.X), dtype=np.float64)
@@ -47,7 +46,7 @@ def limited(items: Items) -> Items:
         f"{most} largest principal components ({share:.0f} % of the variance)"
     )
     transformer = None if items.transformer is None else make_pipeline(items.transformer, pca)
-    return replace(items, X=X, notes=(*items.notes, note), transformer=transformer)
+    return replace(items, X=X, notes=(*items.notes, note), transformer=transformer, components=())
 
 
 def given_features(path: Path, n: int) -> Features:

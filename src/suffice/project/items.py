@@ -28,6 +28,7 @@ class Items:
         root: Folder of the images, or None.
         transformer: Fitted; makes the same features of new rows (of a table) or paths (of images). None if the features
             were given.
+        components: First column and column after the last of each text whose components a classifier chooses from.
     """
 
     shown: Shown
@@ -42,6 +43,7 @@ class Items:
     notes: tuple[str, ...]
     root: Path | None = None
     transformer: Any = None
+    components: tuple[tuple[int, int], ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)

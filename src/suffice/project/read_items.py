@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from suffice.errors import InvalidValueError
+from suffice.models.capacity import most_components
 from suffice.project.images import ENDINGS, folder_items, image_paths, image_transformer
 from suffice.project.item_features import READ, embedding_transformer, given_features, limited
 from suffice.project.items import Items
@@ -94,7 +95,8 @@ def table_items(path: Path, request: ReadingOptions, table: TableColumns | None 
         root = path.absolute().parent.resolve()
         columns[source.image] = image_paths(root, columns[source.image], source.file.place)
     given = request.features
-    made = _features_of_columns(source, request, columns) if given is None else given_features(given, n)
+    most = most_components(len(labelling.classes), n) if labelling.task == "classification" else None
+    made = _features_of_columns(source, request, columns, most) if given is None else given_features(given, n)
     notes = (*source.notes, *labelling.notes, *made.notes)
     if not made.names:
         remedy = "name a column of text with --text, or give features with --features FILE.npy"
@@ -113,6 +115,7 @@ def table_items(path: Path, request: ReadingOptions, table: TableColumns | None 
         notes=notes,
         root=root,
         transformer=made.transformer,
+        components=made.components,
     )
 
 
@@ -215,7 +218,9 @@ def _labelling(source: _TableSource, request: ReadingOptions) -> Labelling:
     return read_labels(TargetColumn(source.target, source.cells(source.target), column, source.file.place), request)
 
 
-def _features_of_columns(source: _TableSource, request: ReadingOptions, cells: Mapping[str, Sequence[str]]) -> Features:
+def _features_of_columns(
+    source: _TableSource, request: ReadingOptions, cells: Mapping[str, Sequence[str]], components: int | None
+) -> Features:
     from suffice.tables.transformers import TableTransformer, table_features
 
     columns: dict[str, Column] = {name: source.file[name] for name in cells}
@@ -233,7 +238,8 @@ def _features_of_columns(source: _TableSource, request: ReadingOptions, cells: M
         cells=lambda: [*zip(*cells.values(), strict=True)],
     )
     text = None if request.embed else request.text
-    return table_features(table, TableTransformer(text=text, special=special, most_characters=READ))
+    transformer = TableTransformer(text=text, special=special, most_characters=READ, components=components)
+    return table_features(table, transformer)
 
 
 __all__ = ["ReadingOptions", "parse_classes", "read_items"]

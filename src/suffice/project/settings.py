@@ -38,6 +38,8 @@ class Settings:
         source: Name of the file or folder that the items came from.
         root: The folder that images are read from, and nothing outside it; empty where there are none.
         notes: What was done to the data, in sentences.
+        components: First feature and feature after the last of each text whose components a classifier chooses from.
+            Empty in projects made by version 0.7 or older: they use all of their features, as before.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Settings:
     source: str = ""
     root: str = ""
     notes: tuple[str, ...] = field(default=())
+    components: tuple[tuple[int, int], ...] = field(default=())
 
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON values."""
@@ -75,7 +78,8 @@ class Settings:
                 f"{upgrade_advice()}"
             )
         lists = {name: tuple(saved[name]) for name in ("classes", "columns", "notes") if name in saved}
-        return Settings(**{**saved, **lists})
+        components = tuple((int(first), int(after)) for first, after in saved.get("components", ()))
+        return Settings(**{**saved, **lists, "components": components})
 
     def criterion(self) -> Criterion:
         """The stopping rule, that has seen nothing."""
@@ -100,7 +104,9 @@ class Settings:
             raise InvalidValueError(
                 f"a project of classification needs at least 2 classes, and this one has {len(self.classes)}; name all"
             )
-        return make_model(self.model, classes=self.classes if self.task == "classification" else None)
+        if self.task == "regression":
+            return make_model(self.model)
+        return make_model(self.model, classes=self.classes, components=self.components)
 
     def require_usable_rule(self) -> None:
         """Refuse a stopping rule that a project cannot follow.

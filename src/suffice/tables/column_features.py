@@ -32,12 +32,14 @@ class Features(NamedTuple):
         names: Names of the ``d`` features; empty if nothing could be used.
         notes: What was done, in sentences for the user.
         transformer: Fitted; makes the same features of new rows. None if the features were given.
+        components: First column and column after the last of each group of components that a classifier chooses from.
     """
 
     X: Floats
     names: tuple[str, ...]
     notes: tuple[str, ...]
     transformer: Any = None
+    components: tuple[tuple[int, int], ...] = ()
 
 
 class ColumnType(NamedTuple):

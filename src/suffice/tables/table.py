@@ -32,6 +32,7 @@ class Table:
         rows: The data row of the file (from 0, without blank lines) of each row of ``X``.
         transformer: Fitted :class:`~suffice.tables.transformers.TableTransformer`; ``transform`` of new rows with the
             same columns returns their features.
+        components: First column and column after the last of each text whose components a classifier chooses from.
     """
 
     X: Floats
@@ -41,16 +42,21 @@ class Table:
     notes: tuple[str, ...]
     rows: NDArray[np.intp]
     transformer: Any = None
+    components: tuple[tuple[int, int], ...] = ()
 
 
-def read_table(path: Path, target: str, *, task: Kind | None = None, ignore: Sequence[str] = ()) -> Table:
+def read_table(
+    path: Path, target: str, *, task: Kind | None = None, ignore: Sequence[str] = (), ordered: bool = False
+) -> Table:
     r"""Read a CSV or Parquet file, and make every column except the target into features, by its type.
 
     - Numbers, and ISO dates as days: missing and infinite values become the median, then ``(x - mean) / deviation``.
     - ``true``/``false`` and ``yes``/``no`` without missing values: 1 and 0.
     - Texts of three words or more on average, most of them different or more than 50: TF-IDF and its largest singular
       components ``z``, at most 50, all multiplied by one factor so that the largest standard deviation among them is 1.
-      Their relative sizes do not change, and the largest has the weight of one standardised number.
+      Their relative sizes do not change, and the largest has the weight of one standardised number. With ``ordered``
+      and classes: up to 400 components of words, word pairs and character n-grams, see
+      :class:`~suffice.tables.transformers.NgramComponents`.
     - Other words: a 0/1 column for each of the 30 most frequent, one for ``other``, one for ``missing``.
     - Left out: columns with one value, and identifiers (a different word in nearly every row, whole numbers as ``id``).
 
@@ -62,6 +68,8 @@ def read_table(path: Path, target: str, *, task: Kind | None = None, ignore: Seq
         task: Whether the target is a number or a class. By default numbers are classes if there are two different ones,
             or at most 20 and all of them whole.
         ignore: Names of columns to leave out.
+        ordered: Whether the model is a classifier that chooses how many ordered components it uses: the logistic
+            regression of :func:`suffice.models.factory.make_model` with ``components``.
 
     Raises:
         InvalidValueError: The file is not such a table; the message says what to do about it.
@@ -81,6 +89,7 @@ def read_table(path: Path, target: str, *, task: Kind | None = None, ignore: Seq
         >>> table.transformer.transform({"power": [60], "fuel": ["gas"]})
         array([[0., 1., 0.]])
     """
+    from suffice.models.capacity import most_components
     from suffice.tables.transformers import TableTransformer, table_features
 
     if task not in {None, "regression", "classification"}:
@@ -95,12 +104,13 @@ def read_table(path: Path, target: str, *, task: Kind | None = None, ignore: Seq
 
     inputs = file.selected([name for name in file.names if name not in unused], rows)
     y, kind, about = _labels(label[rows], target, task, lambda row: file.place(int(rows[row])))
-    features = table_features(inputs, TableTransformer())
+    most = most_components(len(np.unique(y)), len(y)) if ordered and kind == "classification" else None
+    features = table_features(inputs, TableTransformer(components=most))
     notes += [*about, *features.notes]
     if not features.names:
         wanted = f"{path}: besides the target {target!r} at least one column is required that can be used"
         raise InvalidValueError(f"{wanted}; {'; '.join(notes[:10]) or 'there is none'}")
-    return Table(features.X, y, kind, features.names, tuple(notes), rows, features.transformer)
+    return Table(features.X, y, kind, features.names, tuple(notes), rows, features.transformer, features.components)
 
 
 def named_column(file: TableColumns, wanted: str, path: Path) -> Column:

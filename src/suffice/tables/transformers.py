@@ -5,10 +5,11 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -46,6 +47,8 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         special: Transformers for certain columns, used instead of those by type. Each gets an array of ``n`` texts,
             empty where missing, and has ``get_feature_names_out`` and ``notes``, as :class:`PrincipalComponents` has.
         most_characters: Characters of a text that are read; None for all.
+        components: Components of a text at most, for a classifier that chooses how many it uses; see
+            :class:`NgramComponents`. None for a model that uses all features; see :class:`TextComponents`.
 
     Attributes:
         transformer_: The fitted ColumnTransformer, or None if no column can be used.
@@ -69,10 +72,12 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         text: str | None = None,
         special: Mapping[str, Any] | None = None,
         most_characters: int | None = None,
+        components: int | None = None,
     ) -> None:
         self.text = text
         self.special = special
         self.most_characters = most_characters
+        self.components = components
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn types, medians, categories and words from the rows of a table; ``y`` is ignored."""
@@ -129,6 +134,17 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = [feature for name, part in self._parts() for feature in part.get_feature_names_out([name])]
         return np.array(names, dtype=object)
 
+    def component_groups(self) -> tuple[tuple[int, int], ...]:
+        """Return the columns of each text whose components a classifier chooses from: the first, and after the last."""
+        check_is_fitted(self)
+        groups, at = [], 0
+        for name, part in self._parts():
+            width = len(part.get_feature_names_out([name]))
+            if isinstance(part, NgramComponents):
+                groups.append((at, at + width))
+            at += width
+        return tuple(groups)
+
     def _read(self, X: Any) -> tuple[TableColumns, dict[str, tuple[str, ...]]]:
         """Return the columns with texts cut to the characters that are read, and notes by column."""
         table = table_columns(X)
@@ -178,7 +194,8 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     feature_name_combiner=category_feature_name,
                 ),
             )
-        return (self.special or {}).get(name, TextComponents())
+        text = TextComponents() if self.components is None else NgramComponents(self.components)
+        return (self.special or {}).get(name, text)
 
     def _parts(self) -> list[tuple[str, Any]]:
         """Return each column that is used, and its fitted transformer, of a pipeline the last step."""
@@ -203,7 +220,8 @@ def table_features(table: Any, transformer: TableTransformer) -> Features:
     """Fit a transformer to a table, and return the features with their names and notes."""
     # Arrays, also where scikit-learn is configured to return DataFrames.
     X = transformer.set_output(transform="default").fit_transform(table)
-    return Features(X, tuple(transformer.get_feature_names_out().tolist()), transformer.notes_, transformer)
+    names, groups = tuple(transformer.get_feature_names_out().tolist()), transformer.component_groups()
+    return Features(X, names, transformer.notes_, transformer, groups)
 
 
 def known_categories(values: NDArray[Any], categories: Sequence[str]) -> NDArray[Any]:
@@ -343,6 +361,145 @@ class TextComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         share = 100.0 * self.svd_.explained_variance_ratio_.sum()
         made = f"text, TF-IDF and SVD, {self.kept_.sum()} components ({share:.0f} % of the variance)"
         return (f"column {name!r}: {made}{empty}",)
+
+
+class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """TF-IDF of words, word pairs and character n-grams, and its largest singular components.
+
+    Words and word pairs are one half of the weights of a text, sequences of 3 to 5 characters within a word the other.
+    Of each, the 20,000 most frequent ones in at least two texts are used. Texts that do not differ in their words have
+    no features, as with :class:`TextComponents`.
+
+    Each component is multiplied by its own standard deviation, relative to the largest: a large component varies with
+    many texts, and under a prior that is the same for all weights a small one needs more labels to matter. With this
+    scale, later components do little harm while labels are few. How many to use is chosen by the classifier, see
+    ``components`` of :class:`~suffice.models.BayesianLogistic`.
+
+    Vocabulary and components are learned from 10,000 texts drawn at random, where there are more.
+
+    Args:
+        most: Components to keep at most.
+    """
+
+    def __init__(self, most: int = 400) -> None:
+        self.most = most
+
+    def fit(self, X: Sequence[str], y: Any = None) -> Self:
+        """Learn words, n-grams and components from texts; ``y`` is ignored."""
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Sequence[str], y: Any = None) -> Floats:  # noqa: ARG002
+        """Fit to texts, and return their components; ``y`` is ignored."""
+        self.missing_ = sum(not text for text in X)
+        self.left_out_, self.kept_ = "", np.zeros(0, dtype=bool)
+        texts = np.asarray(X, dtype=object)
+        order = np.random.default_rng(0).permutation(len(texts))
+        learned, others = np.sort(order[:_LEARNED_TEXTS]), np.sort(order[_LEARNED_TEXTS:])
+        # Characters matter in short texts; of many long ones they would take minutes.
+        self.characters_ = int(np.clip(_MOST_CHARACTERS // len(texts), *_CHARACTERS_OF_A_TEXT))
+        weights = self._fit_weights(texts[learned])
+        if weights is None:
+            self.left_out_ = "text of fewer than two different words"
+            return np.empty((len(X), 0))
+        # Three rounds are enough for components to classify with.
+        self.svd_ = TruncatedSVD(min(self.most, *weights.shape), n_iter=3, random_state=0)
+        # If all texts have the same words, there is no variance, and its share is 0/0.
+        with np.errstate(invalid="ignore"):
+            self.svd_.set_output(transform="default").fit(weights)
+        kept = self.svd_.singular_values_ > 1e-5 * self.svd_.singular_values_[0]
+        Z = np.empty((len(texts), int(kept.sum())))
+        Z[learned] = self.svd_.transform(weights)[:, kept]
+        Z[others] = self._components(texts[others])[:, kept]
+        if np.ptp(Z, axis=0).max() < 1e-5:
+            self.left_out_ = "text with the same words in every row"
+            return np.empty((len(X), 0))
+        self.kept_ = kept
+        deviations = Z.std(axis=0)
+        self.scales_ = deviations / deviations.max() ** 2
+        Z *= self.scales_
+        return Z
+
+    def transform(self, X: Sequence[str]) -> Floats:
+        """Return the components of texts, ``n x d``."""
+        check_is_fitted(self)
+        if self.left_out_:
+            return np.empty((len(X), 0))
+        components: Floats = self._components(np.asarray(X, dtype=object))[:, self.kept_] * self.scales_
+        return components
+
+    def get_feature_names_out(self, input_features: Sequence[str]) -> NDArray[Any]:
+        """Return the names of the features: "review[0]", "review[1]"."""
+        return _component_names(input_features[0], int(np.sum(self.kept_)))
+
+    def notes(self, name: str) -> tuple[str, ...]:
+        """Return what was done to the column, in sentences."""
+        if self.left_out_:
+            return (f"column {name!r} left out: {self.left_out_}",)
+        empty = f"; {counted(self.missing_, 'missing value')} as empty text" if self.missing_ else ""
+        share = 100.0 * self.svd_.explained_variance_ratio_.sum()
+        made = (
+            f"TF-IDF of words, word pairs and character n-grams, and SVD, {counted(int(self.kept_.sum()), 'component')}"
+        )
+        return (f"column {name!r}: text, {made} ({share:.0f} % of the variance){empty}",)
+
+    def _fit_weights(self, texts: NDArray[Any]) -> Any:
+        """Learn the vocabularies, and return the weights of the texts; None if there are fewer than two words."""
+        words = _fitted_tfidf(texts, ngram_range=(1, 2))
+        if words is None or sum(" " not in term for term in words[0].vocabulary_) < 2:
+            return None
+        ngrams = _fitted_tfidf(self._shortened(texts), analyzer="char_wb", ngram_range=(3, 5))
+        blocks = [words] if ngrams is None else [words, ngrams]
+        self.vectorizers_ = tuple(vectorizer for vectorizer, _ in blocks)
+        return _side_by_side([weights for _, weights in blocks])
+
+    def _shortened(self, texts: NDArray[Any]) -> list[str]:
+        return [text[: self.characters_] for text in texts]
+
+    def _weights(self, texts: NDArray[Any]) -> Any:
+        blocks = [self.vectorizers_[0].transform(texts)]
+        blocks += [each.transform(self._shortened(texts)) for each in self.vectorizers_[1:]]
+        return _side_by_side(blocks)
+
+    def _components(self, texts: NDArray[Any]) -> Floats:
+        """Components as the decomposition gives them, some texts at a time: their n-grams take much memory."""
+        Z = np.empty((len(texts), len(self.svd_.singular_values_)))
+        for first in range(0, len(texts), _LEARNED_TEXTS):
+            part = slice(first, first + _LEARNED_TEXTS)
+            Z[part] = self.svd_.transform(self._weights(texts[part]))
+        return Z
+
+
+# Texts that vocabulary and components are learned from.
+_LEARNED_TEXTS: Final = 10_000
+_MOST_NGRAMS: Final = 20_000
+# Characters of all texts that are made into n-grams, and of one text.
+_MOST_CHARACTERS: Final = 10_000_000
+_CHARACTERS_OF_A_TEXT: Final = (200, 1000)
+
+
+def _fitted_tfidf(texts: Sequence[str], **options: Any) -> tuple[TfidfVectorizer, Any] | None:
+    """Return TF-IDF fitted to texts, and their weights; None if there are fewer than two different terms.
+
+    Terms are those in at least two texts, or all terms if these are fewer than two.
+    """
+    for least in (2, 1):
+        vectorizer = TfidfVectorizer(
+            sublinear_tf=True, min_df=least, max_features=_MOST_NGRAMS, dtype=np.float32, **options
+        )
+        # Raised where no term is in so many texts.
+        with suppress(ValueError):
+            weights = vectorizer.fit_transform(texts)
+            if weights.shape[1] > 1:
+                return vectorizer, weights
+    return None
+
+
+def _side_by_side(blocks: Sequence[Any]) -> Any:
+    """Return matrices of weights as one, in which the rows have length 1."""
+    joined = sparse.hstack(blocks, format="csr")
+    joined.data *= np.float32(np.sqrt(1.0 / len(blocks)))
+    return joined
 
 
 class PrincipalComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,0 +1,133 @@
+"""How many ordered components a classifier uses: chosen from the labels at hand, more as there are more of them."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.models.laplace import GrowingPosterior, laplace, settle_alpha
+from suffice.models.leave_one_out import left_out_loss
+from suffice.models.threads import one_thread
+from suffice.numerics.special_functions import Floats
+
+#: Components of a text that are computed at most.
+MOST_COMPONENTS: Final = 400
+#: Weights of a classifier at most: with so many, it learns a label in a few tenths of a second.
+MOST_WEIGHTS: Final = 1000
+#: Components that a classifier uses at least, where there are so many.
+FEWEST_COMPONENTS: Final = 25
+# Numbers of a table of components, so that a pool and its copies fit into memory: 200 components of 100,000 texts.
+_MOST_NUMBERS: Final = 20_000_000
+_FEWEST_FEATURES: Final = 5
+
+
+def most_features(n_classes: int) -> int:
+    """Features for which a classifier has at most 1000 weights, but at least 5.
+
+    Examples:
+        >>> most_features(2), most_features(6)
+        (999, 165)
+    """
+    return max(_FEWEST_FEATURES, MOST_WEIGHTS // (n_classes if n_classes > 2 else 1) - 1)
+
+
+def most_components(n_classes: int, n_items: int) -> int:
+    """Components of a text to compute for a classifier: those that it can ever use, fewer for a very large pool.
+
+    Examples:
+        >>> most_components(2, 5000), most_components(6, 5000), most_components(2, 100_000)
+        (400, 165, 200)
+    """
+    return max(_FEWEST_FEATURES, min(MOST_COMPONENTS, most_features(n_classes), _MOST_NUMBERS // max(n_items, 1)))
+
+
+class Capacity:
+    """Which features a classifier uses: of each group of ordered components the first ``d``, and all other features.
+
+    Args:
+        groups: First column and column after the last of each group, ``0 <= first < after <= n_features``.
+        n_features: ``D``, without a constant.
+        intercept: Whether a constant feature is in front of the others.
+
+    Raises:
+        InvalidTypeError: The groups are not pairs of whole numbers.
+        InvalidValueError: A group does not fit, or two overlap.
+
+    Examples:
+        >>> capacity = Capacity([(1, 101)], 101, intercept=True)
+        >>> capacity.choices(n_labels=80, n_classes=2), capacity.choices(n_labels=80, n_classes=30)
+        ([25, 50], [25])
+        >>> capacity.columns(25)
+        slice(0, 27, None)
+    """
+
+    def __init__(self, groups: Sequence[Sequence[int]], n_features: int, *, intercept: bool) -> None:
+        try:
+            pairs = sorted((index(first), index(after)) for first, after in groups)
+        except (TypeError, ValueError):
+            raise InvalidTypeError(
+                f"components must be pairs of columns such as [(0, 400)], first and after the last, not {groups!r}"
+            ) from None
+        ends = [0, *(end for pair in pairs for end in pair), n_features]
+        if ends != sorted(ends) or any(first == after for first, after in pairs):
+            raise InvalidValueError(
+                f"components must be pairs of columns from 0 to {n_features} that do not overlap, each the first and "
+                f"the one after the last, not {list(pairs)}"
+            )
+        self._groups, self._n_features, self._intercept = pairs, n_features, int(intercept)
+
+    @property
+    def most(self) -> int:
+        """Components of the largest group."""
+        return max((after - first for first, after in self._groups), default=0)
+
+    def width(self, d: int) -> int:
+        """Features that are used with ``d`` components, the constant among them."""
+        left_out = sum(max(0, after - first - d) for first, after in self._groups)
+        return self._intercept + self._n_features - left_out
+
+    def columns(self, d: int) -> slice | NDArray[np.intp]:
+        """Columns that are used with ``d`` components, the constant among them; a slice if they are the first ones."""
+        used = np.ones(self._intercept + self._n_features, dtype=bool)
+        for first, after in self._groups:
+            used[self._intercept + min(first + d, after) : self._intercept + after] = False
+        found = np.flatnonzero(used)
+        return slice(0, len(found)) if len(found) == found[-1] + 1 else found
+
+    def choices(self, n_labels: int, n_classes: int) -> list[int]:
+        """Numbers of components to choose from: 25, 50, 100, ..., all.
+
+        No more than there are labels, and no more than give 1000 weights; the first one in any case.
+        """
+        outputs = n_classes if n_classes > 2 else 1
+        fitting = [d for d in range(1, self.most + 1) if outputs * self.width(d) <= MOST_WEIGHTS]
+        largest = max(fitting, default=1)
+        steps = [FEWEST_COMPONENTS]
+        while 2 * steps[-1] < largest:
+            steps.append(2 * steps[-1])
+        steps = [min(FEWEST_COMPONENTS, self.most), *(d for d in (*steps[1:], largest) if d > FEWEST_COMPONENTS)]
+        return [d for d in dict.fromkeys(steps) if d <= max(n_labels, steps[0])]
+
+    @one_thread()
+    def choose(self, features: Floats, codes: Any, n_classes: int, alpha: float, *, learn: bool) -> tuple[int, float]:
+        """Return the number of components, and the prior precision, that predict each label best without itself.
+
+        The measure is :func:`~suffice.models.leave_one_out.left_out_loss`. Of equal ones, the smaller number is chosen.
+
+        Args:
+            features: Of the labelled items, all columns, the constant among them.
+            codes: Their classes as codes.
+            n_classes: ``K``.
+            alpha: The prior precision; where the search starts if it is learned.
+            learn: Whether the prior precision is learned for each number of components.
+        """
+        found = []
+        for d in self.choices(len(codes), n_classes):
+            posterior: GrowingPosterior = laplace(features[:, self.columns(d)], codes, n_classes, alpha)
+            posterior = settle_alpha(posterior) if learn else posterior
+            found.append((left_out_loss(posterior), d, posterior.alpha))
+        _, d, precision = min(found)
+        return d, precision
