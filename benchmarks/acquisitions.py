@@ -98,11 +98,11 @@ def run(folder: Path, job: tuple[str, str, Strategy, int]) -> None:
     part.replace(path)
 
 
-def curves(folder: Path, model: str, data: str, strategy: Strategy, seeds: int, loss: str) -> Floats:
-    """Error curves, ``seeds x labels``."""
+def curves(runs: str, seeds: int, loss: str) -> Floats:
+    """Error curves of the runs whose files begin like this, ``seeds x labels``."""
     found = []
     for seed in range(seeds):
-        with np.load(folder / f"{model}-{data}-{strategy.name}-{seed}.npz") as file:
+        with np.load(f"{runs}-{seed}.npz") as file:
             found.append(file["wrong" if loss == "wrong" else "error"])
     return np.array(found)
 
@@ -138,8 +138,8 @@ def measure(folder: Path, model: str, sets: list[str], seeds: int, loss: str) ->
     others = STRATEGIES[model][1:]
     rows, ratios = [], []
     for data in sets:
-        random = curves(folder, model, data, STRATEGIES[model][0], seeds, loss)
-        found = [cost_ratio(curves(folder, model, data, each, seeds, loss), random) for each in others]
+        random, *chosen = (curves(f"{folder}/{model}-{data}-{each.name}", seeds, loss) for each in STRATEGIES[model])
+        found = [cost_ratio(each, random) for each in chosen]
         ratios.append([ratio for ratio, _, _ in found])
         kind = "development" if evaluation_set(data).development else "test"
         rows.append([data, kind, *(f"{ratio:.2f} ({low:.2f} to {high:.2f})" for ratio, low, high in found)])

