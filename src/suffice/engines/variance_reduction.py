@@ -114,17 +114,21 @@ class CovarianceSums(ABC):
 
     def bounds(self) -> tuple[Floats, Floats]:
         """By how much the label of each point reduces the mean variance: at least, and at most; ``m`` each."""
-        low, high = self._squares - self._squares_error, self._squares + self._squares_error
-        least, most = self._variance - self._variance_error, self._variance + self._variance_error
-        for score, variance in ((low, most), (high, least)):
-            np.maximum(score, 0.0, out=score)
-            np.divide(score, (np.maximum(variance, 0.0) + self._state.noise) * self.size, out=score)
-        return low, high
+        low = self._reduction(self._squares - self._squares_error, self._variance + self._variance_error)
+        return low, self._reduction(self._squares + self._squares_error, self._variance - self._variance_error)
 
     def scores(self) -> Floats:
         """By how much the label of each point reduces the mean variance, as updated, ``m``."""
-        share = np.maximum(self._squares, 0.0) / (np.maximum(self._variance, 0.0) + self._state.noise)
-        return np.asarray(share / self.size)
+        return self._reduction(self._squares.copy(), self._variance.copy())
+
+    def _reduction(self, squares: Floats, variance: Floats) -> Floats:
+        """``squares / (q (variance + noise))`` in place, of what is at least 0."""
+        np.maximum(squares, 0.0, out=squares)
+        np.maximum(variance, 0.0, out=variance)
+        variance += self._state.noise
+        variance *= self.size
+        squares /= variance
+        return squares
 
     def compute(self, indices: Indices) -> None:
         """Compute some points anew, in double precision."""
