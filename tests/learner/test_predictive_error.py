@@ -139,8 +139,8 @@ def network() -> DropoutNetwork:
 
 
 @lru_cache
-def network_run(K: int) -> tuple[Trace, list[Floats]]:
-    """A run, and the log probabilities of its test rows under the draws of the record, after each step."""
+def network_run(K: int) -> tuple[Trace, list[tuple[Floats, Any]]]:
+    """A run; after each step the log probabilities of the test rows under the draws of the record, and the classes."""
     pytest.importorskip("torch")
     data, found = classes(K), []
     seed = int(np.random.SeedSequence((3, 2, 0)).generate_state(1)[0])

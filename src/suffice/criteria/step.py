@@ -72,11 +72,13 @@ class Step:
         stop_confidence: Mean of ``max p`` over the stop set.
         stop_agreement: Agreement of a committee on the stop set, 0 to 1.
         expected_error: The error that the model expects of itself on the stop set, in the units of the error that
-            matters to the user.
+            matters to the user. For the models of suffice: the loss of the averaged prediction where labels fall as
+            predicted, so the predictive variance, or the entropy of the averaged probabilities.
         calibration: How much larger the losses of labels drawn at random were than the model expected of them, before
             it learned them; 1 if as expected, or if there are no such labels.
         random_labels: Number of labels drawn at random that ``calibration`` rests on.
-        validation_error: Error on a labelled validation set.
+        validation_error: Error on a labelled validation set. For the models of suffice: the loss of the averaged
+            prediction.
         validation_labels: Number of labels of that set. They were paid for too.
 
     Raises:
