@@ -102,6 +102,9 @@ def main() -> None:
                 os.close(descriptor)
     for child in told:
         os.kill(child, signal.SIGKILL)
+    signal.set_wakeup_fd(-1)
+    for each in (control, woken, wake, *told.values()):
+        each.close()
 
 
 def _tell_ended(told: dict[int, socket.socket]) -> None:
