@@ -30,7 +30,7 @@ CASES = [
 
 def selection(share: float, size: int = 50) -> ItemSelection:
     """A selection whose other picks are the first unlabelled items."""
-    settings = RunSettings(np.zeros((size, 1)), "order", np.random.default_rng(1), random_share=share)
+    settings = RunSettings(np.zeros((size, 1)), "order", np.random.default_rng(1))
     backend: Backend = backend_type(BayesianRidge(1.0, 1.0))(BayesianRidge(1.0, 1.0), settings)
     backend.begin(np.array([0]), np.zeros(1))
     found = ItemSelection(backend, size, share, np.random.default_rng(2))
@@ -162,3 +162,13 @@ def test_a_named_acquisition_is_used_alone_unless_a_share_is_given() -> None:
     assert acquisition_and_share(Other, "variance", None) == ("variance", 0.0)
     assert acquisition_and_share(Other, None, 0.1) == ("order", 0.1)
     assert acquisition_and_share(Other, "variance", 0.1) == ("variance", 0.1)
+
+
+def test_labels_of_the_random_acquisition_are_random() -> None:
+    trace = sf.simulate(BayesianRidge(1.0, 1.0), X, Y, steps=20, acquisition="random")
+    assert trace.is_random.all()
+    assert len(trace.random_items) == 30
+    learner = sf.ActiveLearner(BayesianRidge(1.0, 1.0), X, acquisition="random")
+    learner.tell(first := learner.ask(10), Y[first])
+    learner.tell(item := learner.ask(), Y[item])
+    assert learner.random_items == [*first.tolist(), int(item[0])]

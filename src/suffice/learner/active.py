@@ -106,11 +106,9 @@ class ActiveLearner:
         with one_thread():
             self._backend = self._prepared.backend(
                 self._prepared.model,
-                RunSettings(
-                    self._X, name, rng, dtype=number_type(dtype), expected=256, step_inputs=inputs, random_share=share
-                ),
+                RunSettings(self._X, name, rng, dtype=number_type(dtype), expected=256, step_inputs=inputs),
             )
-        self._selection = ItemSelection(self._backend, len(self._X), share, rng)
+        self._selection = ItemSelection(self._backend, len(self._X), share, rng, all_random=name == "random")
         self._about: dict[str, Any] = {
             "model": " ".join(repr(model).split()),
             "acquisition": name,
@@ -258,6 +256,9 @@ class ActiveLearner:
                 f"item {known[0]} has a label already; to change it, call correct({known[0]}, label)"
             )
         drawn = self._which_random(items, random)
+        # Where only the initial labels are random, hyper-parameters are learned as they always were.
+        if "random_share" in self._about or self._about["acquisition"] == "random" or random is not None:
+            self._backend.mark_random(drawn)
         with one_thread():
             return self._tell(items, given, drawn)
 
@@ -349,7 +350,6 @@ class ActiveLearner:
         return np.asarray(items[mask])
 
     def _tell(self, items: Indices, given: "np.typing.NDArray[Any]", drawn: Indices) -> Verdict:
-        self._backend.mark_random(drawn)
         if self._begun:
             if len(drawn):
                 self._random_losses.predict(self._backend.current_model(), self._X[drawn], drawn)

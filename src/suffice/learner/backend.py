@@ -145,7 +145,6 @@ class RunSettings:
         expected: Labels to make room for.
         test: Test inputs and labels, or None.
         step_inputs: What else to provide for each step.
-        random_share: Share of the labels that are drawn at random from the unlabelled items.
     """
 
     X: Floats
@@ -155,7 +154,6 @@ class RunSettings:
     expected: int = 256
     test: tuple[Floats, Any] | None = None
     step_inputs: StepInputs = NO_STEP_INPUTS
-    random_share: float = 0.0
 
 
 class Backend(ABC):

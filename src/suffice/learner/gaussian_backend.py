@@ -87,8 +87,7 @@ class GaussianBackend(Backend):
 
     def mark_random(self, indices: Indices) -> None:
         """Note items that were drawn at random: their labels decide whether new hyper-parameters are accepted."""
-        if self._settings.random_share > 0.0:
-            self._random.update(int(i) for i in indices)
+        self._random.update(int(i) for i in indices)
 
     def check(self, y: Any) -> None:
         """Refuse a label that is no number."""

@@ -53,26 +53,29 @@ class ItemSelection:
         size: Number of items in the pool.
         share: Share of random labels, 0 to 1.
         rng: Source of the permutation; used only if the share is above 0.
+        all_random: Whether the picks of the backend are random ones too.
     """
 
-    def __init__(self, backend: Backend, size: int, share: float, rng: np.random.Generator) -> None:
-        self.backend, self._share = backend, share
+    def __init__(
+        self, backend: Backend, size: int, share: float, rng: np.random.Generator, *, all_random: bool = False
+    ) -> None:
+        self.backend, self._share, self._all_random = backend, share, all_random
         self._order = RandomOrder(size, rng) if share > 0.0 else None
         self._count = 0
 
     def propose(self, most: int) -> Picks:
         """The next picks, as many as do not depend on the labels to come: at least 1, at most ``most``."""
         if self._order is None:
-            return _chosen(self.backend.propose(most))
+            return self._chosen(self.backend.propose(most))
         if self._is_random(self._count):
             return Picks(self._order.batch(1), np.ones(1, dtype=bool))
         until = next((k for k in range(1, most) if self._is_random(self._count + k)), most)
-        return _chosen(self.backend.propose(until))
+        return self._chosen(self.backend.propose(until))
 
     def batch(self, size: int) -> Picks:
         """Picks to be labelled together; fewer than ``size`` only where the pool ends."""
         if self._order is None:
-            return _chosen(self.backend.batch(size))
+            return self._chosen(self.backend.batch(size))
         turns = np.array([self._is_random(self._count + k) for k in range(size)])
         drawn = self._order.batch(int(turns.sum()))
         if len(drawn) == size:
@@ -92,7 +95,7 @@ class ItemSelection:
         indices = np.empty(size, dtype=np.intp)
         indices[random] = drawn[: int(random.sum())]
         indices[~random] = picked[: size - int(random.sum())]
-        return Picks(indices, random)
+        return Picks(indices, random | self._all_random)
 
     def begin(self, indices: Indices) -> None:
         """Leave out the items of the initial labels."""
@@ -113,6 +116,5 @@ class ItemSelection:
         before, after = (math.floor(self._share * count + _ROUNDING) for count in (position, position + 1))
         return after > before
 
-
-def _chosen(indices: Indices) -> Picks:
-    return Picks(np.asarray(indices), np.zeros(len(indices), dtype=bool))
+    def _chosen(self, indices: Indices) -> Picks:
+        return Picks(np.asarray(indices), np.full(len(indices), self._all_random))

@@ -56,6 +56,11 @@ class RunPlan(NamedTuple):
     first_random: bool = False
     X: Any = None
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether the losses of random labels are to be recorded."""
+        return self.counting is not None and not self.counting.names.isdisjoint({"calibration", "random_labels"})
+
 
 class StepCounter(NamedTuple):
     """Step fields that are counted, not computed from the model.
@@ -137,7 +142,9 @@ class RunRecorder:
         state = None if saved is None else load_checkpoint(saved.path, saved.run)
         self.selection.begin(self.first)
         if state is None:
-            if self.plan.first_random:
+            if self.plan.first_random and (
+                "random_share" in self.plan.about or self.plan.about["acquisition"] == "random"
+            ):
                 self.backend.mark_random(self.first)
             self.backend.begin(self.first, self.labels[self.first])
             self.save()
@@ -163,13 +170,15 @@ class RunRecorder:
     def step(self) -> None:
         """One step, or several that are known already."""
         plan, backend = self.plan, self.backend
-        due, left = backend.until_relearning(), 1 if plan.watch is not None else plan.steps - self.done
+        one_by_one = plan.watch is not None or plan.calibrated
+        due, left = backend.until_relearning(), 1 if one_by_one else plan.steps - self.done
         most = left if due is None else max(1, min(left, due))
         chosen, random = self.selection.propose(most) if plan.size == 1 else self.selection.batch(plan.size)
         drawn = chosen[random]
         backend.mark_random(drawn)
         self.random.append(drawn)
-        if len(drawn):
+        # Of a block of random labels only the first would be predicted by the model that is about to learn it.
+        if len(drawn) and (plan.calibrated or plan.size > 1 or len(chosen) == 1):
             self.random_losses.predict(backend.current_model(), plan.X[drawn], drawn)
             for item in drawn:
                 self.random_losses.label(int(item), self.labels[item])
@@ -449,7 +458,6 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         expected=len(first) + wanted * size,
         test=labelled_set(prepared, (X_test, y_test), pool.shape[1], ("X_test", "y_test")),
         step_inputs=inputs,
-        random_share=share,
     )
     about: dict[str, Any] = {
         "model": " ".join(repr(model).split()),
@@ -459,7 +467,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     }
     with one_thread():
         backend = prepared.backend(prepared.model, settings)
-        selection = ItemSelection(backend, len(pool), share, rng)
+        selection = ItemSelection(backend, len(pool), share, rng, all_random=name == "random")
         X, y = settings.test or (None, None)
         parts = {"acquisition": name, "seed": about["seed"], "batch": size, **model_parameters(model)}
         data = {"initial": first, "X_pool": pool, "y_pool": labels, "X_test": X, "y_test": y}

@@ -1,0 +1,169 @@
+"""Error estimates calibrated by random labels: against their formula, and against the truth."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import suffice as sf
+from suffice.errors import SufficeError
+from suffice.learner.error_estimate import RandomLabelLosses, calibrated_error, calibration_ratio
+from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 3))
+Y = X @ [1.0, -2.0, 0.5] + 0.3 * RNG.normal(size=400)
+CLASSES = np.where(X[:, 0] + 0.8 * RNG.normal(size=400) > 0.0, "yes", "no")
+MODELS = [
+    pytest.param(GaussianProcess(1.5, 0.1), Y, id="process"),
+    pytest.param(BayesianRidge(), Y, id="ridge"),
+    pytest.param(BayesianLogistic(1.0), CLASSES, id="classes"),
+]
+
+
+def oracle(model: Any, X_rest: Any, y_rest: Any) -> tuple[Any, Any]:
+    """Losses, and expected losses, by the public face of a fitted model."""
+    if hasattr(model, "predict_proba"):
+        return (model.predict(X_rest) != y_rest).astype(float), 1.0 - model.predict_proba(X_rest).max(axis=1)
+    mean, deviation = model.predict(X_rest, return_std=True)
+    return (y_rest - mean) ** 2, deviation**2
+
+
+@pytest.mark.parametrize(("model", "y"), MODELS)
+@pytest.mark.parametrize("batch", [1, 5])
+def test_the_estimate_is_its_formula(model: Any, y: Any, batch: int) -> None:
+    learner = sf.ActiveLearner(model, X, random_share=0.4, seed=1)
+    learner.tell(first := learner.ask(10), y[first])
+    losses: list[float] = []
+    expected: list[float] = []
+    for _ in range(40 // batch):
+        items, before = learner.ask(batch), learner.model
+        learner.tell(items, y[items])
+        drawn = [i for i in items.tolist() if i in learner.random_items]
+        if drawn:
+            found = oracle(before, X[drawn], y[drawn])
+            losses.extend(found[0])
+            expected.extend(found[1])
+    assert len(losses) == 16
+    rest = np.setdiff1d(np.arange(400), learner.labelled)
+    alone = float(np.mean(oracle(learner.model, X[rest], y[rest])[1]))
+    c = 1.0 if hasattr(model, "predict_proba") else 5.0 * np.mean(expected)
+    estimate = learner.error_estimate()
+    assert estimate.model_alone == pytest.approx(alone, rel=1e-9)
+    assert estimate.value == pytest.approx(alone * (c + sum(losses)) / (c + sum(expected)), rel=1e-9)
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate.random_labels == 16
+
+
+@pytest.mark.parametrize(("model", "y"), MODELS)
+def test_a_simulation_records_what_a_learner_knows(model: Any, y: Any) -> None:
+    trace = sf.simulate(model, X, y, steps=30, random_share=0.3, seed=2, record=["calibration", "random_labels"])
+    learner = sf.ActiveLearner(model, X, random_share=0.3, seed=2, criterion=Calibrated())
+    learner.tell(first := learner.ask(10), y[first])
+    for _ in range(30):
+        items = learner.ask()
+        learner.tell(items, y[items])
+    assert trace.measures["random_labels"][-1] == 9
+    assert np.array_equal(learner.trace().measures["calibration"], trace.measures["calibration"])
+    assert np.array_equal(learner.trace().measures["random_labels"], trace.measures["random_labels"])
+    assert len(set(trace.measures["calibration"])) > 5
+
+
+class Calibrated(sf.Budget):
+    """A rule that requires both fields."""
+
+    requires = frozenset({"calibration", "random_labels"})
+
+    def __init__(self) -> None:
+        super().__init__(1000)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_the_random_acquisition_calibrates_when_that_is_recorded(size: int) -> None:
+    trace = sf.simulate(
+        GaussianProcess(1.5, 0.1), X, Y, steps=12, batch=size, acquisition="random", record=["calibration"]
+    )
+    losses = RandomLabelLosses("regression")
+    labelled = trace.initial.tolist()
+    for picks, ratio in zip(trace.indices.reshape(12, size), trace.measures["calibration"], strict=True):
+        model = GaussianProcess(1.5, 0.1).fit(X[labelled], Y[labelled])
+        losses.predict(model, X[picks], picks)
+        for item in picks.tolist():
+            losses.label(item, Y[item])
+        labelled += picks.tolist()
+        assert ratio == pytest.approx(losses.ratio(), rel=1e-6)
+
+
+def test_a_corrected_label_changes_its_loss() -> None:
+    learner = sf.ActiveLearner(BayesianRidge(1.0, 1.0), X, acquisition="order", random_share=1.0, seed=1)
+    learner.tell(first := learner.ask(10), Y[first])
+    learner.tell(item := learner.ask(), Y[item])
+    before = learner.error_estimate().value
+    learner.correct(int(item[0]), Y[item[0]] + 100.0)
+    assert learner.error_estimate().value > 10.0 * before
+
+
+def test_without_random_labels_the_model_speaks_alone() -> None:
+    learner = sf.ActiveLearner(BayesianLogistic(1.0), X, acquisition="entropy")
+    with pytest.raises(SufficeError, match="no label yet"):
+        learner.error_estimate()
+    learner.tell(first := learner.ask(10), CLASSES[first])
+    estimate = learner.error_estimate()
+    assert estimate.value == estimate.model_alone
+    assert estimate.random_labels == 0
+    assert estimate.low < estimate.value < estimate.high
+
+
+def test_with_everything_labelled_no_error_is_left() -> None:
+    learner = sf.ActiveLearner(BayesianRidge(1.0, 1.0), X[:12], initial=12)
+    learner.tell(learner.ask(12), Y[:12])
+    assert learner.error_estimate().value == 0.0
+
+
+def test_a_class_that_the_model_has_not_met_is_wrong() -> None:
+    losses = RandomLabelLosses("classification")
+    model = BayesianLogistic(1.0).fit(X[:40], CLASSES[:40])
+    losses.predict(model, X[40:42], np.array([40, 41]))
+    losses.label(40, "perhaps")
+    losses.label(41, model.predict(X[41:42])[0])
+    losses.label(7, "yes")
+    assert losses.losses.tolist() == [1.0, 0.0]
+    assert len(losses) == 2
+
+
+@given(
+    share=st.floats(0.0, 1.0),
+    pairs=st.lists(st.tuples(st.booleans(), st.floats(0.0, 1.0)), max_size=60),
+)
+def test_estimates_of_classes_are_shares(share: float, pairs: list[tuple[bool, float]]) -> None:
+    losses, expected = [float(wrong) for wrong, _ in pairs], [p for _, p in pairs]
+    found = calibrated_error(share, losses, expected, task="classification")
+    assert 0.0 <= found.low <= found.value <= found.high <= 1.0 or not pairs
+    assert found.value == min(1.0, share * calibration_ratio(losses, expected, task="classification"))
+
+
+@given(
+    error=st.floats(1e-6, 1e6),
+    pairs=st.lists(st.tuples(st.floats(0.0, 1e6), st.floats(1e-6, 1e6)), max_size=60),
+)
+def test_estimates_of_numbers_have_intervals_around_them(error: float, pairs: list[tuple[float, float]]) -> None:
+    losses, expected = [loss for loss, _ in pairs], [p for _, p in pairs]
+    found = calibrated_error(error, losses, expected, task="regression")
+    assert 0.0 <= found.low <= found.value <= found.high < np.inf
+
+
+def test_intervals_hold_the_true_ratio_about_nine_times_in_ten() -> None:
+    rng = np.random.default_rng(0)
+    held = {"classification": 0, "regression": 0}
+    for _ in range(400):
+        ratio = float(np.exp(0.5 * rng.normal()))
+        expected = rng.uniform(0.02, 0.3, 60)
+        wrong = (rng.random(60) < np.minimum(ratio * expected, 1.0)).astype(float)
+        squares = ratio * expected * rng.normal(size=60) ** 2
+        for task, losses in (("classification", wrong), ("regression", squares)):
+            found = calibrated_error(0.1, losses, expected, task=task)
+            held[task] += found.low <= 0.1 * ratio <= found.high
+    assert 340 <= held["classification"] <= 392
+    assert 330 <= held["regression"] <= 390
