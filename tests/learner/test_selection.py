@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice as sf
+from suffice.acquisition import InOrder
 from suffice.errors import InvalidValueError
-from suffice.learner import Backend
-from suffice.learner.backend import RunSettings, backend_type
+from suffice.learner.backend import backend_type
 from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 
@@ -28,23 +28,38 @@ CASES = [
 ]
 
 
-def selection(share: float, size: int = 50) -> ItemSelection:
-    """A selection whose other picks are the first unlabelled items."""
-    settings = RunSettings(np.zeros((size, 1)), "order", np.random.default_rng(1))
-    backend: Backend = backend_type(BayesianRidge(1.0, 1.0))(BayesianRidge(1.0, 1.0), settings)
-    backend.begin(np.array([0]), np.zeros(1))
-    found = ItemSelection(backend, size, share, np.random.default_rng(2))
+class FirstItems:
+    """Picks the first items that are left, as a backend would."""
+
+    def __init__(self, size: int) -> None:
+        self._order = InOrder(size)
+
+    def propose(self, most: int) -> Any:
+        return self._order.propose(most)
+
+    def batch(self, size: int) -> Any:
+        return self._order.batch(size)
+
+    def learn(self, indices: Any) -> None:
+        self._order.take(indices)
+
+
+def selection(share: float, size: int = 50, seed: int = 2) -> tuple[ItemSelection, FirstItems]:
+    """A selection with item 0 labelled, whose other picks are the first unlabelled items."""
+    backend: Any = FirstItems(size)
+    backend.learn(np.array([0]))
+    found = ItemSelection(backend, size, share, np.random.default_rng(seed))
     found.begin(np.array([0]))
-    return found
+    return found, backend
 
 
 @given(share=st.floats(0.0, 1.0), labels=st.integers(1, 40), batch=st.integers(1, 7))
 def test_the_share_is_kept_to_within_one_label(share: float, labels: int, batch: int) -> None:
-    mixed, random, taken = selection(share), 0, 0
+    (mixed, backend), random, taken = selection(share), 0, 0
     while taken < labels:
         picks = mixed.batch(batch) if batch > 1 else mixed.propose(labels - taken)
         assert len(set(picks.indices.tolist())) == len(picks.indices) == len(picks.random)
-        mixed.backend.learn(picks.indices, np.zeros(len(picks.indices)), together=True)
+        backend.learn(picks.indices)
         mixed.take(picks.indices)
         random, taken = random + int(picks.random.sum()), taken + len(picks.indices)
         assert abs(random - share * taken) < 1.0 + 1e-6
@@ -53,11 +68,11 @@ def test_the_share_is_kept_to_within_one_label(share: float, labels: int, batch:
 
 @given(share=st.floats(0.0, 1.0), batch=st.integers(1, 9))
 def test_every_item_is_picked_once_to_the_end_of_the_pool(share: float, batch: int) -> None:
-    mixed, taken = selection(share, 23), [0]
+    (mixed, backend), taken = selection(share, 23), [0]
     while len(taken) < 23:
         picks = mixed.batch(batch)
         assert len(picks.indices) == min(batch, 23 - len(taken))
-        mixed.backend.learn(picks.indices, np.zeros(len(picks.indices)), together=True)
+        backend.learn(picks.indices)
         mixed.take(picks.indices)
         taken += picks.indices.tolist()
     assert sorted(taken) == list(range(23))
@@ -67,11 +82,10 @@ def test_the_next_random_item_is_any_unlabelled_one_with_equal_probability() -> 
     """Chi-squared test: the fifth label among 12 items of which the acquisition has taken 4."""
     counts: Counter[int] = Counter()
     for seed in range(700):
-        mixed = ItemSelection(backend := selection(0.2, 12).backend, 12, 0.2, np.random.default_rng(seed))
-        mixed.begin(np.array([0]))
+        mixed, backend = selection(0.2, 12, seed)
         for _ in range(4):
             picks = mixed.propose(1)
-            backend.learn(picks.indices, np.zeros(1), together=True)
+            backend.learn(picks.indices)
             mixed.take(picks.indices)
         found = mixed.propose(1)
         assert found.random.all()

@@ -142,9 +142,8 @@ class RunRecorder:
         state = None if saved is None else load_checkpoint(saved.path, saved.run)
         self.selection.begin(self.first)
         if state is None:
-            if self.plan.first_random and (
-                "random_share" in self.plan.about or self.plan.about["acquisition"] == "random"
-            ):
+            random_later = "random_share" in self.plan.about or self.plan.about["acquisition"] == "random"
+            if self.plan.first_random and random_later:
                 self.backend.mark_random(self.first)
             self.backend.begin(self.first, self.labels[self.first])
             self.save()

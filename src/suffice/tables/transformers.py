@@ -478,7 +478,7 @@ _MOST_CHARACTERS: Final = 10_000_000
 _CHARACTERS_OF_A_TEXT: Final = (200, 1000)
 
 
-def _fitted_tfidf(texts: Sequence[str], **options: Any) -> tuple[TfidfVectorizer, Any] | None:
+def _fitted_tfidf(texts: Any, **options: Any) -> tuple[TfidfVectorizer, Any] | None:
     """Return TF-IDF fitted to texts, and their weights; None if there are fewer than two different terms.
 
     Terms are those in at least two texts, or all terms if these are fewer than two.
