@@ -113,7 +113,7 @@ def test_a_short_text_is_text_if_it_is_said_to_be() -> None:
     assert read(path).notes == ("column 'name' left out: a different value in every row",)
     items = read(path, text="name")
     assert (items.shown, items.main) == ("text", "name")
-    assert items.notes[0].startswith("column 'name': text, TF-IDF and SVD, ")
+    assert items.notes[0].startswith("column 'name': text, TF-IDF of words, word pairs and ")
     # The same words, the same place: the two kinds of apple are nearer to each other than to the plum.
     near, far = np.linalg.norm(items.X[0, :-1] - items.X[[1, 4], :-1], axis=1)
     assert near < far
@@ -187,7 +187,7 @@ def test_features_are_those_of_a_table_that_is_labelled() -> None:
         "y": ["u", "v", "u", "v", "u", "v"],
     }
     path = write(**columns)
-    table, items = read_table(path, "y"), read(path, target="y")
+    table, items = read_table(path, "y", ordered=True), read(path, target="y")
     assert items.X.dtype == np.float64
     assert (items.X == table.X).all()
     assert items.notes == table.notes
@@ -240,7 +240,7 @@ def test_sms() -> None:
     source = (Path(DATA or "") / "text" / "sms_spam.tsv").read_bytes()
     Path("sms.tsv").write_bytes(b"label\tmessage\n" + source)
     items = read(Path("sms.tsv"), target="label")
-    assert (items.shown, items.main, items.X.shape) == ("text", "message", (5574, 50))
+    assert (items.shown, items.main, items.X.shape) == ("text", "message", (5574, 400))
     lines = source.decode("utf-8").split("\n")
     assert [f"{items.labels[k]}\t{items.cells[k][0]}" for k in (0, 10, 5573)] == [lines[k] for k in (0, 10, 5573)]
 

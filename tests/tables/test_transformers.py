@@ -18,6 +18,7 @@ from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.tables import read_table
 from suffice.tables.file_reader import TableColumns, read_columns
 from suffice.tables.transformers import (
+    NgramComponents,
     PrincipalComponents,
     StandardizedNumbers,
     TableTransformer,
@@ -222,7 +223,12 @@ def test_pickled_and_cloned() -> None:
     assert loaded.notes_ == transformer.notes_
     unfitted = clone(transformer)
     assert not hasattr(unfitted, "types_")
-    assert unfitted.get_params() == {"text": "fuel", "special": None, "most_characters": 20}
+    assert unfitted.get_params() == {
+        "text": "fuel",
+        "special": None,
+        "most_characters": 20,
+        "components": None,
+    }
     assert (unfitted.fit(TABLE).transform(TABLE) == X).all()
 
 
@@ -410,3 +416,65 @@ def test_selected_columns_and_rows() -> None:
     assert part.place(1) == "line 4"
     assert part.cells() == [["u", "1"], ["w", "3"]]
     assert len(part) == 2
+
+
+SENTENCES = [
+    f"{who} {does} the {what} {when}"
+    for who in ("the cat", "a dog", "my friend", "nobody")
+    for does in ("sees", "paints", "breaks")
+    for what in ("house", "houses", "window", "piano")
+    for when in ("today", "at night")
+]
+
+
+def test_ngram_components_alone() -> None:
+    texts = np.array(SENTENCES, dtype=object)
+    parts = NgramComponents(most=20)
+    X = parts.fit_transform(texts)
+    assert X.shape == (len(texts), 20)
+    assert parts.transform(texts) == pytest.approx(X, abs=1e-12)
+    assert parts.get_feature_names_out(["review"]).tolist() == [f"review[{k}]" for k in range(20)]
+    assert "20 components" in parts.notes("review")[0]
+    # Each column has the square of its standard deviation, relative to the largest one.
+    raw = parts._components(texts)
+    assert X.std(axis=0) == pytest.approx((raw.std(axis=0) / raw.std(axis=0).max()) ** 2)
+    assert NgramComponents().fit(["!", "?"]).transform(["word"]).shape == (1, 0)
+    same = NgramComponents().fit(["the same words"] * 5)
+    assert same.notes("x") == ("column 'x' left out: text with the same words in every row",)
+
+
+def test_n_grams_find_words_of_the_same_stem() -> None:
+    texts = np.array(SENTENCES, dtype=object)
+    new = ["paint", "painting", "mending"]
+    assert not TextComponents().fit(texts).transform(new).any()
+    found = np.abs(NgramComponents().fit(texts).transform(new)).max(axis=1)
+    assert found[0] > 0.05
+    assert found[1] > 0.05
+
+
+def test_ngram_components_of_many_texts_are_learned_from_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = np.array(SENTENCES, dtype=object)
+    monkeypatch.setattr("suffice.tables.transformers._LEARNED_TEXTS", 40)
+    parts = NgramComponents(most=10)
+    X = parts.fit_transform(texts)
+    assert X.shape == (len(texts), 10)
+    assert parts.transform(texts) == pytest.approx(X, abs=1e-12)
+
+
+def test_component_groups_of_a_table() -> None:
+    table = {"size": list(range(len(SENTENCES))), "said": SENTENCES, "also": SENTENCES[::-1]}
+    transformer = TableTransformer(components=7).fit(table)
+    assert transformer.component_groups() == ((1, 8), (8, 15))
+    assert transformer.get_feature_names_out().tolist()[:3] == ["size", "said[0]", "said[1]"]
+    assert TableTransformer().fit(table).component_groups() == ()
+
+
+def test_tables_with_ordered_components(tmp_path: Path) -> None:
+    lines = [f"{text},{'yes' if 'dog' in text else 'no'},{k}" for k, text in enumerate(SENTENCES)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["said,dog,size", *lines]) + "\n")
+    table = read_table(path, "dog", ordered=True)
+    assert table.components == ((0, table.X.shape[1] - 1),)
+    assert table.transformer.transform({"said": SENTENCES, "size": list(range(96))}) == pytest.approx(table.X, abs=1e-9)
+    assert read_table(path, "dog").components == ()
+    assert read_table(path, "size", ordered=True).components == ()

@@ -11,7 +11,7 @@ from suffice.arguments import whole
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults
-from suffice.learner.error_estimate import REST_ITEMS, CalibratedError, RandomLabelLosses
+from suffice.learner.error_estimate import REST_ITEMS, CalibratedError, RandomLabelLosses, Worsening
 from suffice.learner.prepare import (
     checked_indices,
     first_items,
@@ -202,6 +202,21 @@ class ActiveLearner:
         with one_thread():
             return self._random_losses.estimate(
                 model if self._prepared.transform is None else model.steps[-1][1], self._X[rest]
+            )
+
+    def worsening(self) -> Worsening | None:
+        """Whether labels have made the model worse, as the newer random labels show; None if they have not.
+
+        Each random label was predicted before it was learned. If the model of now predicts these labels clearly worse,
+        each left out of it, the labels in between have misled it.
+
+        Raises:
+            SufficeError: The model has no label yet.
+        """
+        model = self.current_model
+        with one_thread():
+            return self._random_losses.worsening(
+                model if self._prepared.transform is None else model.steps[-1][1], self._labels
             )
 
     def ask(self, n: int = 1) -> Indices:

@@ -1,12 +1,15 @@
 """The error of the unlabelled items, estimated by the model and calibrated by labels that were drawn at random."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy.stats import gamma
 
 from suffice.acquisition import Indices
+from suffice.models.leave_one_out import guesses, log_probabilities
+from suffice.models.logistic import BayesianLogistic
 from suffice.numerics.special_functions import Floats
 
 # Labels that the model's own estimate counts for: of classes as one expected error, of numbers as five labels.
@@ -15,6 +18,9 @@ _PRIOR_LABELS: Final = 5.0
 # Share of the probability that each end of an interval leaves out, and the point of the normal distribution there.
 _TAIL: Final = 0.05
 _NORMAL_POINT: Final = 1.6449
+# Labels of which a model's losses are compared with its earlier ones, at least, and standard errors that are clear.
+_FEWEST_COMPARED: Final = 10
+_CLEARLY: Final = 2.5
 #: Unlabelled items on which the model's own estimate is averaged, at most.
 REST_ITEMS: Final = 2000
 
@@ -102,17 +108,84 @@ def calibrated_error(model_alone: float, losses: Any, expected: Any, *, task: st
     return CalibratedError(value, value / width, value * width, model_alone, len(found))
 
 
+class Worsening(NamedTuple):
+    """That the model has become worse while labels came, as labels drawn at random show.
+
+    Attributes:
+        before: Mean loss of the newer random labels under the model before it learned each of them: the squared error
+            for numbers, the cross entropy for classes.
+        now: Mean loss of the same labels under the model of now, each left out of it.
+        random_labels: How many labels are compared.
+    """
+
+    before: float
+    now: float
+    random_labels: int
+
+
+def worsening(before: Any, now: Any) -> Worsening | None:
+    r"""Compare the losses of the same labels under earlier models and under the model of now.
+
+    With :math:`d_i` the differences, the model counts as worse if :math:`\bar d > 0` and
+    :math:`\bar d / (s_d / \sqrt n) > 2.5`. At least 10 labels are needed.
+
+    Args:
+        before: Loss of each random label under the model before it learned the label, in the order of the labels. The
+            newer half counts.
+        now: Loss of each under the model of now without the label.
+
+    Returns:
+        The comparison if the model is worse; None otherwise.
+
+    Examples:
+        >>> worsening([1.0] * 30, [1.5 + 0.01 * k for k in range(30)]).random_labels
+        15
+        >>> worsening([1.0] * 30, [0.5 + 0.01 * k for k in range(30)]) is None
+        True
+    """
+    then, here = np.asarray(before, dtype=np.float64), np.asarray(now, dtype=np.float64)
+    count = len(then) // 2
+    if count < _FEWEST_COMPARED:
+        return None
+    then, here = then[-count:], here[-count:]
+    difference = here - then
+    error = float(difference.std(ddof=1)) / math.sqrt(count)
+    if not float(difference.mean()) > _CLEARLY * error:
+        return None
+    return Worsening(float(then.mean()), float(here.mean()), count)
+
+
+def _left_out_losses(model: Any, places: Any) -> Floats | None:
+    """Loss of some labels under a model without each of them; None for a model that cannot tell."""
+    if hasattr(model, "prior_"):
+        mean, _ = model.prior_.left_out(model.features(model.X_), model.y_)
+        return np.asarray((model.y_ - mean)[places] ** 2)
+    if isinstance(model, BayesianLogistic):
+        guessed = guesses(model.state_, places)
+        return np.asarray(-log_probabilities(guessed.logits)[np.arange(len(guessed.codes)), guessed.codes])
+    return None
+
+
 class _Prediction(NamedTuple):
-    """What the model said of an item: a class or a number, and the loss that it expected."""
+    """What the model said of an item: a class or a number, the loss that it expected, and the log of each class."""
 
     label: Any
     expected: float
+    logs: Any = None
 
 
 def _predictions(model: Any, X: Floats, task: str) -> list[_Prediction]:
     if task == "classification":
         p = model.predict_proba(X)
-        return [_Prediction(model.classes_[row.argmax()], float(1.0 - row.max())) for row in p]
+        logs = np.log(np.maximum(p, np.finfo(np.float64).tiny))
+        return [
+            _Prediction(
+                model.classes_[row.argmax()],
+                float(1.0 - row.max()),
+                dict(zip(model.classes_.tolist(), log, strict=True)),
+            )
+            for row, log in zip(p, logs, strict=True)
+        ]
     mean, deviation = model.predict(X, return_std=True)
     return [_Prediction(float(m), float(s) ** 2) for m, s in zip(mean, deviation, strict=True)]
 
@@ -153,6 +226,31 @@ class RandomLabelLosses:
             self._losses[item] = float(predicted.label != label)
         else:
             self._losses[item] = (float(label) - predicted.label) ** 2
+
+    def worsening(self, model: Any, labels: Mapping[int, Any]) -> Worsening | None:
+        """Whether the model of now predicts the newer random labels worse than earlier models did.
+
+        Args:
+            model: The current model.
+            labels: All labels by item, in the order learned.
+
+        Returns:
+            The comparison if it is worse; None otherwise, and for a model that cannot leave labels out.
+        """
+        place = {item: k for k, item in enumerate(labels)}
+        items = [item for item in self._losses if self._told(item, labels[item]) is not None]
+        if len(items) < 2 * _FEWEST_COMPARED:
+            return None
+        now = _left_out_losses(model, np.array([place[item] for item in items]))
+        return None if now is None else worsening([self._told(item, labels[item]) for item in items], now)
+
+    def _told(self, item: int, label: Any) -> float | None:
+        """The loss of a label when it was told; None for a class that was new then."""
+        predicted = self._predicted[item]
+        if self._task == "regression":
+            return self._losses[item]
+        found = None if predicted.logs is None else predicted.logs.get(label)
+        return None if found is None else -float(found)
 
     def state(self) -> list[tuple[int, float, float]]:
         """Item, expected loss and loss of each label, for a checkpoint."""

@@ -44,7 +44,7 @@ class _Without(NamedTuple):
         return self.mean, self.variance
 
 
-def guesses(posterior: Any) -> Guesses:
+def guesses(posterior: Any, places: Any = None) -> Guesses:
     r"""What a posterior says of each of its labels when that one is taken out.
 
     No model is fitted anew. With :math:`S` the covariance of the logits ``f`` of an item (``K x K``), ``p`` its
@@ -57,11 +57,13 @@ def guesses(posterior: Any) -> Guesses:
 
     Args:
         posterior: :class:`~suffice.models.laplace.Laplace` or :class:`~suffice.models.laplace.SoftmaxLaplace`.
+        places: Which labels, by their places in the order learned; as above if left out.
     """
     rows, codes = posterior.labelled()
-    most = int(np.clip(_COST // posterior.weights.size**2, _FEWEST_GUESSES, _MOST))
-    taken = np.unique(np.linspace(0, len(codes) - 1, most).astype(int)) if len(codes) > most else slice(None)
-    rows, codes = rows[taken], codes[taken]
+    if places is None:
+        most = int(np.clip(_COST // posterior.weights.size**2, _FEWEST_GUESSES, _MOST))
+        places = np.unique(np.linspace(0, len(codes) - 1, most).astype(int)) if len(codes) > most else slice(None)
+    rows, codes = rows[places], codes[places]
     left = (
         _two_without(posterior, rows, codes) if posterior.weights.ndim == 1 else _many_without(posterior, rows, codes)
     )

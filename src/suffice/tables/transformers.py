@@ -407,11 +407,11 @@ class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         # If all texts have the same words, there is no variance, and its share is 0/0.
         with np.errstate(invalid="ignore"):
             self.svd_.set_output(transform="default").fit(weights)
-        kept = self.svd_.singular_values_ > 1e-5 * self.svd_.singular_values_[0]
+        kept = self.svd_.singular_values_ > 1e-10 * self.svd_.singular_values_[0]
         Z = np.empty((len(texts), int(kept.sum())))
         Z[learned] = self.svd_.transform(weights)[:, kept]
         Z[others] = self._components(texts[others])[:, kept]
-        if np.ptp(Z, axis=0).max() < 1e-5:
+        if np.ptp(Z, axis=0).max() < 1e-10:
             self.left_out_ = "text with the same words in every row"
             return np.empty((len(X), 0))
         self.kept_ = kept
@@ -478,15 +478,13 @@ _MOST_CHARACTERS: Final = 10_000_000
 _CHARACTERS_OF_A_TEXT: Final = (200, 1000)
 
 
-def _fitted_tfidf(texts: Any, **options: Any) -> tuple[TfidfVectorizer, Any] | None:
+def _fitted_tfidf(texts: Sequence[str] | NDArray[Any], **options: Any) -> tuple[TfidfVectorizer, Any] | None:
     """Return TF-IDF fitted to texts, and their weights; None if there are fewer than two different terms.
 
     Terms are those in at least two texts, or all terms if these are fewer than two.
     """
     for least in (2, 1):
-        vectorizer = TfidfVectorizer(
-            sublinear_tf=True, min_df=least, max_features=_MOST_NGRAMS, dtype=np.float32, **options
-        )
+        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=least, max_features=_MOST_NGRAMS, **options)
         # Raised where no term is in so many texts.
         with suppress(ValueError):
             weights = vectorizer.fit_transform(texts)
@@ -498,7 +496,7 @@ def _fitted_tfidf(texts: Any, **options: Any) -> tuple[TfidfVectorizer, Any] | N
 def _side_by_side(blocks: Sequence[Any]) -> Any:
     """Return matrices of weights as one, in which the rows have length 1."""
     joined = sparse.hstack(blocks, format="csr")
-    joined.data *= np.float32(np.sqrt(1.0 / len(blocks)))
+    joined.data *= np.sqrt(1.0 / len(blocks))
     return joined
 
 
