@@ -3,7 +3,7 @@
 from hypothesis import settings
 
 #: Examples of a property that sets no number of its own, in ``make test-slow`` and in ``make test``.
-THOROUGH, FAST = 100, 40
+THOROUGH, FAST = 100, 25
 
 
 def examples(number: int) -> settings:

@@ -322,7 +322,14 @@ def live_on_late_classes(rule: Criterion, *, steps: int = 30) -> tuple[list[Verd
     return told(learner, y, [1] * steps), learner.trace()
 
 
-@pytest.mark.parametrize("name", sorted(CLASSES - {"HeldOutPlateau", "TimeLimit"}))
+# Every second rule in the fast tests.
+LATE = [
+    pytest.param(name, marks=pytest.mark.slow if number % 2 else ())
+    for number, name in enumerate(sorted(CLASSES - {"HeldOutPlateau", "TimeLimit"}))
+]
+
+
+@pytest.mark.parametrize("name", LATE)
 def test_live_is_replayed_where_classes_are_met_late(name: str) -> None:
     live, trace = live_on_late_classes(RULES[name])
     assert [known.step for known in trace.relearned] == [6, 17]
