@@ -1,0 +1,114 @@
+"""How far the estimated error of the unlabelled items is from the true one: the model alone, and with random labels.
+
+Labels are chosen as by default, a fifth of them at random. For classes the error is the share of wrong predictions, for
+numbers the mean squared error of the standardised target. "0.7" is the estimate of the labelling page in version 0.7.
+
+    python benchmarks/error_estimates.py [--seeds 5] [--sets test] [--write]
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+import suffice as sf
+from acquisitions import TASKS, model_of
+from evaluation_sets import evaluation_set, names
+from suffice.project.error_estimates import ITEMS, expected_error
+from tables import publish, table
+
+#: Labels at which estimates are compared with the truth.
+COUNTS: Final = (100, 200, 400)
+SHARE: Final = 0.2
+
+
+class Estimates(NamedTuple):
+    """The true error, and three estimates of it."""
+
+    true: float
+    before: float
+    alone: float
+    calibrated: float
+    held: bool
+
+
+def estimates(learner: sf.ActiveLearner, X: Any, y: Any, rng: np.random.Generator) -> Estimates:
+    rest = np.setdiff1d(np.arange(len(X)), learner.labelled)
+    model, found = learner.model, learner.error_estimate()
+    predicted = model.predict(X[rest])
+    if hasattr(model, "predict_proba"):
+        true = float(np.mean(predicted != y[rest]))
+        before = expected_error(model, X[rng.permutation(len(X))[: ITEMS["classification"]]]).value
+    else:
+        true = float(np.mean((predicted - y[rest]) ** 2))
+        before = expected_error(model, X[rng.permutation(len(X))[: ITEMS["regression"]]]).value ** 2
+    return Estimates(true, before, found.model_alone, found.value, found.low <= true <= found.high)
+
+
+def run(job: tuple[str, str, int]) -> dict[int, Estimates]:
+    """Estimates at some numbers of labels of one run."""
+    name, data, seed = job
+    X, y, _, _ = evaluation_set(data).split(seed)
+    learner, found = sf.ActiveLearner(model_of(name), X, random_share=SHARE, seed=seed), {}
+    learner.tell(first := learner.ask(10), y[first])
+    while len(learner.labelled) < min(max(COUNTS), int(0.8 * len(X))):
+        learner.tell(items := learner.ask(), y[items])
+        if len(learner.labelled) in COUNTS:
+            found[len(learner.labelled)] = estimates(learner, X, y, np.random.default_rng(seed))
+    return found
+
+
+def measure(wanted: bool | None, seeds: int, processes: int) -> str:
+    parts = []
+    for name in ("logistic", "gp", "ridge"):
+        sets = names(TASKS[name], development=wanted)
+        jobs = [(name, data, seed) for data in sets for seed in range(seeds)]
+        with ProcessPoolExecutor(processes) as pool:
+            results = dict(zip(jobs, pool.map(run, jobs), strict=True))
+        rows = []
+        for data in sets:
+            kind = "development" if evaluation_set(data).development else "test"
+            rows.append([data, kind, *cells([results[name, data, seed] for seed in range(seeds)])])
+        rows.append(["**mean**", "", *cells([results[job] for job in jobs])])
+        header = ["data set", "used for"]
+        for count in COUNTS:
+            header += [f"true, {count} labels", "0.7", "model alone", "calibrated", "interval holds it"]
+        parts.append(f"**{name}**\n\n{table(header, rows)}")
+    return "\n\n".join(parts)
+
+
+def cells(runs: list[dict[int, Estimates]]) -> list[str]:
+    found = []
+    for count in COUNTS:
+        values = [each[count] for each in runs if count in each]
+        if not values:
+            found += ["", "", "", "", ""]
+            continue
+        true = np.array([each.true for each in values])
+        found.append(f"{true.mean():.3f}")
+        for kind in ("before", "alone", "calibrated"):
+            distance = np.abs(np.array([getattr(each, kind) for each in values]) - true)
+            found.append(f"{distance.mean():.3f}")
+        found.append(f"{100 * np.mean([each.held for each in values]):.0f} %")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--sets", choices=["development", "test", "all"], default="all")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    wanted = {"development": True, "test": False, "all": None}[given.sets]
+    publish("error-estimates", measure(wanted, given.seeds, given.processes), sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()
