@@ -38,6 +38,7 @@ class ClassBackend(Backend):
     task = "classification"
     step_fields = CLASSIFIER_FIELDS | {"kl_prior", "train_error"}
     default_acquisition = "entropy"
+    default_random_share = 0.2
 
     def __init__(self, model: BayesianLogistic, settings: RunSettings) -> None:
         self._model, self._settings = model, settings

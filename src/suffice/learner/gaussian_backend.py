@@ -42,7 +42,6 @@ class GaussianBackend(Backend):
 
     task = "regression"
     step_fields = LOSS_FIELDS | {"pool_variance", "pool_gain", "expected_error"}
-    default_acquisition = "variance"
 
     def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
         self._model, self._settings = model, settings
@@ -294,6 +293,9 @@ class GaussianBackend(Backend):
 class ProcessBackend(GaussianBackend):
     """Gaussian processes: memory grows with labels times points."""
 
+    default_acquisition = "variance-reduction"
+    default_random_share = 0.2
+
     def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
         super().__init__(model, settings)
         # Drawn once, so that it stays when hyper-parameters are learned again; other acquisitions draw nothing.
@@ -318,6 +320,9 @@ class ProcessBackend(GaussianBackend):
 @register_backend(BayesianRidge)
 class RidgeBackend(GaussianBackend):
     """Ridge regression: memory grows with features times points."""
+
+    # No acquisition was better than random labels for a linear model, which is hardly ever the true one.
+    default_acquisition = "random"
 
     def _learn_initial(self, indices: Indices) -> None:
         assert self._prior is not None
