@@ -199,7 +199,7 @@ def test_audit_is_a_run_in_order() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     y = X @ [1.0, 2.0, 3.0, 4.0] + rng.normal(size=300)
-    trace = sf.audit(BayesianRidge(1.0, 1.0), X, y)
+    trace = sf.audit(BayesianRidge(1.0, 1.0, fit_intercept=False), X, y)
     assert trace.indices.tolist() == list(range(10, 300))
     pair = sf.divergence.history(X @ X.T, y, 1.0)
     assert trace.kl_new_old == pytest.approx(pair.new_old[10:], rel=1e-6)

@@ -101,20 +101,21 @@ class ConstantBackend(Backend):
 @pytest.mark.parametrize(
     ("model", "backend", "task", "acquisition"),
     [
-        (GaussianProcess(), ProcessBackend, "regression", "variance"),
-        (BayesianRidge(), RidgeBackend, "regression", "variance"),
-        (BayesianLogistic(), ClassBackend, "classification", "entropy"),
-        (DropoutNetwork(), NetworkBackend, "classification", "batchbald"),
+        (GaussianProcess(), ProcessBackend, "regression", ("variance-reduction", 0.2)),
+        (BayesianRidge(), RidgeBackend, "regression", ("random", 0.0)),
+        (BayesianLogistic(), ClassBackend, "classification", ("entropy", 0.2)),
+        (DropoutNetwork(), NetworkBackend, "classification", ("batchbald", 0.0)),
     ],
 )
-def test_backends_of_the_models(model: Any, backend: type[Backend], task: str, acquisition: str) -> None:
+def test_backends_of_the_models(model: Any, backend: type[Backend], task: str, acquisition: tuple[str, float]) -> None:
     found = backend_type(model)
     assert found is backend
-    assert (found.task, found.default_acquisition) == (task, acquisition)
+    assert (found.task, found.default_acquisition, found.default_random_share) == (task, *acquisition)
     network = backend is NetworkBackend
     assert found.any_input_shape == found.supports_checkpoints == network
     assert found.input_dtype == (np.float32 if network else np.float64)
-    assert provided_fields(model) == found.step_fields | {"kl_new_old", "kl_old_new", "seconds", "cost", "pool_size"}
+    counted = {"seconds", "cost", "pool_size", "calibration", "random_labels"}
+    assert provided_fields(model) == found.step_fields | {"kl_new_old", "kl_old_new", *counted}
     assert provided_fields(model, validated=True) - provided_fields(model) == {"validation_error", "validation_labels"}
 
 

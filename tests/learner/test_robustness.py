@@ -30,7 +30,8 @@ def test_linear_loops_at_any_scale(columns: list[float], dtype: str, beta: float
     X = np.random.default_rng(1).normal(size=(400, 4)) * columns
     y = X[:, 1] / columns[1] + 0.1 * np.random.default_rng(2).normal(size=400)
     model = BayesianRidge(1.0, beta)
-    trace = sf.simulate(model, X, y, initial=6, steps=40, X_test=X[:50], y_test=y[:50], dtype=dtype)
+    options: dict[str, Any] = {"X_test": X[:50], "y_test": y[:50], "dtype": dtype}
+    trace = sf.simulate(model, X, y, initial=6, steps=40, acquisition="variance", **options)
     labelled = list(trace.initial)
     for step, pick in enumerate(trace.indices):
         variance = model.fit(X[labelled], y[labelled]).latent(X)[1]
@@ -54,7 +55,7 @@ def test_processes_with_hardly_any_noise(noise: float) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_after_a_skip_the_pick_is_still_the_largest_variance(model: Any, seed: int) -> None:
     X = np.random.default_rng(seed).normal(size=(200, 3))
-    learner = sf.ActiveLearner(model, X, seed=seed)
+    learner = sf.ActiveLearner(model, X, acquisition="variance", seed=seed)
     learner.tell(learner.ask(10), X[learner.ask(10), 0])
     for number in range(60):
         item = int(learner.ask()[0])

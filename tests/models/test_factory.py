@@ -24,7 +24,7 @@ def test_names_and_tasks() -> None:
     [
         ("gp", {}, "GaussianProcess()"),
         ("gp", {"basis": 0}, "GaussianProcess()"),
-        ("ridge", {"basis": 0}, "BayesianRidge(fit_intercept=True)"),
+        ("ridge", {"basis": 0}, "BayesianRidge()"),
         ("logistic", {}, "BayesianLogistic(alpha=1.0)"),
         ("logistic", {"classes": ("b", "a")}, "BayesianLogistic(alpha=1.0, classes=['b', 'a'])"),
     ],
