@@ -150,7 +150,7 @@ def test_classification_with_categories_missing_values_and_text() -> None:
     notes = " ".join(found["notes"])
     assert "one-hot; " in notes
     assert "as 'missing'" in notes
-    assert "column 'text': text, TF-IDF and SVD" in notes
+    assert "column 'text': text, TF-IDF of words, word pairs and character n-grams" in notes
 
 
 def test_a_person_is_told_what_was_read_and_what_came_out() -> None:

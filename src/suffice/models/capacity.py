@@ -59,7 +59,7 @@ class Capacity:
     Examples:
         >>> capacity = Capacity([(1, 101)], 101, intercept=True)
         >>> capacity.choices(n_labels=80, n_classes=2), capacity.choices(n_labels=80, n_classes=30)
-        ([25, 50], [25])
+        ([25, 50], [25, 31])
         >>> capacity.columns(25)
         slice(0, 27, None)
     """

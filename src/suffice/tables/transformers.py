@@ -384,12 +384,12 @@ class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, most: int = 400) -> None:
         self.most = most
 
-    def fit(self, X: Sequence[str], y: Any = None) -> Self:
+    def fit(self, X: Sequence[str] | NDArray[Any], y: Any = None) -> Self:
         """Learn words, n-grams and components from texts; ``y`` is ignored."""
         self.fit_transform(X, y)
         return self
 
-    def fit_transform(self, X: Sequence[str], y: Any = None) -> Floats:  # noqa: ARG002
+    def fit_transform(self, X: Sequence[str] | NDArray[Any], y: Any = None) -> Floats:  # noqa: ARG002
         """Fit to texts, and return their components; ``y`` is ignored."""
         self.missing_ = sum(not text for text in X)
         self.left_out_, self.kept_ = "", np.zeros(0, dtype=bool)
@@ -420,7 +420,7 @@ class NgramComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Z *= self.scales_
         return Z
 
-    def transform(self, X: Sequence[str]) -> Floats:
+    def transform(self, X: Sequence[str] | NDArray[Any]) -> Floats:
         """Return the components of texts, ``n x d``."""
         check_is_fitted(self)
         if self.left_out_:
