@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 import suffice as sf
 from suffice.errors import SufficeError
-from suffice.learner.error_estimate import RandomLabelLosses, calibrated_error, calibration_ratio
+from suffice.learner.error_estimate import (
+    RandomLabelLosses,
+    _left_out_losses,
+    calibrated_error,
+    calibration_ratio,
+    worsening,
+)
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 
 RNG = np.random.default_rng(0)
@@ -167,3 +173,68 @@ def test_intervals_hold_the_true_ratio_about_nine_times_in_ten() -> None:
             held[task] += found.low <= 0.1 * ratio <= found.high
     assert 340 <= held["classification"] <= 392
     assert 330 <= held["regression"] <= 390
+
+
+@pytest.mark.parametrize(("model", "y"), MODELS)
+def test_labels_that_make_the_model_worse_are_noticed(model: Any, y: Any) -> None:
+    learner = sf.ActiveLearner(model, X, initial=[0, 1, 2, 3, 4, 5])
+    learner.tell(range(6), y[:6])
+    assert learner.worsening() is None
+    for item in range(6, 90):
+        learner.tell(item, y[item], random=True)
+    assert learner.worsening() is None
+    # Chosen labels that contradict the random ones.
+    flipped = np.where(y == "yes", "no", "yes") if y.dtype.kind == "U" else -y
+    learner.tell(range(90, 330), flipped[90:330], random=False)
+    found = learner.worsening()
+    assert found is not None
+    assert found.now > 1.5 * found.before
+    assert found.random_labels == 42
+
+
+@pytest.mark.parametrize(("model", "y"), MODELS)
+def test_left_out_losses_are_those_of_a_model_without_the_label(model: Any, y: Any) -> None:
+    learner = sf.ActiveLearner(model, X, initial=[0, 1, 2, 3, 4, 5, 6, 7])
+    learner.tell(range(8), y[:8])
+    for item in range(8, 60):
+        learner.tell(item, y[item], random=True)
+    fitted = learner.model
+    found = _left_out_losses(fitted, np.arange(20, 30))
+    assert found is not None
+    for k, item in enumerate(range(20, 30)):
+        others = [i for i in range(60) if i != item]
+        if y.dtype.kind == "U":
+            without = BayesianLogistic(1.0).fit(X[others], y[others])
+            expected = -np.log(without.predict_proba(X[[item]])[0, without.classes_.tolist().index(y[item])])
+            # Newton's step from the model with the label is not the whole way.
+            assert found[k] == pytest.approx(expected, rel=0.1, abs=0.02)
+        else:
+            without = fitted.at(X[others], y[others], fitted.prior_, len(others))
+            assert found[k] == pytest.approx((y[item] - without.predict(X[[item]])[0]) ** 2, rel=1e-6, abs=1e-9)
+
+
+def test_a_model_that_cannot_leave_labels_out_says_nothing() -> None:
+    losses = RandomLabelLosses("regression")
+    assert losses.worsening(object(), {}) is None
+    assert _left_out_losses(object(), np.arange(3)) is None
+
+
+@given(
+    noise=st.floats(0.01, 2.0),
+    shift=st.floats(0.0, 3.0),
+    n=st.integers(0, 60),
+)
+def test_only_a_clear_rise_of_the_newer_half_counts(noise: float, shift: float, n: int) -> None:
+    rng = np.random.default_rng(n)
+    before = rng.exponential(size=n)
+    now = before + shift + noise * rng.normal(size=n)
+    found = worsening(before, now)
+    half = n // 2
+    if half < 10:
+        assert found is None
+        return
+    difference = (now - before)[-half:]
+    clear = difference.mean() > 2.5 * difference.std(ddof=1) / np.sqrt(half)
+    assert (found is not None) == clear
+    if found is not None:
+        assert found.now - found.before == pytest.approx(difference.mean(), rel=1e-9)
