@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice as sf
-from suffice.errors import SufficeError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.error_estimate import RandomLabelLosses, calibrated_error, calibration_ratio
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 
@@ -54,7 +54,12 @@ def test_the_estimate_is_its_formula(model: Any, y: Any, batch: int) -> None:
     assert estimate.model_alone == pytest.approx(alone, rel=1e-9)
     assert estimate.value == pytest.approx(alone * (c + sum(losses)) / (c + sum(expected)), rel=1e-9)
     assert estimate.low < estimate.value < estimate.high
-    assert estimate.random_labels == 16
+    assert estimate.random_labels == learner.random_labels == 16
+    some = learner.error_estimate(50)
+    assert some.model_alone != alone
+    assert some.value / some.model_alone == pytest.approx(estimate.value / estimate.model_alone, rel=1e-9)
+    with pytest.raises(InvalidValueError, match="most must be a whole number, 1 or more, not 0"):
+        learner.error_estimate(0)
 
 
 @pytest.mark.parametrize(("model", "y"), MODELS)
