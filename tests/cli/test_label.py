@@ -171,7 +171,7 @@ def done(n: int, size: int = 60) -> str:
 def labels_of(place: str = "t.suffice") -> dict[str, Any]:
     """The labels that count, by the names of the items."""
     with open_project(place) as project:
-        return {project.item(item).id: label for item, label in project.state().answers() if label is not None}
+        return {project.item(item).id: label for item, label, _ in project.state().answers() if label is not None}
 
 
 def shown_item(text: str) -> str:

@@ -59,6 +59,7 @@ def test_a_project_is_made_with_what_was_asked_for_and_gone_on_with() -> None:
     again, said = opened(person="bob")
     assert said == "Project t.suffice: resumed, 0 of 30 labelled.\n"
     assert again == settings
+    assert settings.random_share == 0.2
     same = {"classes": '"yes, indeed",no', "threshold": 0.2, "bound": BoundName.tight, "seed": 7, "overlap": 0.25}
     assert opened(**same)[0] == settings
     # By its folder, its file, and without the data.
@@ -75,6 +76,12 @@ def test_numbers_get_a_gaussian_process_and_labels_that_are_there_are_kept() -> 
     with opened_project(ProjectOptions("t.csv", person="ann"), Console(file=StringIO())) as project:
         kinds = [event.kind for event in project.events()]
     assert kinds == [EventKind.made, *[EventKind.labelled] * 12, EventKind.resumed]
+
+
+def test_random_items_can_be_switched_off() -> None:
+    table()
+    assert opened(classes="a,b", random_share=0.0)[0].random_share == 0.0
+    assert opened(random_share=0.0)[0].random_share == 0.0
 
 
 def test_a_file_that_was_changed_since_is_spoken_of() -> None:
@@ -96,6 +103,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ({"seed": 3}, "has the seed 0; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
         ({"overlap": 0.5}, "has the overlap 0.0; --overlap cannot be changed"),
+        ({"random_share": 0.0}, "has the share of random items 0.2; --random-share cannot be changed"),
         ({"text": "b"}, "has the text column None; --text cannot be changed"),
         ({"threshold": 0.3}, "the options ask for ErrorStability(threshold=0.3"),
         ({"rule": "MaxConfidence"}, "the options ask for MaxConfidence"),
@@ -150,6 +158,14 @@ BAD = [
     ("t.csv", {"classes": "a,b", "threshold": 2.0}, InvalidValueError, "threshold"),
     ("t.csv", {"classes": "a,b", "error_cost": 1.0}, InvalidValueError, "--label-cost is missing"),
     ("t.csv", {"classes": "a,b", "overlap": 1.5}, InvalidValueError, "--overlap must be a number from 0 to 1"),
+    (
+        "t.csv",
+        {"classes": "a,b", "random_share": 1.5},
+        InvalidValueError,
+        "--random-share must be a number from 0 to 1",
+    ),
+    ("t.csv", {"classes": "a,b", "random_share": -0.1}, InvalidValueError, "number from 0 to 1, not -0.1"),
+    ("t.csv", {"classes": "a,b", "random_share": float("nan")}, InvalidValueError, "number from 0 to 1, not nan"),
     ("t.csv", {"classes": "a,b", "initial": 0}, InvalidValueError, "--initial must be a whole number, 1 or more"),
     ("t.csv", {"classes": "a,b", "initial": 31}, InvalidValueError, "--initial must be at most the number of items"),
     ("t.csv", {"classes": "a,b", "seed": -1}, InvalidValueError, "--seed must be a whole number, 0 or more"),

@@ -34,6 +34,7 @@ FIELDS = {
     "task",
     "model",
     "acquisition",
+    "random_share",
     "rows",
     "pool",
     "features",
@@ -231,6 +232,15 @@ def test_a_run_is_repeatable_and_its_seed_matters() -> None:
     assert first["curve"]["error"] != other["curve"]["error"]
 
 
+def test_a_share_of_the_labels_is_random() -> None:
+    options = (houses(60), "--target", "price", "--model", "ridge", "--most", "30", "--save", "run.npz")
+    found = result(*options, "--random-share", "0.25")
+    trace = Trace.load("run.npz")
+    assert (found["acquisition"], found["random_share"]) == ("variance", 0.25)
+    assert (len(trace.random_items), int(trace.is_random.sum())) == (15, 5)
+    assert result(*options)["random_share"] == 0.0
+
+
 def test_batches_and_other_acquisitions() -> None:
     options = [houses(), "--target", "price", "--model", "ridge", "--most", "40", "--batch", "4"]
     found = result(*options, "--initial", "12", "--acquisition", "random", "--bound", "tight")
@@ -337,6 +347,9 @@ def test_tables_that_cannot_be_used(columns: dict[str, Iterable[object]], option
         (["--seed", "-1"], "--seed must be a whole number, 0 or more, not -1"),
         (["--basis", "3"], "--basis goes with the model ridge or logistic, and a Gaussian process takes none"),
         (["--basis", "-3", "--model", "ridge"], "--basis must be a whole number, 0 or more, not -3"),
+        (["--random-share", "1.5"], "--random-share must be a number from 0 to 1, not 1.5"),
+        (["--random-share", "-0.1"], "--random-share must be a number from 0 to 1, not -0.1"),
+        (["--random-share", "nan"], "--random-share must be a number from 0 to 1, not nan"),
         (["--acquisition", "luck"], "acquisition for regression is one of variance, "),
         (["--figure", "run.doc"], "must end in .pdf, .png, .svg"),
         (["--save", "houses.csv"], "the file houses.csv to save the run to must end in .npz"),
@@ -497,7 +510,7 @@ def test_the_bar_is_for_people_only() -> None:
 def test_help_has_an_example() -> None:
     shown = run_suffice("run", "--help", COLUMNS="80").stdout
     assert "Example: suffice run houses.csv --target price" in shown
-    for option in ("--target", "--acquisition", "--most", "--test", "--save", "--ignore"):
+    for option in ("--target", "--acquisition", "--random-share", "--most", "--test", "--save", "--ignore"):
         assert option in shown
 
 

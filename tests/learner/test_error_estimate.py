@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice as sf
-from suffice.errors import SufficeError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.error_estimate import (
     RandomLabelLosses,
     _left_out_losses,
@@ -21,7 +21,7 @@ from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
 Y = X @ [1.0, -2.0, 0.5] + 0.3 * RNG.normal(size=400)
-CLASSES = np.where(X[:, 0] + 0.8 * RNG.normal(size=400) > 0.0, "yes", "no")
+CLASSES = np.where(X[:, 0] + 0.4 * RNG.normal(size=400) > 0.0, "yes", "no")
 MODELS = [
     pytest.param(GaussianProcess(1.5, 0.1), Y, id="process"),
     pytest.param(BayesianRidge(), Y, id="ridge"),
@@ -40,7 +40,8 @@ def oracle(model: Any, X_rest: Any, y_rest: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize(("model", "y"), MODELS)
 @pytest.mark.parametrize("batch", [1, 5])
 def test_the_estimate_is_its_formula(model: Any, y: Any, batch: int) -> None:
-    learner = sf.ActiveLearner(model, X, random_share=0.4, seed=1)
+    name = "entropy" if y.dtype.kind == "U" else "variance"
+    learner = sf.ActiveLearner(model, X, acquisition=name, random_share=0.4, seed=1)
     learner.tell(first := learner.ask(10), y[first])
     losses: list[float] = []
     expected: list[float] = []
@@ -60,13 +61,19 @@ def test_the_estimate_is_its_formula(model: Any, y: Any, batch: int) -> None:
     assert estimate.model_alone == pytest.approx(alone, rel=1e-9)
     assert estimate.value == pytest.approx(alone * (c + sum(losses)) / (c + sum(expected)), rel=1e-9)
     assert estimate.low < estimate.value < estimate.high
-    assert estimate.random_labels == 16
+    assert estimate.random_labels == learner.random_labels == 16
+    some = learner.error_estimate(50)
+    assert some.model_alone != alone
+    assert some.value / some.model_alone == pytest.approx(estimate.value / estimate.model_alone, rel=1e-9)
+    with pytest.raises(InvalidValueError, match="most must be a whole number, 1 or more, not 0"):
+        learner.error_estimate(0)
 
 
 @pytest.mark.parametrize(("model", "y"), MODELS)
 def test_a_simulation_records_what_a_learner_knows(model: Any, y: Any) -> None:
-    trace = sf.simulate(model, X, y, steps=30, random_share=0.3, seed=2, record=["calibration", "random_labels"])
-    learner = sf.ActiveLearner(model, X, random_share=0.3, seed=2, criterion=Calibrated())
+    options: dict[str, Any] = {"acquisition": "entropy", "random_share": 0.3, "seed": 2}
+    trace = sf.simulate(model, X, y, steps=30, record=["calibration", "random_labels"], **options)
+    learner = sf.ActiveLearner(model, X, criterion=Calibrated(), **options)
     learner.tell(first := learner.ask(10), y[first])
     for _ in range(30):
         items = learner.ask()

@@ -16,7 +16,7 @@ import numpy as np
 from suffice import ErrorStability
 from suffice.project.connections import sa
 from suffice.project.create import open_project
-from suffice.project.events import ACTS, Event, EventKind
+from suffice.project.events import ACTS, Draft, Event, EventKind
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.state import Answer
 from tests.processes import SERVER_MODULES, ForkedProcess
@@ -170,7 +170,10 @@ def check_verdict(place: str, tmp_path: Path) -> Any:
         sa.event.listen(unbroken._database._engine, "checkout", lambda each, *_: each.execute("PRAGMA synchronous=OFF"))
         assert unbroken.settings == project.settings
     project_learner = ProjectLearner(unbroken.settings, unbroken.X)
-    for k, (item, label) in enumerate(answers):
+    for k, (item, label, drawn) in enumerate(answers):
+        # That it was drawn at random, or not, is written when it is asked for.
+        data = {"until": 0.0, "why": "", "random": drawn, "started": True}
+        unbroken._write(lambda *_, item=item, data=data: ([Draft(EventKind.asked, "eve", item, data)], None))
         if label is None:
             unbroken.skip(item, person="eve")
         else:
@@ -181,7 +184,7 @@ def check_verdict(place: str, tmp_path: Path) -> Any:
     unbroken.close()
     assert project_learner.learning_status().verdict == verdict
     assert verdict is not None
-    assert verdict.n_labelled == sum(label is not None for _, label in answers)
+    assert verdict.n_labelled == sum(answer.label is not None for answer in answers)
     return verdict
 
 
@@ -189,6 +192,9 @@ def plainly_told(events: list[Event]) -> list[Answer]:
     """What the events come to by the plain telling of the rules."""
     naive = NaiveProject(SIZE, 600.0)
     for event in events:
+        if event.kind is EventKind.asked and "random" in event.data:
+            assert event.item is not None
+            naive.drawn[event.item] = event.data["random"]
         if event.kind is EventKind.undone:
             assert naive.undo(event.person, event.at) == event.item
         elif event.kind in ACTS:
@@ -196,4 +202,4 @@ def plainly_told(events: list[Event]) -> list[Answer]:
             do = {EventKind.labelled: naive.label, EventKind.skipped: naive.skip, EventKind.corrected: naive.correct}
             said = [event.data["label"]] if "label" in event.data else []
             assert do[event.kind](event.person, event.item, *said, event.at)  # type: ignore[operator]
-    return [Answer(item, naive.label_of(item)) for item in naive.done]
+    return [Answer(item, naive.label_of(item), naive.drawn.get(item, False)) for item in naive.done]

@@ -70,6 +70,8 @@ def picture(state: ProjectState, size: int, now: float) -> dict[str, Any]:
         "made": state.made,
         "advice": state.advice,
         "answers": state.answers(),
+        "random": [state.is_random(item) for item in items],
+        "drawn": (state.n_asked, state.n_random),
         "labels": [state.label_of(item) for item in items],
         "open": [state.is_open(item) for item in items],
         "is_skipped": [state.is_skipped(item) for item in items],

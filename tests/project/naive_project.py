@@ -28,10 +28,14 @@ class NaiveProject:
 
     size: int
     lease: float
+    initial: int = 10
+    share: float = 0.2
     acts: list[Act] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
     leases: list[tuple[int, str, float]] = field(default_factory=list)
     seen: dict[str, float] = field(default_factory=dict)
+    drawn: dict[int, bool] = field(default_factory=dict)
+    flags: list[bool] = field(default_factory=list)
 
     def asked(self, person: str, answer: list[tuple[int, float]], n: int, now: float) -> None:
         """Check what a person was asked for, and remember it."""
@@ -58,6 +62,16 @@ class NaiveProject:
             self.leases.append((item, person, until))
         if renewed or fresh:
             self.seen[person] = now
+
+    def drew(self, fresh: list[tuple[int, bool]], queue: list[int]) -> None:
+        """Check which of the new items were drawn at random, and remember it."""
+        started = sum(self.status(item) == "labelled" for item in range(self.size)) >= self.initial
+        chosen = [item for item in queue if self.status(item) == "open"]
+        for item, random in fresh:
+            turn = sum(self.flags) < self.share * (len(self.flags) + 1) - 1e-9
+            assert random == (not started or turn or item not in chosen)
+            self.drawn[item] = random
+            self.flags += [random] if started else []
 
     def label(self, person: str, item: int, label: Label, now: float) -> bool:
         """Label; whether there is something new to write."""
@@ -130,7 +144,9 @@ class NaiveProject:
         skipped = [item for item in self.done if self.status(item) == "skipped"]
         labels = [self.label_of(item) for item in labelled]
         return {
-            "answers": [Answer(item, self.label_of(item)) for item in self.done],
+            "answers": [Answer(item, self.label_of(item), self.drawn.get(item, False)) for item in self.done],
+            "random": [self.drawn.get(item, False) for item in items],
+            "drawn": (len(self.flags), sum(self.flags)),
             "labels": [self.label_of(item) for item in items],
             "open": [self.status(item) == "open" for item in items],
             "is_skipped": [self.status(item) == "skipped" for item in items],
@@ -163,7 +179,8 @@ class NaiveProject:
         act = self.counting(item)
         assert act is not None
         assert act.label is not None
-        return LabelledItem(item, act.label, act.person, act.at, act.kind == "correction", self.opinions(item))
+        corrected, random = act.kind == "correction", self.drawn.get(item, False)
+        return LabelledItem(item, act.label, act.person, act.at, corrected, self.opinions(item), random)
 
     def _act(self, act: Act) -> bool:
         before = self.status(act.item)

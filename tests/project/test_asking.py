@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from suffice.project.events import Event, EventKind
 from suffice.project.labelling_project import (
     AGAIN,
+    AT_FIRST,
     AT_RANDOM,
     BY_MODEL,
     SECOND_OPINION,
+    TO_CHECK,
     Assignment,
     AssignmentRequest,
     choose,
@@ -43,41 +45,59 @@ def standing(
 
 
 def asked_for(
-    state: ProjectState, *, n: int = SIZE, overlap: float = 0.0, queue: tuple[int, ...] = ()
+    state: ProjectState, *, n: int = SIZE, overlap: float = 0.0, share: float = 0.2, queue: tuple[int, ...] = ()
 ) -> list[Assignment]:
-    settings = about(overlap=overlap, lease=600.0, initial=3)
+    settings = about(overlap=overlap, lease=600.0, initial=3, random_share=share)
     return choose(state, settings, AssignmentRequest("ann", n, queue, np.arange(SIZE), NOW))
 
 
-@given(LABELS, LEASES, st.frozensets(ITEMS), st.integers(1, SIZE), st.sampled_from([0.0, 0.5, 1.0]), st.lists(ITEMS))
+@given(
+    LABELS,
+    LEASES,
+    st.frozensets(ITEMS),
+    st.integers(1, SIZE),
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.sampled_from([0.0, 0.2, 0.35, 1.0]),
+    st.lists(ITEMS),
+)
 def test_what_is_asked_for_is_this_persons_to_answer(
     labels: list[tuple[str, int]],
     leases: dict[int, tuple[str, float]],
     skipped: frozenset[int],
     n: int,
     overlap: float,
+    share: float,
     queue: list[int],
 ) -> None:
     state = standing(labels, leases, skipped)
-    asked = asked_for(state, n=n, overlap=overlap, queue=tuple(queue))
+    asked = asked_for(state, n=n, overlap=overlap, share=share, queue=tuple(queue))
     positions = [each.position for each in asked]
     assert len(set(positions)) == len(positions) <= n
     mine = [item for item, (person, until) in leases.items() if person == "ann" and until > NOW]
     assert positions[: len(mine)] == mine[:n]
     others = {item for item, (person, until) in leases.items() if person != "ann" and until > NOW}
+    new = random = 0
     for each in asked[len(mine) :]:
         said = {person for person, item in labels if item == each.position}
         assert each.position not in others
         assert each.new
         assert each.until == NOW + 600.0
         if said:
-            assert each.why == SECOND_OPINION
+            assert (each.why, each.random) == (SECOND_OPINION, None)
             assert len(said) == 1
             assert "ann" not in said
             assert wants_second(about(overlap=overlap), each.position)
         else:
             assert each.position not in skipped
-            assert each.why == (BY_MODEL if each.position in queue and state.n_labelled >= 3 else AT_RANDOM)
+            turn = random + 1e-9 < share * (new + 1)
+            if state.n_labelled < 3:
+                assert (each.why, each.random) == (AT_FIRST, True)
+            elif turn:
+                assert (each.why, each.random) == (TO_CHECK, True)
+            else:
+                chosen = each.position in queue
+                assert (each.why, each.random) == ((BY_MODEL, False) if chosen else (AT_RANDOM, True))
+            new, random = new + 1, random + bool(each.random)
     done = {item for _, item in labels} | skipped | others
     if len(asked) < n:
         # Whatever is open and with nobody was asked for.

@@ -266,7 +266,7 @@ def test_a_failure_in_learning_is_said_and_not_tried_before_labels_change(
 def test_who_waits_for_what_cannot_be_learned_is_not_kept(
     project: Small, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: Any) -> None:
+    def fails(*_: Any, **__: Any) -> None:
         raise np.linalg.LinAlgError("it is singular")
 
     monkeypatch.setattr("suffice.project.project_learner.ActiveLearner.tell", fails)

@@ -83,6 +83,10 @@ def test_other_kinds_of_texts_are_the_same(tmp_path: Path, data: Any) -> None:
             {"classes": "no,yes", "ignore": ["ok", "doors"], "initial": 5, "overlap": 0.25, "seed": 3},
         ),
         (
+            {"classes": ["no", "yes"], "ignore": "ok", "random_share": 0.0},
+            {"classes": "no,yes", "ignore": ["ok"], "random_share": 0.0},
+        ),
+        (
             {"target": "size", "regression": True, "ignore": "ok"},
             {"target": "size", "regression": True, "ignore": ["ok"]},
         ),
@@ -205,6 +209,8 @@ def test_a_rule_and_a_whole_loop(tmp_path: Path) -> None:
         (TEXTS, {"classes": CLASSES, "initial": 0}, VALUE, "initial must be a whole number, 1 or more, not 0"),
         (TEXTS, {"classes": CLASSES, "initial": 7}, VALUE, "^initial must be at most the number of items, 6"),
         (TEXTS, {"classes": CLASSES, "overlap": 1.5}, VALUE, "overlap must be a number from 0 to 1"),
+        (TEXTS, {"classes": CLASSES, "random_share": 1.5}, VALUE, "^random_share must be a number from 0 to 1, not"),
+        (TEXTS, {"classes": CLASSES, "random_share": "a fifth"}, VALUE, "^random_share must be a number from 0 to 1"),
         (TEXTS, {"classes": CLASSES, "seed": -1}, VALUE, "seed must be a whole number"),
         (TEXTS, {"classes": CLASSES, "person": " "}, VALUE, "the name of a person must be 1 to 64"),
         (TEXTS, {"classes": CLASSES, "features": np.ones((5, 2))}, VALUE, "^features has 5 rows, and there are 6"),

@@ -118,7 +118,8 @@ def test_labels_come_in_their_order_with_all_that_is_known_of_them(busy: Project
     assert [row["animal"] for row in rows] == [each.label for each in labelled]
     assert [row["text"] for row in rows] == [f"pet {each.item} 🐌" for each in labelled]
     assert list(rows[0]) == [
-        *("id", "text", "number", "animal", "labelled_by", "labelled_at", "corrected", "opinions", "agreed")
+        *("id", "text", "number", "animal", "labelled_by", "labelled_at", "corrected", "opinions", "agreed"),
+        "random",
     ]
     by_id = {row["id"]: row for row in rows}
     flags = ("true", "false", "") if format == "csv" else (True, False, None)
@@ -130,6 +131,21 @@ def test_labels_come_in_their_order_with_all_that_is_known_of_them(busy: Project
     assert (by_id["id-20"]["labelled_by"], by_id["id-0"]["labelled_by"]) == ("Zoë <b>", "pets.csv")
     assert by_id["id-2"]["corrected"] == flags[1]
     assert by_id["id-2"]["labelled_at"].endswith("Z")
+    assert {row["random"] for row in rows} == {flags[1]}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_labels_say_which_items_were_drawn_at_random(tmp_path: Path, format: Format) -> None:
+    with make(tmp_path / "pets.suffice", initial=2) as project:
+        label_some(project, [17])
+        label_some(project, [asked.position for asked in project.next("ann", 3)])
+        label_some(project, [asked.position for asked in project.next("ann", 3, queue=range(20))])
+        with project.lock:
+            items = [answer.item for answer in project.state().answers()]
+        rows = rows_of(labels_file(project, format))
+    flags = ("true", "false") if format == "csv" else (True, False)
+    assert [row["id"] for row in rows] == [f"id-{item}" for item in items]
+    assert [row["random"] for row in rows] == [flags[each] for each in (1, 0, 0, 0, 0, 1, 1)]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -206,7 +222,7 @@ def test_a_project_without_labels_gives_a_table_without_rows(tmp_path: Path, for
     assert file.rows == 0
     assert rows_of(file) == []
     if format == "csv":
-        assert file.content == b"id,text,number,animal,labelled_by,labelled_at,corrected,opinions,agreed\n"
+        assert file.content == b"id,text,number,animal,labelled_by,labelled_at,corrected,opinions,agreed,random\n"
     if format == "parquet":
         assert str(pandas.read_parquet(io.BytesIO(file.content))["corrected"].dtype) == "bool"
 
@@ -221,7 +237,7 @@ def test_a_name_that_a_cell_has_already_gets_a_number(tmp_path: Path) -> None:
         (line,) = rows_of(labels_file(project, "jsonl"))
     assert list(line) == [
         *("id_2", "id", "agreed", "animal", "animal_2", "=x", "animal_3"),
-        *("labelled_by", "labelled_at", "corrected", "opinions", "agreed_2"),
+        *("labelled_by", "labelled_at", "corrected", "opinions", "agreed_2", "random"),
     ]
     assert (row["id_2"], row["id"], row["'=x"], line["=x"]) == ("id-0", "a", "e", "e")
     assert row["animal_3"] in ("cat", "dog")

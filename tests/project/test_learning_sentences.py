@@ -57,6 +57,27 @@ def test_a_project_under_way() -> None:
     ]
 
 
+def test_an_estimate_with_random_labels() -> None:
+    errors = (ErrorEstimate(60, 0.1234, 0.094, 0.161, random_labels=24),)
+    said = learning_sentences(learning_status(errors=errors), CLASSES, 60)
+    assert said[2:] == [
+        "The model is wrong on about 12 % of the unlabelled items (9 to 16 %), estimated with the help of 24 random "
+        "labels.",
+        "The next 50 labels would lower that to about 10 % (8 to 12 %).",
+    ]
+    errors = (ErrorEstimate(60, 14.27, 12.9, 16.4, random_labels=7),)
+    assert learning_sentences(learning_status(errors=errors), NUMBERS, 60)[2] == (
+        "The model is off by about 14 on the unlabelled items (root mean squared; 13 to 16), estimated with the help "
+        "of 7 random labels."
+    )
+
+
+def test_a_warning_comes_right_after_the_verdict() -> None:
+    said = learning_sentences(learning_status(warning="The error has risen."), CLASSES, 60)
+    assert said[1] == "The error has risen."
+    assert said[:1] + said[2:] == learning_sentences(learning_status(), CLASSES, 60)
+
+
 def test_a_project_with_numbers_under_way() -> None:
     found = learning_status(
         errors=(ErrorEstimate(60, 14.27, 12.9, 16.4),), purchase=Purchase(50, 14.27, 12.3, 11.2, 13.6), forecast=None

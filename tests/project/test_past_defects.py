@@ -180,7 +180,7 @@ def test_whoever_waits_for_a_slow_model_gets_all_of_it(project: Project, monkeyp
 
 
 def test_a_model_that_gave_up_is_not_settled(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: Any) -> None:
+    def fails(*_: Any, **__: Any) -> None:
         raise np.linalg.LinAlgError("it is singular")
 
     with BackgroundLearner(project) as background:
@@ -270,7 +270,7 @@ def test_new_labels_are_judged_one_by_one_on_the_way(project: Project, monkeypat
 
 
 def test_after_a_failure_nothing_is_said_of_a_part_either(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: Any) -> None:
+    def fails(*_: Any, **__: Any) -> None:
         raise np.linalg.LinAlgError("it is singular")
 
     with BackgroundLearner(project) as background:

@@ -244,7 +244,7 @@ def test_asking_again_gives_the_same_and_writes_nothing_until_half_the_time_is_o
 
 
 def test_the_queue_of_the_model_comes_first_without_what_others_have(tmp_path: Path) -> None:
-    project = make(tmp_path / "queue.suffice", initial=1)
+    project = make(tmp_path / "queue.suffice", initial=1, random_share=0.0)
     project.label(7, "cat", person="bob")
     project.skip(8, person="bob")
     assert [each.position for each in project.next("bob", 1, queue=[9])] == [9]
@@ -252,6 +252,7 @@ def test_the_queue_of_the_model_comes_first_without_what_others_have(tmp_path: P
     assert [each.position for each in asked[:2]] == [11, 10]
     assert asked[0].why == "the model is least sure of it"
     assert asked[2].why == "drawn at random"
+    assert [each.random for each in asked] == [False, False, True]
     project.close()
 
 

@@ -68,6 +68,8 @@ def take(project: Project, naive: NaiveProject, step: tuple[str, str, int, str, 
     if kind == "next":
         n = 1 + item % 3
         asked = project.next(person, n, queue=[item])
+        # Whether the model has started, and which item is open, is as it was before.
+        naive.drew([(each.position, each.random) for each in asked if each.random is not None], [item])
         naive.asked(person, [(each.position, each.until) for each in asked], n, clock.now)
         return
     try:
@@ -96,7 +98,7 @@ def do(project: Project, kind: str, person: str, item: int, label: str) -> Any:
 
 @pytest.fixture
 def used(place: str) -> Iterator[Project]:
-    with make(place, SIZE, lease=LEASE) as project:
+    with make(place, SIZE, lease=LEASE, initial=2, random_share=0.4) as project:
         sa.event.listen(project._database._engine, "checkout", hurry)
         yield project
 
@@ -113,7 +115,7 @@ def test_any_course_of_events_is_what_the_rules_say_and_what_a_replay_gives(used
     @settings(max_examples=60 if used._database.file else 25)
     @given(st.lists(STEPS, min_size=10, max_size=40))
     def check(steps: list[tuple[str, str, int, str, float]]) -> None:
-        project, naive = emptied(used), NaiveProject(SIZE, LEASE)
+        project, naive = emptied(used), NaiveProject(SIZE, LEASE, initial=2, share=0.4)
         before = rows(project)
         for step in steps:
             take(project, naive, step, clock)

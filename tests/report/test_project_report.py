@@ -98,6 +98,20 @@ def test_a_stop_is_told_with_what_it_saved_and_why(tmp_path: Path) -> None:
     assert "expected to be enough" not in text
 
 
+def test_an_estimate_with_random_labels_says_what_it_rests_on(tmp_path: Path) -> None:
+    errors = tuple(replace(each, random_labels=24) for each in ENOUGH.errors)
+    text = page_of(tmp_path / "p", replace(ENOUGH, errors=errors)).text.replace("\u00a0", " ")
+    for words in (
+        "of the unlabelled items predicted wrong (1 to 5 %), estimated with the help of 24 random labels",
+        "The model gets about 2 % of the unlabelled items wrong (1 to 5 %), estimated with the help of 24 random",
+        "This is an estimate, and no guarantee. It is the error that the model expects of itself on 80 unlabelled",
+        "20 % of the items asked for after the start were drawn at random",
+        "After the first ones the model chose most of the items",
+    ):
+        assert words in text
+    assert "by its own account" not in text
+
+
 def test_what_is_missing_is_told_with_the_forecast(tmp_path: Path) -> None:
     text = page_of(tmp_path / "p", MORE).text
     for words in (

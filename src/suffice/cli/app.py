@@ -41,7 +41,7 @@ COMMANDS: Final = {
     ),
     "status": CommandEntry(
         "suffice.cli.status_command:status_command",
-        "Say where a labelling project stands: counts, verdict, forecast, expected error, people and their agreement.",
+        "Say where a labelling project stands: counts, verdict, forecast, estimated error, people and their agreement.",
     ),
     "export": CommandEntry(
         "suffice.cli.export_command:export_command",

@@ -30,7 +30,7 @@ from suffice.cli.rule_options import (
 )
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, MissingExtraError
-from suffice.project.settings import DEFAULT_INITIAL
+from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RANDOM_SHARE
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
@@ -129,6 +129,15 @@ class ProjectOptions:
     initial: Annotated[
         int | None, typer.Option(help="Labels at random before the model chooses.", show_default=str(DEFAULT_INITIAL))
     ] = None
+    random_share: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of the later items that are drawn at random too, from 0 to 1: their labels tell how good the "
+            "model is.",
+            show_default=str(DEFAULT_RANDOM_SHARE),
+        ),
+    ] = None
     seed: Annotated[int | None, typer.Option(help="Seed of all randomness.", show_default="0")] = None
 
     @property
@@ -206,6 +215,8 @@ def opened_project(options: ProjectOptions, console: Console) -> "Project":
     person = options.who
     if options.overlap is not None:
         real(options.overlap, "--overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+    if options.random_share is not None:
+        real(options.random_share, "--random-share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     if options.initial is not None:
         whole(options.initial, "--initial", least=1)
     if options.seed is not None:
@@ -323,6 +334,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
             model=None if asked is None else asked.value,
             rule=rule,
             initial=options.initial,
+            random_share=DEFAULT_RANDOM_SHARE if options.random_share is None else options.random_share,
             overlap=options.overlap or 0.0,
             seed=options.seed or 0,
             person=person,
@@ -423,5 +435,6 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--model", options.model, settings.model, "the model")
     compare("--overlap", options.overlap, settings.overlap, "the overlap")
     compare("--initial", options.initial, settings.initial, "initial labels:")
+    compare("--random-share", options.random_share, settings.random_share, "the share of random items")
     compare("--seed", options.seed, settings.seed, "the seed")
     return found

@@ -55,6 +55,14 @@ def run_command(
         str | None,
         typer.Option(help=f"Which row next: {', '.join(_ACQUISITIONS)}.", autocompletion=lambda: _ACQUISITIONS),
     ] = None,
+    random_share: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of the labels, from 0 to 1, that are drawn at random instead.",
+            show_default="the recommended one; 0 with --acquisition",
+        ),
+    ] = None,
     initial: Initial = None,
     batch: Batch = None,
     most: Annotated[int, typer.Option(help="Labels to simulate at most; 0 for the whole pool.")] = 1000,
@@ -93,6 +101,7 @@ def run_command(
         as_json=as_json,
         test=test,
         seed=seed,
+        random_share=random_share,
     )
 
     with interruptible("run"):
@@ -113,6 +122,7 @@ def run_command(
                     X_test=X_test,
                     y_test=y_test,
                     acquisition=acquisition,
+                    random_share=random_share,
                     batch=size,
                     seed=seed,
                     record=job.rule,

@@ -13,7 +13,7 @@ from suffice.presentation.number_format import utc_time
 
 
 def status_command(place: Place, as_json: AsJson = False) -> None:
-    """Say where a labelling project stands: counts, verdict, forecast, expected error, people and their agreement.
+    """Say where a labelling project stands: counts, verdict, forecast, estimated error, people and their agreement.
 
     Nothing is written, so it may be asked while people label.
 

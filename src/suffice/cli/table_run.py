@@ -204,6 +204,7 @@ def as_json(found: RunFinding, figure: Path | None, saved_trace: Path | None) ->
         "task": found.table.kind,
         "model": found.model,
         "acquisition": found.trace.about.get("acquisition"),
+        "random_share": found.trace.about.get("random_share", 0.0),
         "rows": len(found.table.y),
         "pool": found.pool,
         "features": found.table.X.shape[1],
@@ -326,6 +327,7 @@ class RunRequest:
         most: Labels to go to at most; 0 for all.
         test: Share of the rows held back to measure the error on; 0 for none.
         seed: Seed of that split, and of a network.
+        random_share: Share of the labels that are drawn at random; None for the recommended one.
     """
 
     command: str
@@ -344,6 +346,7 @@ class RunRequest:
     as_json: bool
     test: float = 0.0
     seed: int = 0
+    random_share: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -551,6 +554,8 @@ def _require_counts(request: RunRequest) -> None:
     whole(request.most, "--most", least=0)
     whole(request.seed, "--seed", least=0)
     real(request.test, "--test", "from 0 (no test set) to below 1", lambda x: 0.0 <= x < 1.0)
+    if request.random_share is not None:
+        real(request.random_share, "--random-share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     if 0 < request.most < initial + batch:
         least = f"{initial + batch}, for {initial} initial labels and a step of {batch}"
         raise InvalidValueError(f"--most must be 0 (no limit) or at least {least}; not {request.most}")

@@ -120,6 +120,8 @@ class ActiveLearner:
         self._drawn = {int(i) for i in self._first} if isinstance(initial, int | np.integer) else set()
         self._random_items: list[int] = []
         self._random_losses = RandomLabelLosses(self._prepared.backend.task)
+        # The order in which items are looked at for the error estimate, once it is needed.
+        self._looked_at: Indices | None = None
         # 0: not seen; 1: labelled; 2: skipped.
         self._status = np.zeros(len(self._X), dtype=np.int8)
         self._labels: dict[int, Any] = {}
@@ -165,6 +167,11 @@ class ActiveLearner:
         return list(self._random_items)
 
     @property
+    def random_labels(self) -> int:
+        """Number of labels that calibrate :meth:`error_estimate`: random ones that came after the model had begun."""
+        return len(self._random_losses)
+
+    @property
     def left(self) -> int:
         """Items neither labelled nor skipped."""
         return int(np.count_nonzero(self._status == 0))
@@ -187,17 +194,23 @@ class ActiveLearner:
             raise SufficeError(f"the model has no label yet: {len(self._first)} are wanted before it learns")
         return self._prepared.joined(self._backend.current_model())
 
-    def error_estimate(self) -> CalibratedError:
+    def error_estimate(self, most: int = REST_ITEMS) -> CalibratedError:
         """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
 
         For classes it is the share of wrong predictions, for numbers the mean squared error. It is an estimate, not a
-        guarantee. Of many unlabelled items 2000 are looked at, always the same ones while they are unlabelled.
+        guarantee. Of many unlabelled items some are looked at, always the same ones while they are unlabelled.
+
+        Args:
+            most: How many unlabelled items are looked at, at most.
 
         Raises:
             SufficeError: The model has no label yet.
         """
-        order = np.random.default_rng(0).permutation(len(self._X))
-        rest = np.sort(order[self._status[order] != 1][:REST_ITEMS])
+        size = whole(most, "most", least=1)
+        if self._looked_at is None:
+            self._looked_at = np.random.default_rng(0).permutation(len(self._X))
+        order = self._looked_at
+        rest = np.sort(order[self._status[order] != 1][:size])
         model = self.current_model
         with one_thread():
             return self._random_losses.estimate(

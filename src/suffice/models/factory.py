@@ -96,6 +96,7 @@ def make_model(
     basis: int | None = None,
     seed: int = 0,
     components: Sequence[tuple[int, int]] = (),
+    regularize: bool = True,
 ) -> Any:
     """A model that has not learned anything yet.
 
@@ -106,6 +107,7 @@ def make_model(
         seed: Seed of a network; the other models have no randomness.
         components: First column and column after the last of each group of ordered components, such as those of a
             text; how many of them are used is chosen from the labels. Only if :func:`chooses_components`.
+        regularize: Whether a regression model learns its hyper-parameters as since version 0.8; see the models.
 
     Returns:
         A model of :mod:`suffice.models`, or a pipeline that ends in one.
@@ -129,7 +131,7 @@ def make_model(
     from suffice import models
 
     if name == "gp":
-        return models.GaussianProcess()
+        return models.GaussianProcess(regularize=regularize)
     if name == "dropout":
         from suffice.models.deep.network_arguments import require_torch
 
@@ -138,7 +140,7 @@ def make_model(
         return models.DropoutNetwork("mlp", classes=known, samples=10, device="cpu", seed=seed)
     model: Any
     if name == "ridge":
-        model = models.BayesianRidge(fit_intercept=not size)
+        model = models.BayesianRidge(fit_intercept=not size, regularize=regularize)
     else:
         # Features are standardised, so weights of order 1 are a fair prior. The evidence would be misled by labels that
         # were chosen where the model is unsure.

@@ -37,7 +37,7 @@ ERROR_RATIO_EXPLAINED: Final = (
     "changed next to nothing, and it is enough; that the next ones change no more is likely, and not certain."
 )
 NOT_GUARANTEED: Final = (
-    "That every prediction is right. Some are not; the expected error above says how many, or by how much.",
+    "That every prediction is right. Some are not; the error above is an estimate of how many, or by how much.",
     "That the labels are right. The model learns the mistakes of people too, where they are alike.",
     "That it does as well on other items. All of this is about items like those of these data.",
     "That no number of labels would make it better. One more label changes little; a thousand more may change much, "
@@ -46,11 +46,19 @@ NOT_GUARANTEED: Final = (
 
 
 class ExpectedError(NamedTuple):
-    """The error that a model expects of itself, with its interval."""
+    """The estimated error of a model, with its interval.
+
+    Attributes:
+        value: The estimate.
+        low: Lower end of its interval.
+        high: Upper end of its interval.
+        random_labels: Number of random labels that calibrate it; 0 where it is the model's own account alone.
+    """
 
     value: float
     low: float
     high: float
+    random_labels: int = 0
 
 
 class NextLabels(NamedTuple):
@@ -100,8 +108,9 @@ class StatusValues:
         verdict: What the rule says, or None before the model starts.
         stopped_at: Labels at which the rule first said stop, or None.
         forecast: Labels still to give until the rule stops (middle, least, most), or None.
-        error: The error that the model expects of itself, or None.
+        error: The estimated error of the model, or None.
         next_labels: What the next labels are expected to change, or None.
+        warning: That the model may be getting worse, in a sentence; empty where it is not known to.
         problem: Why the model cannot learn, in a sentence; empty where it can.
     """
 
@@ -115,6 +124,7 @@ class StatusValues:
     forecast: tuple[int, int, int] | None = None
     error: ExpectedError | None = None
     next_labels: NextLabels | None = None
+    warning: str = ""
     problem: str = ""
 
 
@@ -155,7 +165,7 @@ def more_labels(labels: int, low: int, high: int, *, coverage: float | None = No
 
 
 def status_sentences(status: StatusValues) -> list[str]:
-    """Verdict, forecast, expected error and what the next labels bring, each in a sentence, as far as they are known.
+    """Verdict, warning, forecast, error and what the next labels bring, each in a sentence, as far as they are known.
 
     Returns:
         Sentences, the most important first.
@@ -165,6 +175,7 @@ def status_sentences(status: StatusValues) -> list[str]:
         ['Too early to say: 4 more labels are needed before the model starts.']
     """
     said = [] if status.problem and status.verdict is None else [_verdict_sentence(status)]
+    said += [status.warning] if status.warning else []
     said += [*_forecast_sentence(status), *_error_sentence(status), *_next_labels_sentence(status)]
     behind = status.n_labelled - status.learned
     if behind > 0 and status.error is not None:
@@ -218,13 +229,30 @@ def _forecast_sentence(status: StatusValues) -> list[str]:
 def _error_sentence(status: StatusValues) -> list[str]:
     if status.error is None:
         return []
-    if status.share:
-        value, low, high = percents(*status.error)
-        said = f"The model expects to be wrong on {value} % of the items ({low} to {high} %)"
-    else:
-        value, low, high = numbers(*status.error)
-        said = f"The model expects to be off by about {value} (root mean squared; {low} to {high})"
-    return [f"{said}, if it is right about itself."]
+    value, low, high = (percents if status.share else numbers)(*status.error[:3])
+    if status.error.random_labels:
+        what = (
+            f"is wrong on about {value} % of the unlabelled items ({low} to {high} %)"
+            if status.share
+            else f"is off by about {value} on the unlabelled items (root mean squared; {low} to {high})"
+        )
+        return [f"The model {what}, {estimated_with(status.error.random_labels)}."]
+    what = (
+        f"be wrong on {value} % of the items ({low} to {high} %)"
+        if status.share
+        else f"be off by about {value} (root mean squared; {low} to {high})"
+    )
+    return [f"The model expects to {what}, if it is right about itself."]
+
+
+def estimated_with(random_labels: int) -> str:
+    """What an estimate of the error rests on, as a part of a sentence.
+
+    Examples:
+        >>> estimated_with(24)
+        'estimated with the help of 24 random labels'
+    """
+    return f"estimated with the help of {count(random_labels, 'random label')}"
 
 
 def _next_labels_sentence(status: StatusValues) -> list[str]:
@@ -387,8 +415,13 @@ def summary_tiles(
         tiles.append((f"{labels:,}", f"more labels expected ({low:,} to {high:,})"))
     if status["error"]["estimates"]:
         value, interval = with_interval(*status["error"]["estimates"][-1][1:], share=share)
-        what = "of the items expected wrong" if share else "expected error of a prediction"
-        tiles.append((value, f"{what} ({interval})"))
+        random_labels = status["error"]["random_labels"]
+        if random_labels:
+            what = "of the unlabelled items predicted wrong" if share else "error of a prediction"
+            tiles.append((value, f"{what} ({interval}), {estimated_with(random_labels)}"))
+        else:
+            what = "of the items expected wrong" if share else "expected error of a prediction"
+            tiles.append((value, f"{what} ({interval})"))
     agreement = status["agreement"]
     if agreement is not None and agreement["kappa"] is not None:
         same = f"{agreement['same']:,} of {agreement['both']:,}"
@@ -471,16 +504,46 @@ def curve_caption(rule: str, *, forecast: bool) -> str:
     return f"The {quantity_name(rule)} after each label{least}, and {limit}.{end}"
 
 
-def expected_error_sentence(error: Sequence[float], *, share: bool) -> str:
-    """How good the model is by its own estimate."""
+def expected_error_sentence(error: Sequence[float], *, share: bool, random_labels: int = 0) -> str:
+    r"""How good the model is, by its own estimate or with the help of random labels.
+
+    Args:
+        error: The estimate and the ends of its interval.
+        share: Whether the error is a share of the items.
+        random_labels: Number of random labels that calibrate the estimate.
+
+    Examples:
+        >>> expected_error_sentence((0.1234, 0.09, 0.16), share=True, random_labels=24).replace("\xa0", " ")
+        'The model gets about 12 % of the unlabelled items wrong (9 to 16 %), estimated with the help of 24 random labels.'
+    """  # noqa: E501 - one sentence
     value, interval = with_interval(error[0], error[1], error[2], share=share)
-    lead = f"to get {value} of the items wrong" if share else f"to be off by about {value} on an item"
     root = "" if share else " (root of the mean squared error)"
+    if random_labels:
+        lead = (
+            f"gets about {value} of the unlabelled items wrong ({interval})"
+            if share
+            else f"is off by about {value} on an unlabelled item{root}, {interval}"
+        )
+        return f"The model {lead}, {estimated_with(random_labels)}."
+    lead = f"to get {value} of the items wrong" if share else f"to be off by about {value} on an item"
     return f"The model expects {lead}{root}; by its own account {interval}."
 
 
-def expected_error_basis(items: int) -> str:
-    """What the error that a model expects of itself rests on."""
+def expected_error_basis(items: int, random_labels: int = 0) -> str:
+    """What the estimate of the error rests on.
+
+    Args:
+        items: Items that were looked at.
+        random_labels: Number of random labels that calibrate the estimate.
+    """
+    if random_labels:
+        return (
+            "This is an estimate, and no guarantee. It is the error that the model expects of itself on "
+            f"{count(items, 'unlabelled item')}, corrected by {count(random_labels, 'random label')}: by how wrong the "
+            "model was on them, compared with what it had expected. Each was predicted before the model learned it. "
+            "Their items were drawn at random, so they are like those without a label. The more random labels, the "
+            "narrower the interval."
+        )
     return (
         "This is what the model says of itself: no labels were held back to measure it. It comes from the model's own "
         f"probabilities on {count(items, 'item')} drawn at random, so it is right as far as the model suits the data; "

@@ -24,7 +24,13 @@ from suffice.project.events import Draft, EventKind, checked_label, checked_pers
 from suffice.project.items import Items
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.read_items import ReadingOptions, read_items
-from suffice.project.settings import DEFAULT_INITIAL, Settings, default_rule, require_project_model
+from suffice.project.settings import (
+    DEFAULT_INITIAL,
+    DEFAULT_RANDOM_SHARE,
+    Settings,
+    default_rule,
+    require_project_model,
+)
 from suffice.project.storage import (
     FILE,
     LAYOUT,
@@ -155,6 +161,7 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
     model: str | None = None,
     rule: Criterion | None = None,
     initial: int | None = None,
+    random_share: float = DEFAULT_RANDOM_SHARE,
     overlap: float = 0.0,
     seed: int = 0,
     person: str | None = None,
@@ -184,6 +191,8 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         rule: The stopping rule. By default :class:`~suffice.ErrorStability` with threshold 0.05 for gp, 0.02 for ridge
             and 0.1 for logistic.
         initial: Labels at random before the model chooses; 10 by default, or all items if there are fewer.
+        random_share: Share of the later items that are drawn at random too, from 0 to 1. Their labels tell how good the
+            model is on the items that nobody labels. 0 switches this off.
         overlap: Share of the items that two people label, from 0 to 1.
         seed: Seed of all randomness.
         person: Who creates the project.
@@ -235,6 +244,7 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
             model=model,
             rule=rule,
             initial=None if initial is None else whole(initial, "initial", least=1),
+            random_share=real(random_share, "random_share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
             overlap=real(overlap, "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
             seed=whole(seed, "seed", least=0),
             person="" if person is None else checked_person(person),
@@ -249,6 +259,7 @@ def make_project(  # noqa: PLR0913 - as above
     model: str | None = None,
     rule: Criterion | Callable[[Settings], Criterion] | None = None,
     initial: int | None = None,
+    random_share: float = DEFAULT_RANDOM_SHARE,
     overlap: float = 0.0,
     seed: int = 0,
     person: str = "",
@@ -264,6 +275,7 @@ def make_project(  # noqa: PLR0913 - as above
         model: The model; that of the task if left out.
         rule: The stopping rule, or a function that returns it for settings that are complete but for the rule.
         initial: Labels at random before the model chooses.
+        random_share: Share of the later items that are drawn at random.
         overlap: Share of the items that two people label.
         seed: Seed of all randomness.
         person: Who creates the project.
@@ -285,6 +297,7 @@ def make_project(  # noqa: PLR0913 - as above
         rule={},
         seed=seed,
         initial=min(DEFAULT_INITIAL if initial is None else initial, len(items)),
+        random_share=random_share,
         overlap=overlap,
         source=source,
         root="" if items.root is None else str(items.root),

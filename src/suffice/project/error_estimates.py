@@ -1,4 +1,4 @@
-"""The model's estimate of its own error, with calibration, an interval, and the expected effect of more labels."""
+"""The model's own account of its error, with calibration, an interval, and the expected effect of more labels."""
 
 import math
 from collections.abc import Sequence
@@ -222,7 +222,7 @@ def _interval(errors: Floats) -> tuple[float, float]:
 
 
 def purchase(errors: Sequence[ErrorEstimate], curve: Sequence[Point] = (), *, labels: int = LABELS) -> Purchase | None:
-    r"""What the next labels would do to the error that a model expects of itself.
+    r"""What the next labels would do to the estimated error of a model.
 
     A curve of learning falls like a power of the labels, and slower the later: a slope in labels would promise too
     much. So a line is fitted to the log of the estimates against that of the labels, over the newer half of these. With
@@ -234,7 +234,8 @@ def purchase(errors: Sequence[ErrorEstimate], curve: Sequence[Point] = (), *, la
     is about what the model will then say of itself. It has two sources, added as squares: of what the model does not
     know now of its error, a share of :math:`k / (n + k)` of the variance is known then, so the distances of the ends of
     the present interval count by the root of that; and the estimates scatter about the line, which counts twice. That
-    is large where hyper-parameters were learned anew and the model changed its mind. No end is below 0.
+    is large where hyper-parameters were learned anew and the model changed its mind. No end is below 0. Once random
+    labels calibrate the estimates, those before are left out.
 
     Args:
         errors: Estimates so far, the last of now.
@@ -253,7 +254,8 @@ def purchase(errors: Sequence[ErrorEstimate], curve: Sequence[Point] = (), *, la
     last = errors[-1] if errors else None
     if last is None or labels < 1:
         return None
-    recent = [each for each in errors if each.n_labelled >= _NEWER * last.n_labelled]
+    alike = [each for each in errors if bool(each.random_labels) == bool(last.random_labels)]
+    recent = [each for each in alike if each.n_labelled >= _NEWER * last.n_labelled]
     if len(recent) < _FEWEST:
         return None
     share = labels / (last.n_labelled + labels)

@@ -43,6 +43,8 @@ class Draft:
         item: Position of the item that it is about, or None.
         data: What else is to be known, as JSON values: ``label`` of labels and corrections, ``until`` and ``why`` of
             an item asked, ``of`` (the number of another event) of one undone, ``n_labelled`` and ``reason`` of advice.
+            An item that is asked for as a new one, and not for a second opinion or once more, has also ``random``
+            (whether it was drawn at random) and ``started`` (whether the model had its first labels then).
         request: A name that the sender chose for it: what is sent again under the same name is not done again.
     """
 

@@ -41,8 +41,8 @@ def labels_file(project: "Project", format: Format) -> Exported:
 
     A row has the item's id, its cells under their names, the label that counts under the name of the target, who gave
     it and when (``labelled_by``, ``labelled_at``, in UTC), whether it is a correction (``corrected``), how many people
-    labelled the item (``opinions``), and whether they said the same (``agreed``, empty where it was one). A column of
-    ours whose name a cell has already gets a number behind it.
+    labelled the item (``opinions``), whether they said the same (``agreed``, empty where it was one), and whether the
+    item was drawn at random (``random``). A column of ours whose name a cell has already gets a number behind it.
 
     Args:
         project: The project.
@@ -61,6 +61,7 @@ def labels_file(project: "Project", format: Format) -> Exported:
         Column("corrected", "flag"),
         Column("opinions", "count"),
         Column("agreed", "flag"),
+        Column("random", "flag"),
     ]
     columns = _columns(settings, [_target(settings), *own])
     by_item = {each.item: each for each in labelled}
@@ -122,7 +123,15 @@ def _chunks(project: "Project", positions: Sequence[int], own: Callable[[int], t
 def _labelled_cells(labelled: LabelledItem) -> tuple[Cell, ...]:
     said = [opinion.label for opinion in labelled.opinions]
     agreed = None if len(said) < 2 else len(set(said)) == 1
-    return labelled.label, labelled.person, moment(labelled.at), labelled.corrected, len(said), agreed
+    return (
+        labelled.label,
+        labelled.person,
+        moment(labelled.at),
+        labelled.corrected,
+        len(said),
+        agreed,
+        labelled.random,
+    )
 
 
 def _predicted_cells(predictions: "Predictions", skipped: set[int]) -> Callable[[int], tuple[Cell, ...]]:

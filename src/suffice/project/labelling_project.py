@@ -2,9 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -30,9 +31,14 @@ from suffice.project.storage import (
 )
 
 BY_MODEL = "the model is least sure of it"
+AT_FIRST = "drawn at random: the model starts from such items"
+TO_CHECK = "drawn at random, to check the model"
+#: Where the model has chosen no item that is free.
 AT_RANDOM = "drawn at random"
 SECOND_OPINION = "a second opinion: somebody else has labelled it too"
 AGAIN = "asked before and not answered yet"
+# Products of a share and a count may be above a whole number by rounding.
+_ROUNDING: Final = 1e-9
 
 
 class Assignment(NamedTuple):
@@ -43,12 +49,14 @@ class Assignment(NamedTuple):
         until: Until when nobody else is asked for it, in seconds since 1970.
         why: Why this one.
         new: Whether it is asked for now; otherwise it was before, and was not answered.
+        random: Whether a new item was drawn at random; None for second opinions and items that were asked for before.
     """
 
     position: int
     until: float
     why: str
     new: bool = True
+    random: bool | None = None
 
 
 class AssignmentRequest(NamedTuple):
@@ -58,7 +66,7 @@ class AssignmentRequest(NamedTuple):
         person: Who will label.
         number: How many items, at most.
         queue: The model's choice, the most useful first.
-        order: All items, in the order in which they come where the model says nothing.
+        order: All items, in the order in which random ones are drawn; it depends on no label.
         now: The moment.
     """
 
@@ -70,7 +78,10 @@ class AssignmentRequest(NamedTuple):
 
 
 def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) -> list[Assignment]:
-    """The next items for a person: those not answered yet, second opinions, the model's choice, then any other.
+    """The next items for a person: those not answered yet, second opinions, then new ones.
+
+    Before the model has started, new items are drawn at random. From then on a share of them is, see :func:`is_random`,
+    and the others are the model's choice, or random ones where it has none.
 
     Args:
         state: Where the project stands.
@@ -82,19 +93,47 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
     """
     now, until = request.now, request.now + settings.lease
     open_ones = [(item, lease) for item, lease in state.mine(request.person) if lease.until > now]
-    asked = [_kept(state, item, lease.until, now=now, until=until) for item, lease in open_ones]
-    taken = {each.position for each in asked}
-    for item, why in _candidates(state, settings, request):
-        if len(asked) >= request.number:
-            break
-        lease = state.lease(item)
-        # One that ends much later than any could was given by a clock that ran ahead.
-        held = lease is not None and now < lease.until <= until + settings.lease and lease.person != request.person
-        if item in taken or held:
-            continue
-        taken.add(item)
-        asked.append(Assignment(item, until, why))
-    return asked[: request.number]
+    asked = [_kept(state, item, lease.until, now=now, until=until) for item, lease in open_ones][: request.number]
+    taken = {item for item, _ in open_ones}
+
+    def free(items: Iterable[int]) -> Iterator[int]:
+        """Those of some items that are with nobody, and not given out here."""
+        for item in items:
+            lease = state.lease(item)
+            # One that ends much later than any could was given by a clock that ran ahead.
+            held = lease is not None and now < lease.until <= until + settings.lease and lease.person != request.person
+            if item not in taken and not held:
+                taken.add(item)
+                yield item
+
+    seconds = free(_second_opinions(state, settings, request.person))
+    for item in islice(seconds, request.number - len(asked)):
+        asked.append(Assignment(item, until, SECOND_OPINION))
+    if len(asked) < request.number:
+        new = _new_items(state, settings, request, free)
+        drawn = islice(new, request.number - len(asked))
+        asked += [Assignment(item, until, why, random=random) for item, why, random in drawn]
+    return asked
+
+
+def has_started(state: ProjectState, settings: Settings) -> bool:
+    """Whether the model has the labels that it starts from."""
+    return state.n_labelled >= settings.initial
+
+
+def is_random(share: float, asked: int, random: int) -> bool:
+    """Whether the next new item is to be drawn at random.
+
+    Args:
+        share: Share of random items.
+        asked: New items that were asked for since the model started.
+        random: Those of them that were drawn at random.
+
+    Examples:
+        >>> [is_random(0.2, asked, random) for asked, random in ((0, 0), (1, 1), (4, 1), (5, 1))]
+        [True, False, False, True]
+    """
+    return random < share * (asked + 1) - _ROUNDING
 
 
 def wants_second(settings: Settings, item: int) -> bool:
@@ -108,15 +147,44 @@ def _kept(state: ProjectState, item: int, ends: float, *, now: float, until: flo
     return Assignment(item, ends if fresh else until, state.why(item) or AGAIN, new=not fresh)
 
 
-def _candidates(state: ProjectState, settings: Settings, request: AssignmentRequest) -> Iterator[tuple[int, str]]:
+def _asked_data(asked: Assignment, *, started: bool) -> dict[str, Any]:
+    data: dict[str, Any] = {"until": asked.until, "why": asked.why}
+    return data if asked.random is None else data | {"random": asked.random, "started": started}
+
+
+def _second_opinions(state: ProjectState, settings: Settings, person: str) -> Iterator[int]:
     if settings.overlap > 0.0:
-        for item in state.single_opinions(request.person):
-            if wants_second(settings, item):
-                yield item, SECOND_OPINION
-    # Before the model has begun, its choice is as good as any.
-    why = BY_MODEL if state.n_labelled >= settings.initial else AT_RANDOM
-    yield from ((int(item), why) for item in request.queue if state.is_open(int(item)))
-    yield from ((int(item), AT_RANDOM) for item in state.open_among(request.order))
+        yield from (item for item in state.single_opinions(person) if wants_second(settings, item))
+
+
+def _permuted(state: ProjectState, order: NDArray[np.intp]) -> Iterator[int]:
+    """The open items in the order of the permutation; the pool is looked at only if one of them is needed."""
+    yield from map(int, state.open_among(order))
+
+
+def _new_items(
+    state: ProjectState,
+    settings: Settings,
+    request: AssignmentRequest,
+    free: Callable[[Iterable[int]], Iterator[int]],
+) -> Iterator[tuple[int, str, bool]]:
+    """Items that nobody has answered, each with the reason and whether it is drawn at random."""
+    drawn = free(_permuted(state, request.order))
+    if not has_started(state, settings):
+        yield from ((item, AT_FIRST, True) for item in drawn)
+        return
+    chosen = free(int(item) for item in request.queue if state.is_open(int(item)))
+    asked, random = state.n_asked, state.n_random
+    while True:
+        to_check = is_random(settings.random_share, asked, random)
+        item = None if to_check else next(chosen, None)
+        by_model = item is not None
+        if item is None:
+            item = next(drawn, None)
+        if item is None:
+            return
+        yield item, BY_MODEL if by_model else TO_CHECK if to_check else AT_RANDOM, not by_model
+        asked, random = asked + 1, random + (not by_model)
 
 
 T = TypeVar("T")
@@ -167,7 +235,7 @@ class Project:
             raise SufficeError(f"the journal of {self.place} has no beginning; take the project from a backup")
         with undamaged(self.place):
             self.settings = Settings.from_dict(made.data["settings"])
-            # Where the model has nothing to say, items come in this order.
+            # Items are drawn at random in this order.
             self._order = np.random.default_rng([self.settings.seed, 7]).permutation(size)
 
     def __enter__(self) -> "Project":
@@ -236,8 +304,9 @@ class Project:
 
         def decide(state: ProjectState, now: float) -> tuple[list[Draft], list[Assignment]]:
             asked = choose(state, self.settings, AssignmentRequest(name, size, queue, self._order, now))
+            started = has_started(state, self.settings)
             drafts = [
-                Draft(EventKind.asked, name, each.position, {"until": each.until, "why": each.why})
+                Draft(EventKind.asked, name, each.position, _asked_data(each, started=started))
                 for each in asked
                 if each.new
             ]

@@ -8,19 +8,24 @@ from suffice.forecast import Forecast
 
 @dataclass(frozen=True)
 class ErrorEstimate:
-    """The error that the model expects of itself on items drawn at random, with a 90 % interval.
+    """An estimate of the model's error, with a 90 % interval. It is not a guarantee.
+
+    Without random labels it is the error that the model expects of itself on items drawn at random. With them it is the
+    error of unlabelled items, calibrated by how well the random labels were predicted before they were learned.
 
     Attributes:
         n_labelled: Labels learned then.
         value: For classes the share of items that it gets wrong, for numbers the root of the mean squared error.
         low: Lower end of the interval.
         high: Upper end of the interval.
+        random_labels: Number of random labels that calibrate it; 0 where it is the model's own account alone.
     """
 
     n_labelled: int
     value: float
     low: float
     high: float
+    random_labels: int = 0
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Purchase:
 
     Attributes:
         labels: How many labels.
-        now: The error that the model expects now.
+        now: The estimated error now.
         then: What it would be after them.
         low: Least that it could be.
         high: Most that it could be.
@@ -70,11 +75,12 @@ class LearningStatus:
             stands unless labels before it are changed, or hyper-parameters are learned again and it no longer says so.
         curve: What the rule watched, one point a step.
         forecast: How many more labels until it stops, or None where that cannot be told.
-        errors: The error that the model expects of itself, at some of the steps and now.
+        errors: Estimates of the model's error, at some of the steps and now.
         purchase: What the next 50 labels would buy, or None while that cannot be told.
         queue: Items to ask for next, the most useful first.
         problem: Why the model cannot learn, or cannot choose items, in a sentence; empty where it can.
         stopped_at: Labels at which the rule first said stop, or None where it did not.
+        warning: That the model may be getting worse, in a sentence; empty where it is not known to.
     """
 
     n_answers: int = 0
@@ -87,3 +93,4 @@ class LearningStatus:
     queue: tuple[int, ...] = field(default=(), repr=False)
     problem: str = ""
     stopped_at: int | None = None
+    warning: str = ""

@@ -1,5 +1,6 @@
-"""The learner of a project: its results depend on the labels and their order alone."""
+"""The learner of a project: its results depend on the labels, their order and which were random, and on that alone."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
+from suffice.learner.backend import backend_type
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.project.error_estimates import ITEMS, LABELS, expected_error, purchase
@@ -19,6 +21,8 @@ from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 
+# With fewer random labels than this the model's own account is shown: they say too little.
+_FEWEST_RANDOM: Final = 5
 _EVERY: Final = 5
 _OFTEN_UP_TO: Final = 400
 
@@ -37,14 +41,17 @@ def spacing(n: int) -> int:
 
 
 class SelfErrorTracker:
-    """Records the error that a learner's model expects of itself, every few labels.
+    """Records the estimated error of a learner's model, every few labels.
 
-    It reads the posterior of the learner and learns nothing itself. The learner takes one label at a time, so an
-    estimate depends on the labels alone, and not on when it was read.
+    With at least 5 random labels since the model started it is :meth:`suffice.ActiveLearner.error_estimate`, of
+    unlabelled items; otherwise what the model expects of itself on items drawn at random. It reads the posterior of the
+    learner and learns nothing itself. The learner takes one label at a time, so an estimate depends on the labels and
+    on which were random, and not on when it was read.
 
     Args:
         learner: The learner. It is told each label before the tracker is.
-        rows: Features of the items on which the error is estimated, ``m x D``.
+        rows: Features of the items on which the model's own account is taken, ``m x D``. Of unlabelled items as many
+            are looked at.
         initial: Labels that the learner's model starts from.
 
     Attributes:
@@ -92,10 +99,21 @@ class SelfErrorTracker:
         return (model[:-1], model[-1]) if hasattr(model, "steps") else (None, model)
 
     def _estimate(self) -> ErrorEstimate:
+        if self._learner.random_labels >= _FEWEST_RANDOM and self._learner.left:
+            return self._calibrated()
         transform, model = self._parts()
         if self._inputs is None:
             self._inputs = self._rows if transform is None else transform.transform(self._rows)
         return expected_error(model, self._inputs).at(self.n)
+
+    def _calibrated(self) -> ErrorEstimate:
+        found = self._learner.error_estimate(len(self._rows))
+        ends = found.value, found.low, found.high
+        if backend_type(self._parts()[1]).task == "regression":
+            value, low, high = map(math.sqrt, ends)
+        else:
+            value, low, high = ends
+        return ErrorEstimate(self.n, value, low, high, found.random_labels)
 
 
 # Rows predicted for at a time, and what may be computed at a time: other threads wait while SciPy solves triangles.
@@ -167,9 +185,10 @@ class Predictor:
 class ProjectLearner:
     """Learns the labels of a project in the order in which they came, and applies its stopping rule.
 
-    Two learners are told the same. The judge takes one label a step and is never asked for items, so its verdict is a
-    function of the labels and skips, to the last bit: however they came, and however often the program was started
-    anew. The picker chooses items; it is told what is new when it is asked. Not for several threads at once.
+    Two learners are told the same, also which labels are of items drawn at random. The judge takes one label a step and
+    is never asked for items, so its verdict is a function of the labels, skips and random items, to the last bit:
+    however they came, and however often the program was started anew. The picker chooses items; it is told what is new
+    when it is asked. Not for several threads at once.
 
     Args:
         settings: What the project is about.
@@ -313,6 +332,8 @@ class ProjectLearner:
             self._X,
             criterion=settings.criterion() if acquisition == "order" else None,
             acquisition=acquisition,
+            # The project draws the random items.
+            random_share=0.0,
             seed=settings.seed,
             initial=self._initial,
             dtype=np.float64 if size <= _SMALL_POOL else np.float32,
@@ -323,7 +344,7 @@ class ProjectLearner:
         if answer.label is None:
             judge.skip(answer.item)
         else:
-            judge.tell(answer.item, answer.label)
+            judge.tell(answer.item, answer.label, random=answer.random)
             self._tracker.label_learned()
         self._answers.append(answer)
 
@@ -338,7 +359,8 @@ class ProjectLearner:
             if skips := [answer.item for answer in fresh if answer.label is None]:
                 picker.skip(skips)
             if labels := [answer for answer in fresh if answer.label is not None]:
-                picker.tell([answer.item for answer in labels], [answer.label for answer in labels])
+                items, given, random = zip(*labels, strict=True)
+                picker.tell(list(items), list(given), random=list(random))
             self._picker_knows = len(self._answers)
             if not picker.left:
                 return ()

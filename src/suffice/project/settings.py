@@ -15,6 +15,8 @@ Shown = Literal["table", "text", "image"]
 DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "dropout": 0.2}
 #: Labels at random before the model chooses, if nothing else is asked for.
 DEFAULT_INITIAL: Final = 10
+#: Share of the later items that are drawn at random, if nothing else is asked for.
+DEFAULT_RANDOM_SHARE: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Settings:
         rule: The stopping rule, as :meth:`suffice.Criterion.state_dict` gives it.
         seed: Seed of all randomness.
         initial: Labels asked for at random before the model chooses.
+        random_share: Share of the items that are drawn at random once the model chooses, from 0 to 1. It is 0 in
+            projects made by version 0.7 or older.
         overlap: Share of the items that a second person is asked for too, from 0 to 1.
         lease: Seconds that an item asked for stays with one person.
         source: Name of the file or folder that the items came from.
@@ -40,6 +44,8 @@ class Settings:
         notes: What was done to the data, in sentences.
         components: First feature and feature after the last of each text whose components a classifier chooses from.
             Empty in projects made by version 0.7 or older: they use all of their features, as before.
+        regularize: Whether a regression model learns its hyper-parameters as since version 0.8. False in projects made
+            by an older version, so that their verdicts stay as they were.
     """
 
     name: str
@@ -59,6 +65,8 @@ class Settings:
     root: str = ""
     notes: tuple[str, ...] = field(default=())
     components: tuple[tuple[int, int], ...] = field(default=())
+    random_share: float = DEFAULT_RANDOM_SHARE
+    regularize: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON values."""
@@ -79,7 +87,8 @@ class Settings:
             )
         lists = {name: tuple(saved[name]) for name in ("classes", "columns", "notes") if name in saved}
         components = tuple((int(first), int(after)) for first, after in saved.get("components", ()))
-        return Settings(**{**saved, **lists, "components": components})
+        older = {"random_share": 0.0, "regularize": False}
+        return Settings(**{**older, **saved, **lists, "components": components})
 
     def criterion(self) -> Criterion:
         """The stopping rule, that has seen nothing."""
@@ -105,7 +114,7 @@ class Settings:
                 f"a project of classification needs at least 2 classes, and this one has {len(self.classes)}; name all"
             )
         if self.task == "regression":
-            return make_model(self.model)
+            return make_model(self.model, regularize=self.regularize)
         return make_model(self.model, classes=self.classes, components=self.components)
 
     def require_usable_rule(self) -> None:

@@ -10,10 +10,11 @@ from suffice.project.events import ACTS, Event, EventKind, Label
 
 
 class Answer(NamedTuple):
-    """What a learner is told: an item and its label, or None where it was skipped."""
+    """What a learner is told: an item, its label or None where it was skipped, and whether it was drawn at random."""
 
     item: int
     label: Label | None
+    random: bool = False
 
 
 class Opinion(NamedTuple):
@@ -25,7 +26,10 @@ class Opinion(NamedTuple):
 
 
 class LabelledItem(NamedTuple):
-    """An item with the label that counts, who gave it and when, whether it is a correction, and all opinions."""
+    """An item with the label that counts, who gave it and when, whether it is a correction, and all opinions.
+
+    ``random`` says whether the item was drawn at random.
+    """
 
     item: int
     label: Label
@@ -33,6 +37,7 @@ class LabelledItem(NamedTuple):
     at: float
     corrected: bool
     opinions: tuple[Opinion, ...]
+    random: bool = False
 
 
 class SkippedItem(NamedTuple):
@@ -69,7 +74,8 @@ class ProjectState:
     """What the events so far come to.
 
     The label that counts is the newest correction of an item, or else its first label; what was undone is as if it had
-    never been. An item keeps its place in the order of labelling when its label is corrected.
+    never been. An item keeps its place in the order of labelling when its label is corrected. Whether it was drawn at
+    random is what was written when it was last asked for as a new item, whoever answers and when.
 
     Args:
         size: Number of items.
@@ -79,13 +85,15 @@ class ProjectState:
         last: The last event, once one was seen.
         advice: The advice to stop, while it stands.
         made: The event that made the project, once it was seen.
+        n_asked: New items that were asked for since the model started.
+        n_random: Those of them that were drawn at random.
 
     Examples:
         >>> state = ProjectState(3)
         >>> state.apply(Event(EventKind.labelled, "ann", 2, {"label": "spam"}, seq=1))
         >>> state.apply(Event(EventKind.corrected, "bob", 2, {"label": "ham"}, seq=2))
         >>> state.answers(), state.n_labelled
-        ([Answer(item=2, label='ham')], 1)
+        ([Answer(item=2, label='ham', random=False)], 1)
         >>> state.apply(Event(EventKind.undone, "bob", 2, {"of": 2}, seq=3))
         >>> state.label_of(2)
         'spam'
@@ -96,6 +104,9 @@ class ProjectState:
         self.last: Event | None = None
         self.advice: Advice | None = None
         self.made: Event | None = None
+        self.n_asked = self.n_random = 0
+        # Items that were drawn at random when they were last asked for as new ones.
+        self._drawn: set[int] = set()
         # 0: open; 1: labelled; 2: skipped.
         self._done = np.zeros(size, dtype=np.int8)
         self._acts: dict[int, list[Event]] = {}
@@ -140,6 +151,8 @@ class ProjectState:
             self._undo(event)
         elif event.kind is EventKind.asked and event.item is not None:
             self._lend(event.item, Lease(event.person, float(event.data["until"])), str(event.data.get("why", "")))
+            if "random" in event.data:
+                self._draw(event.item, random=bool(event.data["random"]), started=bool(event.data.get("started")))
         elif event.kind is EventKind.advised:
             self.advice = Advice(int(event.data["n_labelled"]), str(event.data["reason"]), event.at)
         elif event.kind is EventKind.withdrawn:
@@ -155,7 +168,7 @@ class ProjectState:
 
     def answers(self) -> list[Answer]:
         """What a learner is told, in order."""
-        return [Answer(item, label) for item, label in self._told.items()]
+        return [Answer(item, label, item in self._drawn) for item, label in self._told.items()]
 
     def label_of(self, item: int) -> Label | None:
         """The label that counts, or None."""
@@ -172,6 +185,10 @@ class ProjectState:
     def is_skipped(self, item: int) -> bool:
         """Whether an item was skipped, and has no label."""
         return bool(self._done[item] == 2)
+
+    def is_random(self, item: int) -> bool:
+        """Whether an item was drawn at random when it was last asked for as a new one."""
+        return item in self._drawn
 
     def opinions(self, item: int) -> tuple[Opinion, ...]:
         """What people said of an item, in order."""
@@ -271,6 +288,14 @@ class ProjectState:
         self._asked_of.setdefault(lease.person, {})[item] = None
         self._why[item] = why
 
+    def _draw(self, item: int, *, random: bool, started: bool) -> None:
+        if random:
+            self._drawn.add(item)
+        else:
+            self._drawn.discard(item)
+        self.n_asked += started
+        self.n_random += started and random
+
     def _take_back(self, item: int) -> None:
         lease = self._leases.pop(item, None)
         if lease is not None:
@@ -313,4 +338,12 @@ class ProjectState:
         deciding = self._deciding(item)
         assert deciding is not None
         corrected = deciding.kind is EventKind.corrected
-        return LabelledItem(item, deciding.data["label"], deciding.person, deciding.at, corrected, self.opinions(item))
+        return LabelledItem(
+            item,
+            deciding.data["label"],
+            deciding.person,
+            deciding.at,
+            corrected,
+            self.opinions(item),
+            item in self._drawn,
+        )

@@ -121,8 +121,10 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
                 for each in learning_status.errors
                 if all(map(math.isfinite, (each.value, each.low, each.high)))
             ],
+            "random_labels": learning_status.errors[-1].random_labels if learning_status.errors else 0,
         },
         "purchase": None if learning_status.purchase is None else asdict(learning_status.purchase),
+        "warning": learning_status.warning,
         "problem": learning_status.problem,
         "words": words,
     }
@@ -160,10 +162,11 @@ def learning_sentences(
             else VerdictValues(verdict.stop, verdict.ready, verdict.rule, verdict.reason),
             stopped_at=learning_status.stopped_at,
             forecast=None if forecast is None else (forecast.labels, forecast.low, forecast.high),
-            error=None if error is None else ExpectedError(error.value, error.low, error.high),
+            error=None if error is None else ExpectedError(error.value, error.low, error.high, error.random_labels),
             next_labels=None
             if bought is None
             else NextLabels(bought.labels, bought.now, bought.then, bought.low, bought.high),
+            warning=learning_status.warning,
             problem=learning_status.problem,
         )
     )

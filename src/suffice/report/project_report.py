@@ -185,7 +185,7 @@ def pace(labelled: Sequence[LabelledItem]) -> float | None:
 _MOST_ROWS: Final = 40
 #: About so many bins show how numbers are distributed.
 _BINS: Final = 9
-_CHOSEN: Final = "After the first ones the model chose the items, so their shares are not those of all items."
+_CHOSEN: Final = "After the first ones the model chose {items}, so their shares are not those of all items."
 
 
 class BarRow(NamedTuple):
@@ -282,7 +282,9 @@ def _number_bars(told: ProjectReportContents) -> CountBars | None:
 
 def _chosen_note(told: ProjectReportContents) -> str:
     """What has to be known of shares among labels, once the model chooses."""
-    return _CHOSEN if len(told.given) > told.settings.initial else ""
+    share = told.settings.random_share
+    items = "most of the items" if 0.0 < share < 0.5 else "some of the items" if share else "the items"
+    return _CHOSEN.format(items=items) if len(told.given) > told.settings.initial and share < 1.0 else ""
 
 
 def _bars(title: str, told: ProjectReportContents, counts: list[tuple[str, int]], note: str) -> CountBars:
@@ -326,6 +328,9 @@ def method_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
         ("Stopping rule", _rule_words(told)),
         ("Start", f"{count(settings.initial, 'label')} of items drawn at random, then the model chose"),
     ]
+    if settings.random_share:
+        share = percent(settings.random_share)
+        pairs.append(("Random labels", f"{share} of the items asked for after the start were drawn at random"))
     if settings.overlap:
         pairs.append(("Second opinions", f"asked for on {percent(settings.overlap)} of the items"))
     return [
@@ -515,12 +520,12 @@ def curve_chart(told: ProjectReportContents) -> Chart:
 
 
 def error_chart(told: ProjectReportContents) -> Chart:
-    """The error that the model expected of itself, as a chart."""
+    """The estimated error of the model, as a chart."""
     estimates, target = told.status["error"]["estimates"], told.settings.target
     unit = target if len(target) <= 20 else "the label"
     return Chart(
-        title="Expected error over the labels",
-        name="expected share wrong" if told.share else f"expected error, in units of {unit}",
+        title="Estimated error over the labels",
+        name="estimated share wrong" if told.share else f"estimated error, in units of {unit}",
         line=[(float(n), middle) for n, middle, _, _ in estimates],
         band=[(float(n), least, most) for n, _, least, most in estimates],
         percent=told.share,
@@ -529,13 +534,15 @@ def error_chart(told: ProjectReportContents) -> Chart:
 
 
 def _quality_sentences(told: ProjectReportContents) -> list[str]:
-    """How good the model is by its own estimate, what that rests on, and what more labels would change."""
+    """How good the model is as far as can be estimated, what that rests on, and what more labels would change."""
     status = told.status
     if not status["error"]["estimates"]:
         return []
+    random_labels = status["error"]["random_labels"]
+    looked_at = status["size"] - status["learned"] if random_labels else status["size"]
     said = [
-        expected_error_sentence(status["error"]["estimates"][-1][1:], share=told.share),
-        expected_error_basis(min(ITEMS[told.settings.task], status["size"])),
+        expected_error_sentence(status["error"]["estimates"][-1][1:], share=told.share, random_labels=random_labels),
+        expected_error_basis(min(ITEMS[told.settings.task], looked_at), random_labels),
     ]
     return said + (
         [next_labels_outlook(status["purchase"], share=told.share)] if status["purchase"] is not None else []

@@ -100,7 +100,10 @@ def _entries(state: ProjectState, only: Only) -> list[_TableEntry]:
     """Rows of a kind, the newest first."""
     entries: list[_TableEntry] = []
     if only != "skipped":
-        entries += [_TableEntry(*each) for each in state.labelled()]
+        entries += [
+            _TableEntry(each.item, each.label, each.person, each.at, each.corrected, each.opinions)
+            for each in state.labelled()
+        ]
     if only in {"all", "skipped"}:
         entries += [_TableEntry(each.item, None, each.person, each.at, False, ()) for each in state.skipped()]
     if only == "corrected":

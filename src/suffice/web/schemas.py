@@ -222,10 +222,11 @@ class ForecastAnswer(_Response):
 
 
 class ErrorAnswer(_Response):
-    """The error that the model expects of itself: labels, value, and the ends of its interval."""
+    """Estimates of the error: labels, value, ends of the interval; and the random labels that the last rests on."""
 
     unit: Literal["share", "root mean squared"]
     estimates: list[tuple[int, Number, Number, Number]]
+    random_labels: int
 
 
 class PurchaseAnswer(_Response):
@@ -289,6 +290,7 @@ class StatusAnswer(_Response):
     people: list[PersonAnswer]
     agreement: AgreementAnswer | None
     advice: AdviceAnswer | None
+    warning: Text
     problem: Text
     words: list[Text]
 

@@ -16,7 +16,7 @@ const UNDECIDED =
 export function makeProgressView(root, project) {
   const name = capital(quantity(project)).slice(0, -1);
   const ratio = makeChart(`${name} against the threshold`);
-  const error = makeChart("The error that the model expects of itself");
+  const error = makeChart("The estimated error of the model");
   const parts = {
     verdict: card("Is it enough?"),
     purchase: card("What would the next 50 labels buy?"),
@@ -92,19 +92,23 @@ function ratioData(status, project) {
 }
 
 function errorData(status, project) {
-  const { unit, estimates } = status.error;
+  const { unit, estimates, random_labels: random } = status.error;
   if (estimates.length < 2) return null;
   const share = unit === "share";
   const format = share ? percent : short;
   const between = (low, high) => `between ${format(low)} and ${format(high)}`;
   const [n, value, low, high] = estimates.at(-1);
+  const about = `${format(value)}, likely ${between(low, high)}`;
+  const rests = random > 0 ? `Estimated with the help of ${many(random, "random label")}.` : "";
   return {
     points: estimates.map((each) => [...each, null]),
     zero: true,
     y: share ? "share of items that it gets wrong" : `error of ${project.target} (${unit})`,
     format,
     forecast: null,
-    sentence: `After ${many(n, "label")} the model expects an error of ${format(value)}, likely ${between(low, high)}.`,
+    sentence: rests
+      ? `After ${many(n, "label")} the error is about ${about}. ${rests}`
+      : `After ${many(n, "label")} the model expects an error of ${about}.`,
     columns: ["Error", "At least", "At most", ""],
     read: ([at, number, from, to]) => `At ${many(at, "label")}: ${format(number)} (${between(from, to)})`,
   };
