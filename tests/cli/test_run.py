@@ -108,7 +108,7 @@ def result(*arguments: str, figure: bool = False) -> dict[str, Any]:
 def test_regression_as_json() -> None:
     found = result(houses(), "--target", "price", "--model", "ridge", "--basis", "0", "--threshold", "0.2", figure=True)
     assert set(found) == FIELDS
-    assert (found["task"], found["model"], found["acquisition"]) == ("regression", "ridge", "variance")
+    assert (found["task"], found["model"], found["acquisition"]) == ("regression", "ridge", "random")
     assert (found["rows"], found["pool"], found["features"]) == (150, 120, 4)
     assert (found["initial"], found["batch"], found["threshold"]) == (10, 1, 0.2)
     assert found["stopped"] is True
@@ -236,7 +236,7 @@ def test_a_share_of_the_labels_is_random() -> None:
     options = (houses(60), "--target", "price", "--model", "ridge", "--most", "30", "--save", "run.npz")
     found = result(*options, "--random-share", "0.25")
     trace = Trace.load("run.npz")
-    assert (found["acquisition"], found["random_share"]) == ("variance", 0.25)
+    assert (found["acquisition"], found["random_share"]) == ("random", 0.25)
     assert (len(trace.random_items), int(trace.is_random.sum())) == (15, 5)
     assert result(*options)["random_share"] == 0.0
 
@@ -280,7 +280,7 @@ def test_a_saved_run_comes_back() -> None:
     assert trace.n_labelled.tolist() == found["curve"]["n_labelled"]
     assert np.sqrt(trace.predictive_error).tolist() == found["curve"]["error"]
     assert trace.ratio().tolist() == found["curve"]["ratio"]
-    assert trace.about["acquisition"] == "variance"
+    assert trace.about["acquisition"] == "random"
 
 
 LETTERS = [chr(97 + k % 26) for k in range(40)]

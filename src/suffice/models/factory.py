@@ -89,7 +89,7 @@ def chooses_components(name: str, basis: int | None = None) -> bool:
     return name == "logistic" and not basis_size(name, basis)
 
 
-def make_model(
+def make_model(  # noqa: PLR0913 - all but one by keyword
     name: str,
     *,
     classes: Iterable[Any] | None = None,

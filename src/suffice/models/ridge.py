@@ -124,7 +124,7 @@ class BayesianRidge(GaussianRegressor):
         >>> model.coef_.round(3)
         array([ 0.909, -0.909])
         >>> model.observe([[1.0, 1.0]], [0.2]).posterior
-        Gaussian(2 parameters, by precision)
+        Gaussian(3 parameters, by precision)
     """
 
     def __init__(
