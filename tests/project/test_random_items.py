@@ -307,6 +307,11 @@ def learned(case: Any, answers: list[Answer]) -> ProjectLearner:
     return learner
 
 
+def chosen_first(answers: list[Answer]) -> list[Answer]:
+    """Answers whose first ten, which the model starts from, were not drawn at random."""
+    return [each._replace(random=False) for each in answers[:10]] + answers[10:]
+
+
 def test_the_error_is_calibrated_by_random_labels(case: Any) -> None:
     answers = mixed(case, 30)
     judge = ActiveLearner(case.settings.estimator(), case.X, acquisition="order", random_share=0.0, initial=10)
@@ -315,13 +320,13 @@ def test_the_error_is_calibrated_by_random_labels(case: Any) -> None:
     expected = judge.error_estimate()
     found = learned(case, answers).learning_status().errors[-1]
     power = 1.0 if case.settings.classes else 0.5
-    assert (found.n_labelled, found.random_labels) == (30, 10)
+    assert (found.n_labelled, found.random_labels) == (30, 20)
     assert [found.value, found.low, found.high] == pytest.approx([each**power for each in expected[:3]], rel=1e-12)
 
 
 def test_few_random_labels_leave_it_to_the_model(case: Any) -> None:
-    answers = mixed(case, 18)
-    assert sum(each.random for each in answers[10:]) == 4
+    answers = chosen_first(mixed(case, 18))
+    assert sum(each.random for each in answers) == 4
     plain = [each._replace(random=False) for each in answers]
     found, alone = (learned(case, each).learning_status().errors for each in (answers, plain))
     if case.settings.task == "classification":
@@ -335,7 +340,7 @@ def test_few_random_labels_leave_it_to_the_model(case: Any) -> None:
 def test_with_nothing_left_the_model_speaks_for_itself(case: Any) -> None:
     small = case.first(24)
     found = learned(small, [Answer(item, small.labels[item], True) for item in range(24)]).learning_status().errors
-    assert [each.random_labels for each in found] == [0, 5, 10, 0]
+    assert [each.random_labels for each in found] == [10, 15, 20, 0]
     assert found[-1].value > 0.0
 
 
@@ -367,12 +372,12 @@ def test_both_learners_are_told_which_labels_are_random(case: Any, monkeypatch: 
 
 
 def test_the_purchase_compares_estimates_of_one_kind(case: Any) -> None:
-    learner = learned(case, mixed(case, 26))
+    learner = learned(case, chosen_first(mixed(case, 26)))
     found = learner.learning_status()
     assert [bool(each.random_labels) for each in found.errors] == [False, False, True, True, True]
     assert found.purchase is not None
     assert found.purchase.now == found.errors[-1].value
-    assert learned(case, mixed(case, 21)).learning_status().purchase is None
+    assert learned(case, chosen_first(mixed(case, 21))).learning_status().purchase is None
 
 
 def test_the_words_say_what_the_estimate_rests_on(tmp_path: Path) -> None:
@@ -386,8 +391,8 @@ def test_the_words_say_what_the_estimate_rests_on(tmp_path: Path) -> None:
             learner.follow(project.state().answers())
         found = learner.learning_status()
         told = status(project, found)
-        assert told["error"]["random_labels"] == found.errors[-1].random_labels == 10
-        assert any(each.endswith("estimated with the help of 10 random labels.") for each in told["words"])
+        assert told["error"]["random_labels"] == found.errors[-1].random_labels == 20
+        assert any(each.endswith("estimated with the help of 20 random labels.") for each in told["words"])
         assert not any("if it is right about itself" in each for each in told["words"])
         assert learning_sentences(found, project.settings, 30, size=80) == told["words"]
 

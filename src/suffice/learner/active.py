@@ -168,8 +168,8 @@ class ActiveLearner:
 
     @property
     def random_labels(self) -> int:
-        """Number of labels that calibrate :meth:`error_estimate`: random ones that came after the model had begun."""
-        return len(self._random_losses)
+        """Number of labels that calibrate :meth:`error_estimate`."""
+        return self._random_losses.count(self._prepared.model, self._random_items)
 
     @property
     def left(self) -> int:
@@ -211,11 +211,9 @@ class ActiveLearner:
             self._looked_at = np.random.default_rng(0).permutation(len(self._X))
         order = self._looked_at
         rest = np.sort(order[self._status[order] != 1][:size])
-        model = self.current_model
+        model = self._bare_model()
         with one_thread():
-            return self._random_losses.estimate(
-                model if self._prepared.transform is None else model.steps[-1][1], self._X[rest]
-            )
+            return self._random_losses.estimate(model, self._X[rest], self._labels, self._random_items)
 
     def worsening(self) -> Worsening | None:
         """Whether labels have made the model worse, as the newer random labels show; None if they have not.
@@ -226,11 +224,14 @@ class ActiveLearner:
         Raises:
             SufficeError: The model has no label yet.
         """
-        model = self.current_model
+        model = self._bare_model()
         with one_thread():
-            return self._random_losses.worsening(
-                model if self._prepared.transform is None else model.steps[-1][1], self._labels
-            )
+            return self._random_losses.worsening(model, self._labels)
+
+    def _bare_model(self) -> Any:
+        """The current model without its pipeline, which takes inputs as they are kept here."""
+        model = self.current_model
+        return model if self._prepared.transform is None else model.steps[-1][1]
 
     def ask(self, n: int = 1) -> Indices:
         """Which items to label next, the most useful first. Asking again before telling gives the same.
@@ -422,11 +423,12 @@ class ActiveLearner:
 
     def _judge(self, result: StepResults) -> None:
         self._estimated = self._estimated or result.estimated
+        history = self._backend.relearn() if self._backend.until_relearning() == 0 else None
         self._measures.append({**result.measures, **self._counted()})
         self._new_old.append(float(result.kl_new_old[-1]))
         self._old_new.append(float(result.kl_old_new[-1]))
-        if self._backend.until_relearning() == 0:
-            self._replaced(self._backend.relearn())
+        if history is not None:
+            self._replaced(history)
         else:
             inputs = {name: values for name, values in self._measures[-1].items() if name in STEP_FIELDS}
             count = [self._begun + sum(self._sizes)]
@@ -456,10 +458,13 @@ class ActiveLearner:
             "seconds": self._clock() - self._since,
             "pool_size": len(self._X),
             "validation_labels": self._validated,
-            "calibration": self._random_losses.ratio(),
-            "random_labels": len(self._random_losses),
+            "random_labels": self.random_labels,
         }
-        return {name: np.array([value]) for name, value in found.items() if name in self._rule.needs()}
+        wanted = self._rule.needs()
+        if "calibration" in wanted:
+            model = self._backend.current_model()
+            found["calibration"] = self._random_losses.ratio(model, self._labels, self._random_items)
+        return {name: np.array([value]) for name, value in found.items() if name in wanted}
 
     def _undecided(self) -> Verdict:
         n, wanted = len(self._labels), len(self._first)

@@ -1,7 +1,7 @@
 """The error of the unlabelled items, estimated by the model and calibrated by labels that were drawn at random."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,11 +10,12 @@ from scipy.stats import gamma
 from suffice.acquisition import Indices
 from suffice.models.leave_one_out import guesses, log_probabilities
 from suffice.models.logistic import BayesianLogistic
+from suffice.models.regressor import GaussianRegressor
 from suffice.numerics.special_functions import Floats
 
-# Labels that the model's own estimate counts for: of classes as one expected error, of numbers as five labels.
-_PRIOR_ERRORS: Final = 1.0
-_PRIOR_LABELS: Final = 5.0
+# What the model's own estimate counts for: of classes as so many expected errors, of numbers as so many labels.
+_PRIOR_ERRORS: Final = 4.0
+_PRIOR_LABELS: Final = 20.0
 # Share of the probability that each end of an interval leaves out, and the point of the normal distribution there.
 _TAIL: Final = 0.05
 _NORMAL_POINT: Final = 1.6449
@@ -44,43 +45,51 @@ class CalibratedError(NamedTuple):
 
 
 def calibration_ratio(losses: Any, expected: Any, *, task: str) -> float:
-    r"""Return how much larger the losses of random labels were than the model expected of them, shrunk towards 1.
+    r"""Return how much larger the losses of random labels are than the model expects of them, shrunk towards 1.
 
-    .. math:: \rho = \frac{c + \sum_i l_i}{c + \sum_i p_i}
+    For classes and for numbers, with losses :math:`l_i` and expected losses :math:`p_i`,
 
-    with :math:`c = 1` for classes and :math:`c = 5 \bar p` for numbers.
+    .. math:: \rho = \frac{4 + \sum_i l_i}{4 + \sum_i p_i}, \qquad
+              \rho = \frac{20 + \sum_i l_i / p_i}{20 + n}.
+
+    Squared residuals are divided one by one, for a few large ones would rule a quotient of sums.
 
     Args:
-        losses: Loss of each random label under the model before it learned the label: 0 or 1 for classes, the squared
-            residual for numbers.
-        expected: The loss that the model expected of it: the probability of all other classes, the variance of the
+        losses: Loss of each random label under a model without it: 0 or 1 for classes, the squared residual for
+            numbers.
+        expected: The loss that the model expects of it: the probability of all other classes, the variance of the
             label.
         task: ``"regression"`` or ``"classification"``.
 
     Examples:
-        >>> calibration_ratio([1.0, 0.0, 1.0], [0.2, 0.1, 0.2], task="classification")
-        2.0
+        >>> calibration_ratio([1.0, 1.0, 1.0], [0.5, 0.25, 0.25], task="classification")
+        1.4
+        >>> calibration_ratio([4.0, 4.0], [2.0, 1.0], task="regression")
+        1.1818...
     """
     found, hoped = np.asarray(losses, dtype=np.float64), np.asarray(expected, dtype=np.float64)
-    if not len(found):
-        return 1.0
-    own = _PRIOR_ERRORS if task == "classification" else _PRIOR_LABELS * float(hoped.mean())
-    total = own + float(hoped.sum())
-    return (own + float(found.sum())) / total if total > 0.0 else 1.0
+    if task == "classification":
+        return (_PRIOR_ERRORS + float(found.sum())) / (_PRIOR_ERRORS + float(hoped.sum()))
+    return (_PRIOR_LABELS + float(_relative(found, hoped).sum())) / (_PRIOR_LABELS + len(found))
+
+
+def _relative(losses: Floats, expected: Floats) -> Floats:
+    """Losses relative to what was expected; 1 where nothing was."""
+    return np.divide(losses, expected, out=np.ones(len(losses)), where=expected > 0.0)
 
 
 def calibrated_error(model_alone: float, losses: Any, expected: Any, *, task: str) -> CalibratedError:
     r"""Calibrate the error that a model expects of itself by random labels.
 
     The estimate is :math:`\rho` times what the model expects, see :func:`calibration_ratio`. For classes the interval
-    is that of a Poisson count of errors with a gamma prior: :math:`\rho \sim \mathrm{Gamma}(c + \sum l, c + \sum p)`.
-    For numbers it is log-normal, with the variance :math:`2 \kappa / (n + 5)` of a mean of squares, where
+    is that of a Poisson count of errors with a gamma prior: :math:`\rho \sim \mathrm{Gamma}(4 + \sum l, 4 + \sum p)`.
+    For numbers it is log-normal, with the variance :math:`2 \kappa / (n + 20)` of a mean of squares, where
     :math:`\kappa \ge 1` is the variance of the losses relative to that of Gaussian residuals.
 
     Args:
         model_alone: The mean loss that the model expects of the unlabelled items.
-        losses: Losses of random labels before they were learned, see :func:`calibration_ratio`.
-        expected: The losses that the model expected of them.
+        losses: Losses of random labels under a model without each, see :func:`calibration_ratio`.
+        expected: The losses that the model expects of them.
         task: ``"regression"`` or ``"classification"``.
 
     Returns:
@@ -90,7 +99,7 @@ def calibrated_error(model_alone: float, losses: Any, expected: Any, *, task: st
         >>> wrong, expected = [1.0] * 6 + [0.0] * 34, [0.1] * 40
         >>> estimate = calibrated_error(0.08, wrong, expected, task="classification")
         >>> round(estimate.value, 3), round(estimate.low, 3), round(estimate.high, 3)
-        (0.112, 0.053, 0.189)
+        (0.1, 0.054, 0.157)
     """
     found, hoped = np.asarray(losses, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     ratio = calibration_ratio(found, hoped, task=task)
@@ -100,9 +109,8 @@ def calibrated_error(model_alone: float, losses: Any, expected: Any, *, task: st
         value, low, high = (min(1.0, model_alone * each) for each in (ratio, low, high))
         return CalibratedError(value, low, high, model_alone, len(found))
     spread = 1.0
-    squares = 2.0 * ratio**2 * float(np.mean(hoped**2)) if len(hoped) else 0.0
-    if squares > 0.0:
-        spread = max(1.0, float(np.mean((found - ratio * hoped) ** 2)) / squares)
+    if len(found) and ratio > 0.0:
+        spread = max(1.0, float(np.mean((_relative(found, hoped) / ratio - 1.0) ** 2)) / 2.0)
     width = math.exp(_NORMAL_POINT * math.sqrt(2.0 * spread / (len(found) + _PRIOR_LABELS)))
     value = model_alone * ratio
     return CalibratedError(value, value / width, value * width, model_alone, len(found))
@@ -155,14 +163,37 @@ def worsening(before: Any, now: Any) -> Worsening | None:
     return Worsening(float(then.mean()), float(here.mean()), count)
 
 
-def _left_out_losses(model: Any, places: Any) -> Floats | None:
-    """Loss of some labels under a model without each of them; None for a model that cannot tell."""
-    if hasattr(model, "prior_"):
-        mean, _ = model.prior_.left_out(model.features(model.X_), model.y_)
-        return np.asarray((model.y_ - mean)[places] ** 2)
-    if isinstance(model, BayesianLogistic):
-        guessed = guesses(model.state_, places)
-        return np.asarray(-log_probabilities(guessed.logits)[np.arange(len(guessed.codes)), guessed.codes])
+class _LeftOut(NamedTuple):
+    """Losses of some labels under a model without each of them.
+
+    Attributes:
+        losses: 0 or 1 for classes, squared residuals for numbers.
+        expected: What the model expects of them.
+        comparable: Cross entropies for classes, squared residuals for numbers.
+    """
+
+    losses: Floats
+    expected: Floats
+    comparable: Floats
+
+
+def _leaves_out(model: Any) -> bool:
+    """Whether labels can be left out of a model in closed form."""
+    return isinstance(model, GaussianRegressor | BayesianLogistic)
+
+
+def _left_out(model: Any, places: Any) -> _LeftOut | None:
+    """Losses of the labels at some places, each left out of a model; None for a model that cannot leave labels out."""
+    if isinstance(model, GaussianRegressor):
+        mean, variance = model.prior_.left_out(model.features(model.X_), model.y_)
+        squares = (model.y_ - mean)[places] ** 2
+        return _LeftOut(squares, variance[places], squares)
+    if _leaves_out(model):
+        logits, codes = guesses(model.state_, places)
+        logs = log_probabilities(logits)
+        p = np.exp(logs)
+        wrong = (p.argmax(axis=1) != codes).astype(np.float64)
+        return _LeftOut(wrong, 1.0 - p.max(axis=1), np.asarray(-logs[np.arange(len(codes)), codes]))
     return None
 
 
@@ -191,7 +222,10 @@ def _predictions(model: Any, X: Floats, task: str) -> list[_Prediction]:
 
 
 class RandomLabelLosses:
-    """Losses of the labels that were drawn at random, each under the model before it learned the label.
+    """Losses of the labels that were drawn at random, each under a model without it.
+
+    Gaussian processes, ridge and logistic regression leave labels out in closed form, so the model of now predicts each
+    random label, initial ones included. Other models predict each random label before they learn it.
 
     Args:
         task: ``"regression"`` or ``"classification"``.
@@ -202,8 +236,9 @@ class RandomLabelLosses:
         self._predicted: dict[int, _Prediction] = {}
         self._losses: dict[int, float] = {}
 
-    def __len__(self) -> int:
-        return len(self._losses)
+    def count(self, model: Any, items: Sequence[int]) -> int:
+        """How many labels calibrate the estimate of a model, of items that were drawn at random."""
+        return len(items) if _leaves_out(model) else len(self._losses)
 
     def predict(self, model: Any, X: Floats, items: Indices) -> None:
         """Store the model's predictions for random items before it learns their labels.
@@ -241,8 +276,8 @@ class RandomLabelLosses:
         items = [item for item in self._losses if self._told(item, labels[item]) is not None]
         if len(items) < 2 * _FEWEST_COMPARED:
             return None
-        now = _left_out_losses(model, np.array([place[item] for item in items]))
-        return None if now is None else worsening([self._told(item, labels[item]) for item in items], now)
+        now = _left_out(model, np.array([place[item] for item in items]))
+        return None if now is None else worsening([self._told(item, labels[item]) for item in items], now.comparable)
 
     def _told(self, item: int, label: Any) -> float | None:
         """The loss of a label when it was told; None for a class that was new then."""
@@ -261,21 +296,27 @@ class RandomLabelLosses:
         self._predicted = {item: _Prediction(None, expected) for item, expected, _ in state}
         self._losses = {item: loss for item, _, loss in state}
 
-    @property
-    def expected(self) -> Floats:
-        """The losses that the model expected, in the order of the labels."""
-        return np.array([self._predicted[item].expected for item in self._losses])
+    def pairs(self, model: Any, labels: Mapping[int, Any], items: Sequence[int]) -> tuple[Floats, Floats]:
+        """Losses of random labels, and the losses that the model expects of them.
 
-    @property
-    def losses(self) -> Floats:
-        """The losses, in the order of the labels."""
-        return np.array(list(self._losses.values()))
+        Args:
+            model: The current model.
+            labels: All labels by item, in the order learned.
+            items: The items that were drawn at random.
+        """
+        if items and _leaves_out(model):
+            place = {item: k for k, item in enumerate(labels)}
+            found = _left_out(model, np.array([place[item] for item in items], dtype=np.intp))
+            assert found is not None
+            return found.losses, found.expected
+        expected = [self._predicted[item].expected for item in self._losses]
+        return np.array(list(self._losses.values())), np.array(expected)
 
-    def ratio(self) -> float:
-        """How much larger the losses were than expected, see :func:`calibration_ratio`."""
-        return calibration_ratio(self.losses, self.expected, task=self._task)
+    def ratio(self, model: Any, labels: Mapping[int, Any], items: Sequence[int]) -> float:
+        """How much larger the losses of :meth:`pairs` are than expected, see :func:`calibration_ratio`."""
+        return calibration_ratio(*self.pairs(model, labels, items), task=self._task)
 
-    def estimate(self, model: Any, X_rest: Floats) -> CalibratedError:
+    def estimate(self, model: Any, X_rest: Floats, labels: Mapping[int, Any], items: Sequence[int]) -> CalibratedError:
         """The calibrated error of a model on unlabelled items, ``m x D``; 0 where there is none."""
         rest = [each.expected for each in _predictions(model, X_rest, self._task)] if len(X_rest) else [0.0]
-        return calibrated_error(float(np.mean(rest)), self.losses, self.expected, task=self._task)
+        return calibrated_error(float(np.mean(rest)), *self.pairs(model, labels, items), task=self._task)

@@ -176,8 +176,7 @@ class RunRecorder:
         drawn = chosen[random]
         backend.mark_random(drawn)
         self.random.append(drawn)
-        # Of a block of random labels only the first would be predicted by the model that is about to learn it.
-        if len(drawn) and (plan.calibrated or plan.size > 1 or len(chosen) == 1):
+        if len(drawn) and plan.calibrated:
             self.random_losses.predict(backend.current_model(), plan.X[drawn], drawn)
             for item in drawn:
                 self.random_losses.label(int(item), self.labels[item])
@@ -195,9 +194,16 @@ class RunRecorder:
             self._require_other_names(self.watched[-1], result)
         # Of steps that were taken up from a saved run, the time is not known any more: it counts from there.
         self.seconds += [time.monotonic() - self._since] * (self.done - len(self.seconds))
-        calibrated = self.random_losses.ratio(), len(self.random_losses)
-        self.calibration += [calibrated] * (self.done - len(self.calibration))
+        if plan.calibrated:
+            self.calibration.append(self._calibration())
         self.save()
+
+    def _calibration(self) -> tuple[float, int]:
+        """How much larger the losses of random labels are than expected, and how many there are."""
+        model, items = self.backend.current_model(), np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
+        order = np.concatenate([self.first, *(picks.ravel() for picks in self.picks)]).tolist()
+        labels = {item: self.labels[item] for item in order}
+        return self.random_losses.ratio(model, labels, items), self.random_losses.count(model, items)
 
     def _require_other_names(self, watched: Mapping[str, Any], result: StepResults | SingleLabelTerms) -> None:
         taken = (set(result.measures) | (self.plan.counting.names if self.plan.counting else set())) & set(watched)

@@ -213,10 +213,9 @@ def process_left_out(X: Floats, y: Floats, scales: ProcessScales) -> tuple[Float
     """Mean and variance, noise included, of each label of a Gaussian process given all others, ``n`` each."""
     scaled = (X - X.mean(axis=0)) / scales.length_scale
     covariance = GaussianKernel((1.0,))(scaled, scaled) + scales.noise * np.eye(len(y))
-    lower = np.linalg.cholesky(covariance)
-    inverse = np.asarray(dpotri(lower, lower=1)[0])
-    inverse = inverse + np.tril(inverse, -1).T
-    return left_out(np.diag(inverse), inverse @ y, y)
+    # numpy lets other threads go on meanwhile; SciPy's inverse of a factor does not.
+    inverse = np.linalg.inv(np.linalg.cholesky(covariance))
+    return left_out(np.einsum("ij,ij->j", inverse, inverse), inverse.T @ (inverse @ y), y)
 
 
 @one_thread()
