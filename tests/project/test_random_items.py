@@ -416,3 +416,19 @@ def test_several_people_at_one_project_keep_the_share(
         assert (state.n_asked, state.n_random) == (len(drawn), sum(drawn))
         assert abs(sum(drawn) - share * len(drawn)) < 1.0 + 1e-6
         assert picture(other.state(), 40, 0.0) == picture(state, 40, 0.0)
+
+
+def test_labels_that_make_the_model_worse_are_reported(case: Any) -> None:
+    if len(case.settings.classes) > 2:
+        pytest.skip("labels of two classes are flipped")
+    answers = [Answer(item, case.labels[item], True) for item in range(36)]
+    assert learned(case, answers).learning_status().warning == ""
+
+    def flipped(label: Any) -> Any:
+        return -label if isinstance(label, float) else next(each for each in case.settings.classes if each != label)
+
+    size = len(case.X)
+    worse = [*answers, *(Answer(item, flipped(case.labels[item]), False) for item in range(36, size - 1))]
+    found = learned(case, worse).learning_status()
+    assert found.warning.startswith("The newest labels have made the model worse: it predicts the last ")
+    assert found.warning in learning_sentences(found, case.settings, len(worse), size=size)

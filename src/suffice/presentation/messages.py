@@ -184,6 +184,19 @@ def status_sentences(status: StatusValues) -> list[str]:
     return said + ([status.problem] if status.problem else [])
 
 
+def worsening_sentence(random_labels: int) -> str:
+    """That the newest labels have made a model worse.
+
+    Examples:
+        >>> worsening_sentence(12)
+        'The newest labels have made the model worse: it predicts the last 12 random labels worse than it did before.'
+    """
+    return (
+        "The newest labels have made the model worse: it predicts the last "
+        f"{random_labels} random labels worse than it did before."
+    )
+
+
 def _verdict_sentence(status: StatusValues) -> str:
     verdict = status.verdict
     if verdict is not None and verdict.stop:

@@ -16,6 +16,7 @@ from suffice.learner import ActiveLearner
 from suffice.learner.backend import backend_type
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
+from suffice.presentation.messages import worsening_sentence
 from suffice.project.error_estimates import ITEMS, LABELS, expected_error, purchase
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.settings import Settings
@@ -56,6 +57,7 @@ class SelfErrorTracker:
 
     Attributes:
         n: Labels learned.
+        warning: That labels have made the model worse, in a sentence; empty where they have not.
     """
 
     def __init__(self, learner: ActiveLearner, rows: Floats, initial: int) -> None:
@@ -65,6 +67,7 @@ class SelfErrorTracker:
         # The estimate for a number of labels at which none is recorded, kept because it is read several times.
         self._newest: ErrorEstimate | None = None
         self.n = 0
+        self.warning = ""
 
     @property
     def begun(self) -> bool:
@@ -107,6 +110,8 @@ class SelfErrorTracker:
         return expected_error(model, self._inputs).at(self.n)
 
     def _calibrated(self) -> ErrorEstimate:
+        worse = self._learner.worsening()
+        self.warning = "" if worse is None else worsening_sentence(worse.random_labels)
         found = self._learner.error_estimate(len(self._rows))
         ends = found.value, found.low, found.high
         if backend_type(self._parts()[1]).task == "regression":
@@ -291,6 +296,7 @@ class ProjectLearner:
             ),
             queue=asked,
             problem=self._no_queue,
+            warning=self._tracker.warning,
             stopped_at=None if stop is None else stop.n_labelled,
         )
 
