@@ -1,5 +1,9 @@
-"""How many examples a property is tried on: some in the fast tests, all of them in the slow ones."""
+"""How many cases a property is tried on: some in the fast tests, all of them in the slow ones."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
 #: Examples of a property that sets no number of its own, in ``make test-slow`` and in ``make test``.
@@ -11,3 +15,8 @@ def examples(number: int) -> settings:
     profile = settings.default
     assert profile is not None
     return settings(max_examples=max(1, number * profile.max_examples // THOROUGH))
+
+
+def some(cases: Sequence[Any], *, every: int) -> list[Any]:
+    """Return cases for ``pytest.mark.parametrize``: one of so many in the fast tests, the others in the slow ones."""
+    return [case if k % every == 0 else pytest.param(case, marks=pytest.mark.slow) for k, case in enumerate(cases)]

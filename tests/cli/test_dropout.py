@@ -66,6 +66,7 @@ def test_the_demonstration_stops_early_with_nearly_the_accuracy_of_all_labels() 
     assert Path("suffice-demo.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_demonstration_tells_a_person_what_happened(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = digits_task(np.random.default_rng(0))
     small = replace(whole, X_pool=whole.X_pool[:125], y_pool=whole.y_pool[:125])

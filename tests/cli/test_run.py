@@ -25,6 +25,7 @@ from suffice.cli.rule_options import named_rules
 from suffice.cli.table_run import progress_bar
 from suffice.errors import InvalidValueError, MissingExtraError, NotEnoughMemoryError, SufficeError
 from tests.processes import run_suffice
+from tests.thoroughness import some
 
 RUN = CliRunner()
 DATA = os.environ.get("SUFFICE_DATA")
@@ -634,7 +635,7 @@ def test_the_rule_of_the_paper_by_name_is_the_same_rule() -> None:
     assert shown[0] == shown[1]
 
 
-@pytest.mark.parametrize("name", sorted(named_rules()))
+@pytest.mark.parametrize("name", some(sorted(named_rules()), every=3))
 def test_every_named_rule_on_its_table(name: str) -> None:
     numbers = named_rules()[name].requires <= {"pool_variance"} | {"kl_new_old", "kl_old_new"}
     table = [houses(60), *RIDGE] if numbers else [mails(60), "--target", "kind", "--ignore", "text"]

@@ -47,6 +47,7 @@ def weights(model: DropoutNetwork) -> Floats:
     return np.concatenate([part.detach().numpy().ravel() for part in model.module_.parameters()])
 
 
+@pytest.mark.slow
 def test_scikit_learn_contract() -> None:
     check_estimator(DropoutNetwork(epochs=60, device="cpu"), on_skip=None)
 

@@ -87,6 +87,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
 
 
+@pytest.mark.slow
 def test_it_leaves_rows_tables_figures_and_a_report() -> None:
     pytest.importorskip("matplotlib")
     done = invoke("--data", "wine,diabetes", *TINY, "--out", "out", "--json", "rows.json")
@@ -210,6 +211,7 @@ def test_where_labels_are_dear_a_rule_may_be_set_to_stop_at_once() -> None:
     assert "at once" in Path("out/tables/chosen-classification.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_figures")
 def test_batches_noise_imbalance_and_stop_sets_are_crossed() -> None:
     varied = ("--batch", "1,5", "--noise", "0,0.2", "--imbalance", "0.2", "--stop-set", "50")

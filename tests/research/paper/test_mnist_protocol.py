@@ -102,6 +102,7 @@ def plain_run(steps: int, seed: int) -> Trace:
         return found
 
 
+@pytest.mark.slow
 def test_two_rounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     trace = small_run(monkeypatch, checkpoint=tmp_path / "run", progress=lambda *done: told.append(done))
