@@ -58,6 +58,7 @@ STRATEGIES: Final = {
         Strategy("random", "random"),
         Strategy("entropy (0.7)", "entropy"),
         Strategy("entropy, a fifth random", "entropy", 0.2),
+        Strategy("margin, a fifth random", "margin", 0.2),
     ),
 }
 TASKS: Final = {"gp": "regression", "ridge": "regression", "logistic": "classification"}

@@ -140,7 +140,7 @@ def test_regression_as_json() -> None:
 
 def test_classification_with_categories_missing_values_and_text() -> None:
     found = result(mails(), "--target", "kind", "--threshold", "0.3", "--most", "80")
-    assert (found["task"], found["model"], found["acquisition"]) == ("classification", "logistic", "entropy")
+    assert (found["task"], found["model"], found["acquisition"]) == ("classification", "logistic", "margin")
     assert found["error_name"] == "test error (cross entropy)"
     assert 0.5 < found["accuracy_at_end"] <= 1.0
     assert found["wrong_share_at_end"] == found["curve"]["wrong_share"][-1] == 1.0 - found["accuracy_at_end"]

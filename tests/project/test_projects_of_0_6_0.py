@@ -120,8 +120,8 @@ def test_the_model_and_the_rule_say_the_same(name: str, project: Project) -> Non
     assert found.stopped_at == expected["stopped at"]
     errors = [[each.n_labelled, each.value, each.low, each.high] for each in found.errors]
     assert_same(errors, expected["errors"])
-    # Numbers are chosen by another acquisition since version 0.8.
-    assert project.settings.task == "regression" or list(found.queue) == expected["queue"]
+    # Numbers, and items of many classes, are chosen by another acquisition since version 0.8.
+    assert len(project.settings.classes) != 2 or list(found.queue) == expected["queue"]
     told = status(project, found)
     for key in ("sentence", "certificate"):
         told["verdict"].pop(key)

@@ -37,7 +37,8 @@ class ClassBackend(Backend):
 
     task = "classification"
     step_fields = CLASSIFIER_FIELDS | {"kl_prior", "train_error"}
-    default_acquisition = "entropy"
+    # Of two classes it picks what the entropy picks; of many, the entropy asks for what is unsure among all of them.
+    default_acquisition = "margin"
     default_random_share = 0.2
 
     def __init__(self, model: BayesianLogistic, settings: RunSettings) -> None:
