@@ -99,6 +99,7 @@ def test_the_learners_repeat_every_pick_of_the_published_run(name: str) -> None:
         steps=len(run["picks"]),
         X_test=test[:, :-1],
         y_test=test[:, -1],
+        acquisition="variance",
     )
     assert trace.indices.tolist() == run["picks"].tolist()
     for field in ("kl_new_old", "kl_old_new", "error"):
