@@ -59,7 +59,7 @@ def test_a_project_is_made_with_what_was_asked_for_and_gone_on_with() -> None:
     again, said = opened(person="bob")
     assert said == "Project t.suffice: resumed, 0 of 30 labelled.\n"
     assert again == settings
-    assert settings.random_share == 0.2
+    assert settings.random_share == 0.0
     same = {"classes": '"yes, indeed",no', "threshold": 0.2, "bound": BoundName.tight, "seed": 7, "overlap": 0.25}
     assert opened(**same)[0] == settings
     # By its folder, its file, and without the data.
@@ -103,7 +103,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ({"seed": 3}, "has the seed 0; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
         ({"overlap": 0.5}, "has the overlap 0.0; --overlap cannot be changed"),
-        ({"random_share": 0.0}, "has the share of random items 0.2; --random-share cannot be changed"),
+        ({"random_share": 0.2}, "has the share of random items 0.0; --random-share cannot be changed"),
         ({"text": "b"}, "has the text column None; --text cannot be changed"),
         ({"threshold": 0.3}, "the options ask for ErrorStability(threshold=0.3"),
         ({"rule": "MaxConfidence"}, "the options ask for MaxConfidence"),

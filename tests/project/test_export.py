@@ -136,7 +136,7 @@ def test_labels_come_in_their_order_with_all_that_is_known_of_them(busy: Project
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_labels_say_which_items_were_drawn_at_random(tmp_path: Path, format: Format) -> None:
-    with make(tmp_path / "pets.suffice", initial=2) as project:
+    with make(tmp_path / "pets.suffice", initial=2, random_share=0.2) as project:
         label_some(project, [17])
         label_some(project, [asked.position for asked in project.next("ann", 3)])
         label_some(project, [asked.position for asked in project.next("ann", 3, queue=range(20))])

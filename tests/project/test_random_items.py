@@ -101,8 +101,8 @@ def test_the_share_is_kept_to_within_one_item_whoever_asks(
     assert picture(again, SIZE, journal.now) == picture(journal.state, SIZE, journal.now)
 
 
-def test_every_fifth_item_is_random_if_nothing_else_is_asked_for() -> None:
-    journal = Journal(DEFAULT_RANDOM_SHARE)
+def test_every_fifth_item_is_random_with_a_share_of_a_fifth() -> None:
+    journal = Journal(0.2)
     first = [journal.ask("ann")[0], journal.ask("bob")[0]]
     assert [each.why for each in first] == [AT_FIRST] * 2
     assert [each.position for each in first] == journal.order[:2].tolist()
@@ -183,7 +183,7 @@ def test_the_order_is_that_of_the_seed_and_of_no_label(tmp_path: Path) -> None:
 
 
 def test_a_second_opinion_keeps_what_the_item_was_and_does_not_count(tmp_path: Path) -> None:
-    with make(tmp_path / "p.suffice", initial=1, overlap=1.0) as project:
+    with make(tmp_path / "p.suffice", initial=1, overlap=1.0, random_share=0.2) as project:
         project.label(7, "cat", person="carol")
         random, chosen = (each.position for each in project.next("ann", 3, queue=range(20))[1:])
         project.label(random, "cat", person="ann")
@@ -246,7 +246,7 @@ def test_a_journal_without_the_flag_has_no_random_items() -> None:
 
 
 def test_settings_without_the_share_are_those_of_an_older_version() -> None:
-    assert about().random_share == DEFAULT_RANDOM_SHARE == 0.2
+    assert about().random_share == DEFAULT_RANDOM_SHARE == 0.0
     saved = about(random_share=0.35).as_dict()
     assert Settings.from_dict(saved).random_share == 0.35
     del saved["random_share"]

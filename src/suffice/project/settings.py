@@ -15,8 +15,9 @@ Shown = Literal["table", "text", "image"]
 DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "dropout": 0.2}
 #: Labels at random before the model chooses, if nothing else is asked for.
 DEFAULT_INITIAL: Final = 10
-#: Share of the later items that are drawn at random, if nothing else is asked for.
-DEFAULT_RANDOM_SHARE: Final = 0.2
+#: Share of the later items that are drawn at random, if nothing else is asked for. None: the label of an easy item
+#: changes little, and one such step would stop the paper's rule, which is the default of a project.
+DEFAULT_RANDOM_SHARE: Final = 0.0
 
 
 @dataclass(frozen=True)
