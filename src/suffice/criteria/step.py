@@ -74,8 +74,8 @@ class Step:
         expected_error: The error that the model expects of itself on the stop set, in the units of the error that
             matters to the user. For the models of suffice: the loss of the averaged prediction where labels fall as
             predicted, so the predictive variance, or the entropy of the averaged probabilities.
-        calibration: How much larger the losses of labels drawn at random were than the model expected of them, before
-            it learned them; 1 if as expected, or if there are no such labels.
+        calibration: How much larger the losses of labels drawn at random are than the model expects, each label left
+            out, as of the last step with such a label; 1 if as expected, and before there is one.
         random_labels: Number of labels drawn at random that ``calibration`` rests on.
         validation_error: Error on a labelled validation set. For the models of suffice: the loss of the averaged
             prediction.

@@ -120,6 +120,7 @@ class ActiveLearner:
         self._drawn = {int(i) for i in self._first} if isinstance(initial, int | np.integer) else set()
         self._random_items: list[int] = []
         self._random_losses = RandomLabelLosses(self._prepared.backend.task)
+        self._calibration = 1.0
         # The order in which items are looked at for the error estimate, once it is needed.
         self._looked_at: Indices | None = None
         # 0: not seen; 1: labelled; 2: skipped.
@@ -286,7 +287,7 @@ class ActiveLearner:
             )
         drawn = self._which_random(items, random)
         # Where only the initial labels are random, hyper-parameters are learned as they always were.
-        if "random_share" in self._about or self._about["acquisition"] == "random" or random is not None:
+        if self._selection.draws_at_random or random is not None:
             self._backend.mark_random(drawn)
         with one_thread():
             return self._tell(items, given, drawn)
@@ -388,7 +389,7 @@ class ActiveLearner:
                 self._random_losses.label(int(item), self._labels[int(item)])
             self._selection.take(items)
             self._sizes.append(len(items))
-            self._judge(StepResults.joined([result]))
+            self._judge(StepResults.joined([result]), random=len(drawn) > 0)
         else:
             before = self._status[items].copy()
             self._note(items, given, drawn)
@@ -421,12 +422,18 @@ class ActiveLearner:
         if len(skipped):
             self._backend.skip(skipped)
 
-    def _judge(self, result: StepResults) -> None:
+    def _judge(self, result: StepResults, *, random: bool) -> None:
         self._estimated = self._estimated or result.estimated
-        history = self._backend.relearn() if self._backend.until_relearning() == 0 else None
         self._measures.append({**result.measures, **self._counted()})
         self._new_old.append(float(result.kl_new_old[-1]))
         self._old_new.append(float(result.kl_old_new[-1]))
+        history = self._backend.relearn() if self._backend.until_relearning() == 0 else None
+        if "calibration" in self._rule.needs():
+            # Only random labels change it, and leaving labels out is expensive.
+            if random:
+                model = self._backend.current_model()
+                self._calibration = self._random_losses.ratio(model, self._labels, self._random_items)
+            self._measures[-1] = {**self._measures[-1], "calibration": np.array([self._calibration])}
         if history is not None:
             self._replaced(history)
         else:
@@ -460,11 +467,7 @@ class ActiveLearner:
             "validation_labels": self._validated,
             "random_labels": self.random_labels,
         }
-        wanted = self._rule.needs()
-        if "calibration" in wanted:
-            model = self._backend.current_model()
-            found["calibration"] = self._random_losses.ratio(model, self._labels, self._random_items)
-        return {name: np.array([value]) for name, value in found.items() if name in wanted}
+        return {name: np.array([value]) for name, value in found.items() if name in self._rule.needs()}
 
     def _undecided(self) -> Verdict:
         n, wanted = len(self._labels), len(self._first)

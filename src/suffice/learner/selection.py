@@ -59,7 +59,7 @@ class ItemSelection:
     def __init__(
         self, backend: Backend, size: int, share: float, rng: np.random.Generator, *, all_random: bool = False
     ) -> None:
-        self.backend, self._share, self._all_random = backend, share, all_random
+        self.backend, self._share, self.all_random = backend, share, all_random
         self._order = RandomOrder(size, rng) if share > 0.0 else None
         self._count = 0
 
@@ -95,7 +95,12 @@ class ItemSelection:
         indices = np.empty(size, dtype=np.intp)
         indices[random] = drawn[: int(random.sum())]
         indices[~random] = picked[: size - int(random.sum())]
-        return Picks(indices, random | self._all_random)
+        return Picks(indices, random | self.all_random)
+
+    @property
+    def draws_at_random(self) -> bool:
+        """Whether some or all labels after the initial ones are random."""
+        return self._order is not None or self.all_random
 
     def begin(self, indices: Indices) -> None:
         """Leave out the items of the initial labels."""
@@ -117,4 +122,4 @@ class ItemSelection:
         return after > before
 
     def _chosen(self, indices: Indices) -> Picks:
-        return Picks(np.asarray(indices), np.full(len(indices), self._all_random))
+        return Picks(np.asarray(indices), np.full(len(indices), self.all_random))

@@ -142,8 +142,7 @@ class RunRecorder:
         state = None if saved is None else load_checkpoint(saved.path, saved.run)
         self.selection.begin(self.first)
         if state is None:
-            random_later = "random_share" in self.plan.about or self.plan.about["acquisition"] == "random"
-            if self.plan.first_random and random_later:
+            if self.plan.first_random and self.selection.draws_at_random:
                 self.backend.mark_random(self.first)
             self.backend.begin(self.first, self.labels[self.first])
             self.save()
@@ -169,7 +168,7 @@ class RunRecorder:
     def step(self) -> None:
         """One step, or several that are known already."""
         plan, backend = self.plan, self.backend
-        one_by_one = plan.watch is not None or plan.calibrated
+        one_by_one = plan.watch is not None or (plan.calibrated and self.selection.all_random)
         due, left = backend.until_relearning(), 1 if one_by_one else plan.steps - self.done
         most = left if due is None else max(1, min(left, due))
         chosen, random = self.selection.propose(most) if plan.size == 1 else self.selection.batch(plan.size)
@@ -195,15 +194,23 @@ class RunRecorder:
         # Of steps that were taken up from a saved run, the time is not known any more: it counts from there.
         self.seconds += [time.monotonic() - self._since] * (self.done - len(self.seconds))
         if plan.calibrated:
-            self.calibration.append(self._calibration())
+            self._record_calibration(new=len(drawn) > 0)
         self.save()
 
-    def _calibration(self) -> tuple[float, int]:
-        """How much larger the losses of random labels are than expected, and how many there are."""
+    def _record_calibration(self, *, new: bool) -> None:
+        """Record how much larger the losses of random labels are than expected, and how many there are.
+
+        Only random labels change it, and leaving labels out is expensive.
+
+        Args:
+            new: Whether the last step has brought random labels.
+        """
         model, items = self.backend.current_model(), np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
-        order = np.concatenate([self.first, *(picks.ravel() for picks in self.picks)]).tolist()
-        labels = {item: self.labels[item] for item in order}
-        return self.random_losses.ratio(model, labels, items), self.random_losses.count(model, items)
+        ratio = self.calibration[-1][0] if self.calibration else 1.0
+        if new:
+            order = np.concatenate([self.first, *(picks.ravel() for picks in self.picks)]).tolist()
+            ratio = self.random_losses.ratio(model, {item: self.labels[item] for item in order}, items)
+        self.calibration += [(ratio, self.random_losses.count(model, items))] * (self.done - len(self.calibration))
 
     def _require_other_names(self, watched: Mapping[str, Any], result: StepResults | SingleLabelTerms) -> None:
         taken = (set(result.measures) | (self.plan.counting.names if self.plan.counting else set())) & set(watched)
