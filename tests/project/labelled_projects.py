@@ -70,10 +70,10 @@ def learned(project: Project) -> tuple[ProjectLearner, LearningStatus]:
     return project_learner, project_learner.learning_status()
 
 
-def busy_project(place: Path, n: int = 120, task: str = "classification") -> Project:
+def busy_project(place: Path, n: int = 120, task: str = "classification", **settings: Any) -> Project:
     """A project in which everything happened: second opinions, a correction, skips, labels that were there before."""
     first = {0: "dog", 1: "cat"} if task == "classification" else {0: 9.0, 1: 12.0}
-    project = make(place, n, labels=first, task=task)
+    project = make(place, n, labels=first, task=task, **settings)
     label_some(project, range(2, 40))
     label_some(project, range(10, 14), person="bob")
     other: str | float = "eel" if task == "classification" else 99.5

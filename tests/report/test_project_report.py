@@ -43,8 +43,10 @@ ENOUGH = LearningStatus(
 MORE = replace(ENOUGH, verdict=GO_ON, forecast=Forecast(401, 73, 1177))
 
 
-def page_of(place: Path, learning_status: LearningStatus | None = None, task: str = "classification") -> Reader:
-    with busy_project(place, task=task) as project:
+def page_of(
+    place: Path, learning_status: LearningStatus | None = None, task: str = "classification", **settings: Any
+) -> Reader:
+    with busy_project(place, task=task, **settings) as project:
         return Reader(report_page(project, learning_status or learned(project)[1]))
 
 
@@ -100,7 +102,7 @@ def test_a_stop_is_told_with_what_it_saved_and_why(tmp_path: Path) -> None:
 
 def test_an_estimate_with_random_labels_says_what_it_rests_on(tmp_path: Path) -> None:
     errors = tuple(replace(each, random_labels=24) for each in ENOUGH.errors)
-    text = page_of(tmp_path / "p", replace(ENOUGH, errors=errors)).text.replace("\u00a0", " ")
+    text = page_of(tmp_path / "p", replace(ENOUGH, errors=errors), random_share=0.2).text.replace("\u00a0", " ")
     for words in (
         "of the unlabelled items predicted wrong (1 to 5 %), estimated with the help of 24 random labels",
         "The model gets about 2 % of the unlabelled items wrong (1 to 5 %), estimated with the help of 24 random",
