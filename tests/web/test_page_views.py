@@ -106,7 +106,7 @@ def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) ->
     page.click("text=Disagreed")
     row = f"tr[data-item='{done[0]}']"
     page.wait_for_selector(f"{row} .chip:has-text('disagree')")
-    assert page.locator("table.labels tbody tr").count() == 1
+    watched.until("document.querySelectorAll('table.labels tbody tr').length === 1")
     assert f"Bob: {other}" in page.inner_text(row)
 
     page.click(f"{row} >> text=Correct")
