@@ -74,6 +74,12 @@ class Step:
         expected_error: The error that the model expects of itself on the stop set, in the units of the error that
             matters to the user. For the models of suffice: the loss of the averaged prediction where labels fall as
             predicted, so the predictive variance, or the entropy of the averaged probabilities.
+        unlabelled_error: The error that the model expects of its predictions for unlabelled items: the share of wrong
+            classes, or the mean squared error.
+        reducible_error: The part of ``unlabelled_error`` that would vanish if the model knew its parameters: what more
+            labels could remove at most, by the model's own account.
+        error_scale: The error that counts as one wrong prediction: 1 for classes, the variance of the labels for
+            numbers.
         calibration: How much larger the losses of labels drawn at random are than the model expects, each label left
             out, as of the last step with such a label; 1 if as expected, and before there is one.
         random_labels: Number of labels drawn at random that ``calibration`` rests on.
@@ -117,6 +123,9 @@ class Step:
     stop_confidence: _ShareField = None
     stop_agreement: _ShareField = None
     expected_error: _NumberField = None
+    unlabelled_error: _AmountField = None
+    reducible_error: _AmountField = None
+    error_scale: _AmountField = None
     calibration: _AmountField = None
     random_labels: _CountField = None
     validation_error: _NumberField = None

@@ -327,10 +327,12 @@ class Variances(NamedTuple):
     Attributes:
         mean: Over all points, ``k``.
         largest: Over the points that are not taken, ``k``; 0 where none is left.
+        free_mean: Mean over the points that are not taken, ``k``; 0 where none is left.
     """
 
     mean: Floats
     largest: Floats
+    free_mean: Floats
 
 
 class FollowedVariance:
@@ -361,29 +363,35 @@ class FollowedVariance:
 
         Args:
             count: Labels that came since the last time, ``k``.
-            taken: Which of the points they were, in order, where they are among them: each is left out of the largest
+            taken: Which of the points they were, in order; -1 for a label of another item. Each point counts as taken
                 from its own label on.
         """
-        total, largest = np.zeros(count), np.zeros(count)
+        total, largest, free = np.zeros(count), np.zeros(count), np.zeros(count)
         when = np.full(len(self._variance), count)
         when[~self._free] = 0
         if taken is not None:
-            when[taken] = np.minimum(when[taken], np.arange(count))
-            self.take(taken)
+            known = np.asarray(taken) >= 0
+            points = np.asarray(taken)[known]
+            when[points] = np.minimum(when[points], np.arange(count)[known])
+            self.take(points)
         order = np.arange(count)[:, None]
         for tile, rows in self._rows.follow():
             falls = np.cumsum(rows.astype(np.float64, copy=False) ** 2, axis=0)
             after = np.maximum(self._variance[tile] - falls, 0.0)
             total += after.sum(axis=1)
-            np.maximum(largest, np.where(order < when[tile], after, 0.0).max(axis=1, initial=0.0), out=largest)
+            unlabelled = np.where(order < when[tile], after, 0.0)
+            np.maximum(largest, unlabelled.max(axis=1, initial=0.0), out=largest)
+            free += unlabelled.sum(axis=1)
             self._variance[tile] = after[-1]
-        self._refresh(total, largest)
-        return Variances(total / max(len(self._variance), 1), largest)
+        self._refresh(total, largest, free)
+        left = (order < when).sum(axis=1)
+        return Variances(total / max(len(self._variance), 1), largest, free / np.maximum(left, 1))
 
-    def _refresh(self, total: Floats, largest: Floats) -> None:
+    def _refresh(self, total: Floats, largest: Floats, free: Floats) -> None:
         """Compute variances anew where little is left of what was subtracted from, and with them the last entries."""
         if not self._rows.recomputable or not len(total):
             return
         if (self._variance < self._rows.resolution * self._prior).any():
             self._variance = self._rows.variance()
-            total[-1], largest[-1] = self._variance.sum(), self._variance[self._free].max(initial=0.0)
+            unlabelled = self._variance[self._free]
+            total[-1], largest[-1], free[-1] = self._variance.sum(), unlabelled.max(initial=0.0), unlabelled.sum()

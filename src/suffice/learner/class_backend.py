@@ -38,8 +38,8 @@ class ClassBackend(Backend):
     task = "classification"
     step_fields = CLASSIFIER_FIELDS | {"kl_prior", "train_error"}
     # Of two classes it picks what the entropy picks; of many, the entropy asks for what is unsure among all of them.
-    # No share at random: the label of an easy item changes little, and one such step would stop the paper's rule.
     default_acquisition = "margin"
+    default_random_share = 0.2
 
     def __init__(self, model: BayesianLogistic, settings: RunSettings) -> None:
         self._model, self._settings = model, settings

@@ -19,7 +19,7 @@ from suffice.engines.variance_reduction import (
     sample_of,
 )
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, SingleLabelTerms, StepResults, register_backend
-from suffice.learner.step_inputs import LOSS_FIELDS
+from suffice.learner.step_inputs import LOSS_FIELDS, REST_FIELDS
 from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.gaussian_state import block_of
 from suffice.models.inputs import targets
@@ -30,6 +30,8 @@ from suffice.numerics.special_functions import Floats
 _LOSSES = ("selected_loss", "selected_expected_loss")
 # Labels whose factor is made at once when the past is replayed.
 _LONGEST = 256
+# Items whose variance is followed to know the error of the unlabelled ones, at most.
+_REST_ITEMS = 1000
 
 
 class GaussianBackend(Backend):
@@ -41,7 +43,7 @@ class GaussianBackend(Backend):
     """
 
     task = "regression"
-    step_fields = LOSS_FIELDS | {"pool_variance", "pool_gain", "expected_error"}
+    step_fields = LOSS_FIELDS | REST_FIELDS | {"pool_variance", "pool_gain", "expected_error"}
 
     def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
         self._model, self._settings = model, settings
@@ -61,6 +63,11 @@ class GaussianBackend(Backend):
         self._validation: FollowedError | None = None
         self._stop_set: FollowedVariance | None = None
         self._all: FollowedVariance | None = None
+        self._rest: FollowedVariance | None = None
+        # Items that are followed for the error of the unlabelled ones, and the place of each item among them or -1.
+        self._rest_items: Indices = np.zeros(0, dtype=np.intp)
+        self._rest_place: Indices = np.zeros(0, dtype=np.intp)
+        self._label_variance = 1.0
         self._prior: RegressionPrior | None = None
         self._learned_at = 0
 
@@ -83,6 +90,8 @@ class GaussianBackend(Backend):
         self._chooser.skip(indices)
         if self._all is not None:
             self._all.take(indices)
+        if self._rest is not None:
+            self._rest.take(self._places(indices))
 
     def mark_random(self, indices: Indices) -> None:
         """Note items that were drawn at random: their labels decide whether new hyper-parameters are accepted."""
@@ -161,6 +170,8 @@ class GaussianBackend(Backend):
         random = np.array([i in self._random for i in indices]) if self._random else None
         self._prior = self._model.prior(self._features[indices], self._y[indices], self._prior, random)
         self._learned_at = n
+        # Labels that are all the same have no spread to compare errors with.
+        self._label_variance = float(self._y[indices].var()) or 1.0
 
     def _replay(self) -> StepResults:
         """Everything from the first label under the prior at hand: posterior, pool, test set."""
@@ -171,7 +182,7 @@ class GaussianBackend(Backend):
         # What followed the old posterior goes before its successor comes: both would not fit where one just does.
         self.__dict__.pop("_chooser", None)
         self._planner = None
-        self._test = self._validation = self._stop_set = self._all = None
+        self._test = self._validation = self._stop_set = self._all = self._rest = None
         self._chooser = self._new_chooser(capacity)
         self._test = self._new_test(self._settings.test, capacity)
         self._watch(capacity)
@@ -223,6 +234,18 @@ class GaussianBackend(Backend):
         if inputs.about({"pool_variance", "pool_gain"}):
             self._all = FollowedVariance(self._rows(self._features, capacity, np.float64))
             self._all.take(np.array(self._skipped, dtype=np.intp))
+        if inputs.about(REST_FIELDS):
+            m = len(self._features)
+            self._rest_items = np.sort(np.random.default_rng(0).permutation(m)[:_REST_ITEMS])
+            self._rest_place = np.full(m, -1, dtype=np.intp)
+            self._rest_place[self._rest_items] = np.arange(len(self._rest_items))
+            self._rest = FollowedVariance(self._rows(self._features[self._rest_items], capacity, np.float64))
+            self._rest.take(self._places(np.array(self._skipped, dtype=np.intp)))
+
+    def _places(self, indices: Indices) -> Indices:
+        """Places among the items that are followed for the error of the unlabelled ones, of those among them."""
+        places = self._rest_place[indices]
+        return np.asarray(places[places >= 0])
 
     def _label_inputs(self, indices: Indices, white: Floats, terms: tuple[Floats, Floats]) -> dict[str, Floats]:
         """The wanted step inputs after each of some labels, in the units of the targets."""
@@ -238,6 +261,13 @@ class GaussianBackend(Backend):
         if self._all is not None:
             largest = self._all.follow(len(white), indices).largest
             found |= {"pool_variance": largest * scale, "pool_gain": 0.5 * np.log1p(largest / noise)}
+        if self._rest is not None:
+            reducible = self._rest.follow(len(white), self._rest_place[indices]).free_mean
+            found |= {
+                "unlabelled_error": (reducible + noise) * scale,
+                "reducible_error": reducible * scale,
+                "error_scale": np.full(len(white), self._label_variance),
+            }
         return {name: values for name, values in found.items() if name in self._settings.step_inputs.names}
 
     def _new_chooser(self, capacity: int) -> Chooser:
@@ -281,6 +311,7 @@ class GaussianBackend(Backend):
         inputs = self._settings.step_inputs
         followed = [part[1] for part in (self._settings.test, inputs.validation) if part is not None]
         followed += [] if inputs.stop is None else [inputs.stop]
+        followed += [self._features[:_REST_ITEMS]] if inputs.about(REST_FIELDS) else []
         followed += [self._features] if inputs.about({"pool_variance", "pool_gain"}) else []
         tests, follows = sum(map(len, followed)), self._fixed is None
         needed, extent = self._memory(m * size * follows, tests)
@@ -327,9 +358,11 @@ class RidgeBackend(GaussianBackend):
     def _learn_initial(self, indices: Indices) -> None:
         assert self._prior is not None
         self._state.learn(self._features[indices], self._prior.scaling.apply(self._y[indices]))
-        for followed in (self._test, self._validation, self._stop_set, self._all, self._planner):
+        for followed in (self._test, self._validation, self._stop_set, self._all, self._rest, self._planner):
             if followed is not None:
                 followed.jump()
+        if self._rest is not None:
+            self._rest.take(self._places(indices))
         if self._all is not None:
             self._all.take(indices)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from suffice.acquisition import Indices, bald, class_scores
 from suffice.arguments import whole
@@ -12,7 +13,14 @@ from suffice.criteria import Criterion, committee_agreement, pool_facts
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.errors import InvalidValueError
 from suffice.learner.stop_set import StopSet
-from suffice.models.predictive import as_numbers, exponentials, moderated_logits, probabilities, weight_draws
+from suffice.models.predictive import (
+    as_numbers,
+    exponentials,
+    hermite,
+    moderated_logits,
+    probabilities,
+    weight_draws,
+)
 from suffice.numerics.special_functions import Floats
 from suffice.trace import STEP_FIELDS
 
@@ -34,11 +42,19 @@ _NOTHING_LEFT: Final = {
 }
 _POOL_FIELDS: Final = frozenset(_NOTHING_LEFT)
 _STOP_SET_FIELDS: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
+#: Fields about the error of unlabelled items, and the part of it that more labels could remove.
+REST_FIELDS: Final = frozenset({"unlabelled_error", "reducible_error", "error_scale"})
+# Unlabelled items on which they are averaged, at most.
+_REST_ITEMS: Final = 500
 #: Fields that :class:`ClassInputCollector` computes.
-CLASSIFIER_FIELDS: Final = _SELECTED_FIELDS | _POOL_FIELDS | _STOP_SET_FIELDS | {"pool_gain"}
+CLASSIFIER_FIELDS: Final = _SELECTED_FIELDS | _POOL_FIELDS | _STOP_SET_FIELDS | REST_FIELDS | {"pool_gain"}
 # Members of a committee: posterior draws, or passes of a network.
 _MEMBERS: Final = 10
 _ROWS: Final = 4096
+# Nodes of the quadrature over a logit, and draws of the weights, for expected errors; numbers held at a time.
+_NODES: Final = 32
+_ERROR_DRAWS: Final = 48
+_HELD: Final = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -109,6 +125,28 @@ class ClassPredictor(Protocol):
     def gains(self, rows: Indices) -> Floats:
         """Information gain of each item's label, in nats."""
 
+    def errors(self, rows: Indices) -> "ExpectedErrors":
+        """Probability that the prediction of each item is wrong, and the part of it that more labels could remove."""
+
+
+class ExpectedErrors(NamedTuple):
+    r"""Errors that a posterior expects of its predictions.
+
+    With weights ``w`` drawn from the posterior and :math:`\bar p` the average of :math:`p_w`,
+
+    .. math:: e = 1 - \max_k \bar p_k, \qquad r = E_w[\max_k p_{w,k}] - \max_k \bar p_k \ge 0.
+
+    Somebody who knew the weights would be wrong with probability :math:`e - r`, so ``r`` is the expected value of
+    perfect information about them. It is 0 where no label can change the prediction.
+
+    Attributes:
+        total: ``e`` of each item.
+        reducible: ``r`` of each item.
+    """
+
+    total: Floats
+    reducible: Floats
+
 
 class _Selected(NamedTuple):
     probabilities: Floats
@@ -125,6 +163,8 @@ class ClassInputCollector:
 
     def __init__(self, wanted: StepInputs, size: int) -> None:
         self._wanted, self._free = wanted, np.ones(size, dtype=bool)
+        # Always the same items, as long as they are unlabelled.
+        self._looked_at = np.random.default_rng(0).permutation(size) if wanted.about(REST_FIELDS) else None
         self._predicted = np.full(size, -1)
         self._selected: _Selected | None = None
 
@@ -149,7 +189,12 @@ class ClassInputCollector:
 
     def after(self, model: ClassPredictor, codes: Any) -> dict[str, Any]:
         """The wanted fields after a step whose labels are ``codes``."""
-        found: dict[str, Any] = {**self._of_selected(codes), **self._of_pool(model), **self._of_stop_set(model)}
+        found: dict[str, Any] = {
+            **self._of_selected(codes),
+            **self._of_pool(model),
+            **self._of_stop_set(model),
+            **self._of_rest(model),
+        }
         return {name: value for name, value in found.items() if name in self._wanted.names}
 
     def _of_selected(self, codes: Any) -> dict[str, Any]:
@@ -177,6 +222,19 @@ class ClassInputCollector:
         p = _in_parts(model.probabilities, rows)
         found |= pool_facts(p, before=self._predicted[rows])
         self._predicted[rows] = p.argmax(axis=1)
+        return found
+
+    def _of_rest(self, model: ClassPredictor) -> dict[str, Any]:
+        if self._looked_at is None:
+            return {}
+        rows = np.sort(self._looked_at[self._free[self._looked_at]][:_REST_ITEMS])
+        found = {"unlabelled_error": 0.0, "reducible_error": 0.0, "error_scale": 1.0}
+        if len(rows):
+            errors = model.errors(rows)
+            found |= {
+                "unlabelled_error": float(errors.total.mean()),
+                "reducible_error": max(0.0, float(errors.reducible.mean())),
+            }
         return found
 
     def _of_stop_set(self, model: ClassPredictor) -> dict[str, Any]:
@@ -262,6 +320,24 @@ class LaplacePredictor(NamedTuple):
         """Information gain of each label (BALD)."""
         return class_scores(self.posterior, self.features[rows], "bald")
 
+    def errors(self, rows: Indices) -> ExpectedErrors:
+        """Errors of each item: for two classes by quadrature over the logit, for many by draws of the weights."""
+        features = self.features[rows]
+        if self.posterior.weights.ndim == 1:
+            mean, variance = self.posterior.latent(features)
+            nodes, weights = hermite(_NODES)
+            p = expit(mean[:, None] + np.sqrt(variance)[:, None] * nodes)
+            # Distances from 1/2, so that nothing cancels where both classes are equally probable.
+            known, averaged = np.abs(p - 0.5) @ weights, np.abs(p @ weights - 0.5)
+            return ExpectedErrors(0.5 - averaged, np.maximum(known - averaged, 0.0))
+        drawn = weight_draws(self.posterior, _ERROR_DRAWS)
+        size = max(1, _HELD // (drawn.shape[0] * drawn.shape[1]))
+        parts = [
+            _drawn_errors(softmax(features[k : k + size] @ drawn.transpose(0, 2, 1), axis=2).transpose(1, 0, 2))
+            for k in range(0, len(features), size)
+        ]
+        return ExpectedErrors(*map(np.concatenate, zip(*parts, strict=True)))
+
 
 class SampledPredictor(NamedTuple):
     """Predictions of a network from posterior samples.
@@ -283,6 +359,16 @@ class SampledPredictor(NamedTuple):
     def gains(self, rows: Indices) -> Floats:
         """Information gain of each label (BALD)."""
         return np.asarray(bald(exponentials(self.log_draws(rows))))
+
+    def errors(self, rows: Indices) -> ExpectedErrors:
+        """Errors of each item, by the draws."""
+        return _drawn_errors(as_numbers(exponentials(self.log_draws(rows))))
+
+
+def _drawn_errors(p: Floats) -> ExpectedErrors:
+    """Expected errors from class probabilities under each of several draws, ``n x draws x K``."""
+    known, averaged = p.max(axis=2).mean(axis=1), p.mean(axis=1).max(axis=1)
+    return ExpectedErrors(1.0 - averaged, np.maximum(known - averaged, 0.0))
 
 
 def bagged_votes(  # noqa: PLR0913 - all but four by keyword
