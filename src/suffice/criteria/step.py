@@ -78,6 +78,8 @@ class Step:
             classes, or the mean squared error.
         reducible_error: The part of ``unlabelled_error`` that would vanish if the model knew its parameters: what more
             labels could remove at most, by the model's own account.
+        recent_gain: How much larger the error of the predictions at half of the labels is than that of the present
+            ones, by the present model.
         error_scale: The error that counts as one wrong prediction: 1 for classes, the variance of the labels for
             numbers.
         calibration: How much larger the losses of labels drawn at random are than the model expects, each label left
@@ -125,6 +127,7 @@ class Step:
     expected_error: _NumberField = None
     unlabelled_error: _AmountField = None
     reducible_error: _AmountField = None
+    recent_gain: _AmountField = None
     error_scale: _AmountField = None
     calibration: _AmountField = None
     random_labels: _CountField = None

@@ -336,10 +336,13 @@ class Variances(NamedTuple):
 
 
 class FollowedVariance:
-    """Latent variances of points while labels come.
+    """Latent variances of points while labels come, and their posterior means where the labels are given too.
 
     Args:
         rows: The points, following the posterior.
+
+    Attributes:
+        mean: Posterior mean of each point, standardised.
     """
 
     def __init__(self, rows: FollowedRows) -> None:
@@ -347,22 +350,24 @@ class FollowedVariance:
         self._variance = np.array(rows.prior_variance(), dtype=np.float64)
         self._prior = self._variance.copy()
         self._free: NDArray[np.bool_] = np.ones(len(self._variance), dtype=bool)
+        self.mean = np.zeros(len(self._variance))
 
     def jump(self) -> None:
-        """Be up to date with the posterior of a linear model, by its factor alone."""
+        """Be up to date with the posterior of a linear model, by its factor and its weights alone."""
         if self._rows.recomputable:
             self._rows.jump()
-            self._variance = self._rows.variance()
+            self._variance, self.mean = self._rows.variance(), self._rows.mean()
 
     def take(self, indices: Any) -> None:
         """Leave points out of the largest from now on."""
         self._free[indices] = False
 
-    def follow(self, count: int, taken: Any = None) -> Variances:
+    def follow(self, count: int, taken: Any = None, white: Floats | None = None) -> Variances:
         """Catch up with the posterior.
 
         Args:
             count: Labels that came since the last time, ``k``.
+            white: Their surprises, ``k``, if the means are to be followed too.
             taken: Which of the points they were, in order; -1 for a label of another item. Each point counts as taken
                 from its own label on.
         """
@@ -383,6 +388,10 @@ class FollowedVariance:
             np.maximum(largest, unlabelled.max(axis=1, initial=0.0), out=largest)
             free += unlabelled.sum(axis=1)
             self._variance[tile] = after[-1]
+            if white is not None:
+                self.mean[tile] += white @ rows
+        if white is not None and self._rows.recomputable:
+            self.mean = self._rows.mean()
         self._refresh(total, largest, free)
         left = (order < when).sum(axis=1)
         return Variances(total / max(len(self._variance), 1), largest, free / np.maximum(left, 1))

@@ -89,7 +89,7 @@ class ClassBackend(Backend):
         self._add(indices, y, together=True)
         try:
             self._start()
-            self._collector.begin(self._predictor())
+            self._collector.begin(self._predictor(), len(indices))
         except Exception:
             self._history, self._labels = LabelHistory([], []), []
             raise

@@ -1,6 +1,7 @@
 """The backend of models with Gaussian noise: Gaussian processes and ridge regression, exact and incremental."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from suffice.engines.variance_reduction import (
     sample_of,
 )
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, SingleLabelTerms, StepResults, register_backend
-from suffice.learner.step_inputs import LOSS_FIELDS, REST_FIELDS
+from suffice.learner.step_inputs import LOSS_FIELDS, REST_FIELDS, RecentGain
 from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.gaussian_state import block_of
 from suffice.models.inputs import targets
@@ -68,13 +69,15 @@ class GaussianBackend(Backend):
         self._rest_items: Indices = np.zeros(0, dtype=np.intp)
         self._rest_place: Indices = np.zeros(0, dtype=np.intp)
         self._label_variance = 1.0
+        self._recent = RecentGain()
         self._prior: RegressionPrior | None = None
         self._learned_at = 0
 
     @property
     def revises(self) -> frozenset[str]:
         """Variances of past steps follow from the prior."""
-        return self._settings.step_inputs.names & (self.step_fields | {"validation_error"})
+        # The gain is over predictions as they were made.
+        return self._settings.step_inputs.names & ((self.step_fields | {"validation_error"}) - {"recent_gain"})
 
     def propose(self, most: int) -> Indices:
         """The next picks, as far as no label matters to them."""
@@ -110,6 +113,8 @@ class GaussianBackend(Backend):
         except Exception:
             self._history = LabelHistory([], [])
             raise
+        if self._rest is not None:
+            self._recent.keep(len(self._history.indices), self._rest_means())
 
     def learn(self, indices: Indices, y: Any, *, together: bool) -> StepResults | SingleLabelTerms:
         """Learn labels under the prior at hand."""
@@ -123,7 +128,8 @@ class GaussianBackend(Backend):
             raise
         self._history.add(indices, together=together)
         self._chooser.take(indices)
-        return result
+        # Where hyper-parameters are to be learned again, the gain is that of the model after it.
+        return result if self.until_relearning() == 0 else self._with_gain(result)
 
     def until_relearning(self) -> int | None:
         """Labels until they have doubled since hyper-parameters were learned."""
@@ -131,7 +137,9 @@ class GaussianBackend(Backend):
 
     def relearn(self) -> StepResults:
         """Learn hyper-parameters again, and replay the past under them."""
-        return self._start()
+        found = self._with_gain(self._start())
+        assert isinstance(found, StepResults)
+        return found
 
     def correct(self, index: int, y: Any) -> StepResults:
         """Change a label and replay; hyper-parameters learned from it are learned again, from the same items."""
@@ -159,6 +167,24 @@ class GaussianBackend(Backend):
         assert self._prior is not None
         rows = self._history.indices
         return self._model.at(self._settings.X[rows], self._y[rows], self._prior, self._learned_at, self._state)
+
+    def _rest_means(self) -> Floats:
+        """Predictions for the items that are followed for the error of the unlabelled ones."""
+        assert self._prior is not None
+        assert self._rest is not None
+        centre, scale = self._prior.scaling
+        return np.asarray(centre + scale * self._rest.mean)
+
+    def _with_gain(self, result: StepResults | SingleLabelTerms) -> StepResults | SingleLabelTerms:
+        """The results with the gain since half of the labels at the last step; steps before it have none."""
+        if self._rest is None or "recent_gain" not in self._settings.step_inputs.names:
+            return result
+        found, n, means = StepResults.joined([result]), len(self._history.indices), self._rest_means()
+        gain = np.zeros(len(found.kl_new_old))
+        if len(gain):
+            gain[-1] = self._recent.since_half(n, lambda past: float(np.mean((means - past) ** 2)))
+        self._recent.keep(n, means)
+        return replace(found, measures={**found.measures, "recent_gain": gain})
 
     def _start(self) -> StepResults:
         self._learn_prior(len(self._history.indices))
@@ -262,7 +288,7 @@ class GaussianBackend(Backend):
             largest = self._all.follow(len(white), indices).largest
             found |= {"pool_variance": largest * scale, "pool_gain": 0.5 * np.log1p(largest / noise)}
         if self._rest is not None:
-            reducible = self._rest.follow(len(white), self._rest_place[indices]).free_mean
+            reducible = self._rest.follow(len(white), self._rest_place[indices], white).free_mean
             found |= {
                 "unlabelled_error": (reducible + noise) * scale,
                 "reducible_error": reducible * scale,

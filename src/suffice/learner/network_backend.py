@@ -110,7 +110,7 @@ class NetworkBackend(Backend):
             self._trained(lambda: self._model.fit(self._settings.X[indices], y))
             self._require_memory()
         self._add(indices, y, together=True)
-        self._collector.begin(self._predictor())
+        self._collector.begin(self._predictor(), len(indices))
 
     def learn(self, indices: Indices, y: Any, *, together: bool) -> StepResults:
         """Learn labels, a round of training for each step."""
@@ -156,6 +156,7 @@ class NetworkBackend(Backend):
             "sizes": list(self._history.sizes),
             "past": [result.as_dict() for result in self._past],
             "order": list(self._order),
+            "recent": self._collector.state(),
         }
 
     def restore(self, state: Mapping[str, Any], y: Any) -> None:
@@ -168,7 +169,8 @@ class NetworkBackend(Backend):
             at += size
         self._past = [StepResults.from_dict(part) for part in state["past"]]
         self._order = list(state.get("order", ()))
-        self._collector.begin(self._predictor())
+        self._collector.begin(self._predictor(), len(indices))
+        self._collector.restore(state.get("recent", ()))
 
     def _round(self, indices: Indices, y: Any) -> StepResults:
         model, n = self._model, len(self._labels)

@@ -55,6 +55,8 @@ class RunPlan(NamedTuple):
     counting: "StepCounter | None" = None
     first_random: bool = False
     X: Any = None
+    # Whether predictions after each label are compared with earlier ones.
+    compares: bool = False
 
     @property
     def calibrated(self) -> bool:
@@ -168,7 +170,8 @@ class RunRecorder:
     def step(self) -> None:
         """One step, or several that are known already."""
         plan, backend = self.plan, self.backend
-        one_by_one = plan.watch is not None or (plan.calibrated and self.selection.all_random)
+        watched = plan.watch is not None or plan.compares
+        one_by_one = watched or (plan.calibrated and self.selection.all_random)
         due, left = backend.until_relearning(), 1 if one_by_one else plan.steps - self.done
         most = left if due is None else max(1, min(left, due))
         chosen, random = self.selection.propose(most) if plan.size == 1 else self.selection.batch(plan.size)
@@ -491,7 +494,8 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         saved = checkpoint_file(checkpoint, backend, {**parts, **data, **recorded})
         watcher = None if watch is None else ModelWatcher(watch, prepared)
         at_random = isinstance(initial, int | np.integer)
-        plan = RunPlan(wanted, size, about, progress, saved, watcher, counter, at_random, pool)
+        compares = inputs.about({"recent_gain"})
+        plan = RunPlan(wanted, size, about, progress, saved, watcher, counter, at_random, pool, compares)
         return record_run(selection, labels, first, plan)
 
 

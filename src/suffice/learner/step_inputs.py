@@ -1,5 +1,6 @@
 """The inputs of a stopping rule besides divergences: which a loop provides, and how they are computed."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
@@ -43,9 +44,12 @@ _NOTHING_LEFT: Final = {
 _POOL_FIELDS: Final = frozenset(_NOTHING_LEFT)
 _STOP_SET_FIELDS: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
 #: Fields about the error of unlabelled items, and the part of it that more labels could remove.
-REST_FIELDS: Final = frozenset({"unlabelled_error", "reducible_error", "error_scale"})
-# Unlabelled items on which they are averaged, at most.
+REST_FIELDS: Final = frozenset({"unlabelled_error", "reducible_error", "recent_gain", "error_scale"})
+# Items on which they are averaged, at most.
 _REST_ITEMS: Final = 500
+# Share of the labels that predictions are kept for, and of them between two predictions that are kept.
+_HALF: Final = 0.5
+_KEPT_EVERY: Final = 0.02
 #: Fields that :class:`ClassInputCollector` computes.
 CLASSIFIER_FIELDS: Final = _SELECTED_FIELDS | _POOL_FIELDS | _STOP_SET_FIELDS | REST_FIELDS | {"pool_gain"}
 # Members of a committee: posterior draws, or passes of a network.
@@ -142,10 +146,58 @@ class ExpectedErrors(NamedTuple):
     Attributes:
         total: ``e`` of each item.
         reducible: ``r`` of each item.
+        probabilities: The average of :math:`p_w`, ``n x K``.
     """
 
     total: Floats
     reducible: Floats
+    probabilities: Floats
+
+
+class RecentGain:
+    r"""Compares the present predictions with those at half of the labels.
+
+    The predictions that a model made at half of the labels are judged by the present model: with :math:`\hat y` the
+    present and :math:`\hat y'` the earlier prediction, the gain is the mean of :math:`p(\hat y) - p(\hat y')` over some
+    items for classes, and of :math:`(\hat y - \hat y')^2` for numbers. It estimates by how much the error has fallen.
+    Where half of the labels came before the first prediction, the gain since then is scaled up in proportion.
+    """
+
+    def __init__(self) -> None:
+        self._counts: list[int] = []
+        self._predictions: list[Any] = []
+
+    def keep(self, n_labelled: int, predictions: Any) -> None:
+        """Store predictions, if those at half of the labels can ever be asked for."""
+        if self._counts and n_labelled - self._counts[-1] < _KEPT_EVERY * n_labelled:
+            return
+        # Those before the last one at or below half of the labels are not needed any more.
+        old = max(0, bisect_right(self._counts, _HALF * n_labelled) - 1)
+        del self._counts[:old], self._predictions[:old]
+        self._counts.append(n_labelled)
+        self._predictions.append(predictions)
+
+    def state(self) -> list[tuple[int, list[int]]]:
+        """Return the numbers of labels and the predicted classes that are kept, for a checkpoint."""
+        return [(n, np.asarray(kept).tolist()) for n, kept in zip(self._counts, self._predictions, strict=True)]
+
+    def restore(self, state: "Sequence[tuple[int, list[int]]]") -> None:
+        """Continue from the output of :meth:`state`."""
+        self._counts = [int(n) for n, _ in state]
+        self._predictions = [np.array(kept, dtype=np.intp) for _, kept in state]
+
+    def since_half(self, n_labelled: int, gain: "Callable[[Any], float]") -> float:
+        """Return the gain since half of the labels.
+
+        Args:
+            n_labelled: Labels so far.
+            gain: Returns the gain over earlier predictions, by the present model.
+        """
+        if not self._counts or self._counts[0] >= n_labelled:
+            return 0.0
+        at = max(0, bisect_right(self._counts, _HALF * n_labelled) - 1)
+        scale = max(1.0, _HALF * n_labelled / (n_labelled - self._counts[at]))
+        return max(0.0, scale * gain(self._predictions[at]))
 
 
 class _Selected(NamedTuple):
@@ -163,8 +215,11 @@ class ClassInputCollector:
 
     def __init__(self, wanted: StepInputs, size: int) -> None:
         self._wanted, self._free = wanted, np.ones(size, dtype=bool)
-        # Always the same items, as long as they are unlabelled.
-        self._looked_at = np.random.default_rng(0).permutation(size) if wanted.about(REST_FIELDS) else None
+        # Always the same items. Errors are averaged over those of them that are unlabelled.
+        looked_at = np.sort(np.random.default_rng(0).permutation(size)[:_REST_ITEMS])
+        self._looked_at = looked_at if wanted.about(REST_FIELDS) else None
+        self._recent = RecentGain()
+        self._n_labelled = 0
         self._predicted = np.full(size, -1)
         self._selected: _Selected | None = None
 
@@ -172,11 +227,23 @@ class ClassInputCollector:
         """Remove items from the pool."""
         self._free[indices] = False
 
-    def begin(self, model: ClassPredictor) -> None:
+    def begin(self, model: ClassPredictor, n_labelled: int) -> None:
         """Store the predictions before the first step."""
+        self._n_labelled = n_labelled
+        if self._looked_at is not None:
+            self._recent.keep(n_labelled, model.errors(self._looked_at).probabilities.argmax(axis=1))
         if self._wanted.about({"pool_changes"}):
             rows = np.flatnonzero(self._free)
             self._predicted[rows] = _in_parts(model.probabilities, rows).argmax(axis=1)
+
+    def state(self) -> list[tuple[int, list[int]]]:
+        """Return the earlier predictions that are kept, for a checkpoint."""
+        return self._recent.state()
+
+    def restore(self, state: "Sequence[tuple[int, list[int]]]") -> None:
+        """Continue from the output of :meth:`state`."""
+        if state:
+            self._recent.restore(state)
 
     def before(self, model: ClassPredictor, indices: Indices) -> None:
         """Store the predictions for items before their labels are learned."""
@@ -193,7 +260,7 @@ class ClassInputCollector:
             **self._of_selected(codes),
             **self._of_pool(model),
             **self._of_stop_set(model),
-            **self._of_rest(model),
+            **self._of_rest(model, len(codes)),
         }
         return {name: value for name, value in found.items() if name in self._wanted.names}
 
@@ -224,18 +291,23 @@ class ClassInputCollector:
         self._predicted[rows] = p.argmax(axis=1)
         return found
 
-    def _of_rest(self, model: ClassPredictor) -> dict[str, Any]:
+    def _of_rest(self, model: ClassPredictor, n_new: int) -> dict[str, Any]:
+        self._n_labelled += n_new
         if self._looked_at is None:
             return {}
-        rows = np.sort(self._looked_at[self._free[self._looked_at]][:_REST_ITEMS])
-        found = {"unlabelled_error": 0.0, "reducible_error": 0.0, "error_scale": 1.0}
-        if len(rows):
-            errors = model.errors(rows)
-            found |= {
-                "unlabelled_error": float(errors.total.mean()),
-                "reducible_error": max(0.0, float(errors.reducible.mean())),
-            }
-        return found
+        errors, rest = model.errors(self._looked_at), self._free[self._looked_at]
+        p, rows = errors.probabilities, np.arange(len(self._looked_at))
+        predicted = p.argmax(axis=1)
+        gain = self._recent.since_half(
+            self._n_labelled, lambda past: float((p[rows, predicted] - p[rows, past]).mean())
+        )
+        self._recent.keep(self._n_labelled, predicted)
+        return {
+            "unlabelled_error": float(errors.total[rest].mean()) if rest.any() else 0.0,
+            "reducible_error": float(errors.reducible[rest].mean()) if rest.any() else 0.0,
+            "recent_gain": gain,
+            "error_scale": 1.0,
+        }
 
     def _of_stop_set(self, model: ClassPredictor) -> dict[str, Any]:
         stop, found = self._wanted.stop, {}
@@ -304,8 +376,7 @@ class LaplacePredictor(NamedTuple):
 
     def probabilities(self, rows: Indices) -> Floats:
         """Averaged probabilities by MacKay's formula, ``n x K``."""
-        found = probabilities(moderated_logits(self.posterior, self.features[rows]))
-        return np.column_stack([found[:, code] if code >= 0 else np.zeros(len(found)) for code in self.columns])
+        return self._columns_of(probabilities(moderated_logits(self.posterior, self.features[rows])))
 
     def votes(self, rows: Indices, members: int) -> Any:
         """The likeliest class under each of several draws of the weights, always of the same random numbers."""
@@ -328,15 +399,23 @@ class LaplacePredictor(NamedTuple):
             nodes, weights = hermite(_NODES)
             p = expit(mean[:, None] + np.sqrt(variance)[:, None] * nodes)
             # Distances from 1/2, so that nothing cancels where both classes are equally probable.
-            known, averaged = np.abs(p - 0.5) @ weights, np.abs(p @ weights - 0.5)
-            return ExpectedErrors(0.5 - averaged, np.maximum(known - averaged, 0.0))
+            second = p @ weights
+            known, averaged = np.abs(p - 0.5) @ weights, np.abs(second - 0.5)
+            both = np.column_stack([1.0 - second, second])
+            return self._by_column(ExpectedErrors(0.5 - averaged, np.maximum(known - averaged, 0.0), both))
         drawn = weight_draws(self.posterior, _ERROR_DRAWS)
         size = max(1, _HELD // (drawn.shape[0] * drawn.shape[1]))
         parts = [
             _drawn_errors(softmax(features[k : k + size] @ drawn.transpose(0, 2, 1), axis=2).transpose(1, 0, 2))
             for k in range(0, len(features), size)
         ]
-        return ExpectedErrors(*map(np.concatenate, zip(*parts, strict=True)))
+        return self._by_column(ExpectedErrors(*map(np.concatenate, zip(*parts, strict=True))))
+
+    def _by_column(self, errors: ExpectedErrors) -> ExpectedErrors:
+        return errors._replace(probabilities=self._columns_of(errors.probabilities))
+
+    def _columns_of(self, found: Floats) -> Floats:
+        return np.column_stack([found[:, code] if code >= 0 else np.zeros(len(found)) for code in self.columns])
 
 
 class SampledPredictor(NamedTuple):
@@ -367,8 +446,9 @@ class SampledPredictor(NamedTuple):
 
 def _drawn_errors(p: Floats) -> ExpectedErrors:
     """Expected errors from class probabilities under each of several draws, ``n x draws x K``."""
-    known, averaged = p.max(axis=2).mean(axis=1), p.mean(axis=1).max(axis=1)
-    return ExpectedErrors(1.0 - averaged, np.maximum(known - averaged, 0.0))
+    mean = p.mean(axis=1)
+    known, averaged = p.max(axis=2).mean(axis=1), mean.max(axis=1)
+    return ExpectedErrors(1.0 - averaged, np.maximum(known - averaged, 0.0), mean)
 
 
 def bagged_votes(  # noqa: PLR0913 - all but four by keyword
