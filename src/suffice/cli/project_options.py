@@ -44,6 +44,7 @@ class ProjectModel(StrEnum):
     gp = "gp"
     ridge = "ridge"
     logistic = "logistic"
+    kernel = "kernel"
 
 
 @dataclasses.dataclass(frozen=True)

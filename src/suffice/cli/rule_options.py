@@ -26,6 +26,7 @@ class ModelName(StrEnum):
     gp = "gp"
     ridge = "ridge"
     logistic = "logistic"
+    kernel = "kernel"
     dropout = "dropout"
 
 

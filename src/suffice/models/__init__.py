@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from suffice.models.deep.network import DropoutNetwork
     from suffice.models.gaussian_process import GaussianProcess
+    from suffice.models.kernel_features import KernelFeatures
     from suffice.models.kernels import GaussianKernel
     from suffice.models.logistic import BayesianLogistic
     from suffice.models.ridge import BayesianRidge, RadialBasis
 
-__all__ = ["BayesianLogistic", "BayesianRidge", "DropoutNetwork", "GaussianKernel", "GaussianProcess", "RadialBasis"]
+__all__ = [
+    "BayesianLogistic",
+    "BayesianRidge",
+    "DropoutNetwork",
+    "GaussianKernel",
+    "GaussianProcess",
+    "KernelFeatures",
+    "RadialBasis",
+]
 
 # Imported when first used: names and descriptions of models (suffice.models.factory) do not need scikit-learn.
 _LAZY_NAMES = {
@@ -19,6 +28,7 @@ _LAZY_NAMES = {
     "DropoutNetwork": "deep.network",
     "GaussianKernel": "kernels",
     "GaussianProcess": "gaussian_process",
+    "KernelFeatures": "kernel_features",
     "RadialBasis": "ridge",
 }
 

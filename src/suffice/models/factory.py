@@ -30,6 +30,7 @@ MODEL_FAMILIES: Final = {
     "gp": ModelFamily("regression", "a Gaussian process"),
     "ridge": ModelFamily("regression", "Bayesian ridge regression", basis=10),
     "logistic": ModelFamily("classification", "Bayesian logistic regression", basis=0),
+    "kernel": ModelFamily("classification", "Bayesian logistic regression on kernel features"),
     "dropout": ModelFamily("classification", "a network with dropout", interactive=False),
 }
 
@@ -39,7 +40,7 @@ def model_names(task: ModelTask) -> list[str]:
 
     Examples:
         >>> model_names("classification")
-        ['logistic', 'dropout']
+        ['logistic', 'kernel', 'dropout']
     """
     return [name for name, family in MODEL_FAMILIES.items() if family.task == task]
 
@@ -146,8 +147,8 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
         # were chosen where the model is unsure.
         groups = [tuple(group) for group in components] or None
         model = models.BayesianLogistic(alpha=1.0, classes=known, components=groups)
-    if not size:
+    if not size and name != "kernel":
         return model
     from sklearn.pipeline import make_pipeline
 
-    return make_pipeline(models.RadialBasis(size), model)
+    return make_pipeline(models.KernelFeatures() if name == "kernel" else models.RadialBasis(size), model)

@@ -12,7 +12,7 @@ Task = Literal["classification", "regression"]
 Shown = Literal["table", "text", "image"]
 
 #: Error ratio at which :class:`~suffice.ErrorStability` stops if nothing else is asked for, within the paper's choices.
-DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "dropout": 0.2}
+DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "kernel": 0.1, "dropout": 0.2}
 #: Labels at random before the model chooses, if nothing else is asked for.
 DEFAULT_INITIAL: Final = 10
 #: Share of the later items that are drawn at random, if nothing else is asked for. None: the label of an easy item
