@@ -106,7 +106,8 @@ _FEWEST_CLASSES: Final = 2
 _ONE_CLASS: Final = (
     "all labels so far are of one class, and the predictions of the model say nothing before there is a second one"
 )
-#: Metadata of a state field that states saved by earlier versions do not have; its default stands for it.
+#: Metadata of a field that earlier versions did not have. It is saved only if it differs from its default, so that a
+#: rule which does not use it can be exchanged with earlier versions.
 ADDED_LATER: Final = {"added_later": True}
 
 
@@ -255,11 +256,11 @@ class Criterion(ABC):
         """Return the rule's parameters and state as JSON values; :func:`criterion_from_dict` restores the rule."""
         return {
             "rule": _saved_name(type(self)),
-            "params": {f.name: _plain(getattr(self, f.name)) for f in self._fields(init=True)},
-            "state": {f.name: _plain(getattr(self, f.name)) for f in self._fields(init=False)},
+            "params": self._saved(init=True),
+            "state": self._saved(init=False),
         }
 
-    def check_state(self) -> None:
+    def check_state(self) -> None:  # noqa: B027 - a rule without relations in its state needs none
         """Refuse a restored state that contradicts itself or the parameters; called by :func:`criterion_from_dict`.
 
         Types, finite numbers and counts of at least 0 are checked already. A rule overrides this method for relations,
@@ -294,6 +295,14 @@ class Criterion(ABC):
         if not dataclasses.is_dataclass(rule):
             raise InvalidTypeError(f"{type(self).__name__} must be a dataclass to be a stopping rule")
         return [spec for spec in dataclasses.fields(rule) if spec.init is init]
+
+    def _saved(self, *, init: bool) -> dict[str, Any]:
+        values = {spec.name: (spec, getattr(self, spec.name)) for spec in self._fields(init=init)}
+        return {
+            name: _plain(value)
+            for name, (spec, value) in values.items()
+            if not (spec.metadata.get("added_later") and value == _default(spec))
+        }
 
     def _inner(self) -> list["Criterion"]:
         values = (getattr(self, spec.name) for spec in self._fields(init=True))

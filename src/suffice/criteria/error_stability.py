@@ -95,9 +95,9 @@ class ErrorStability(Criterion):
     bound: Literal["paper", "tight"] = "paper"
     relative: bool = True
     delta: float | None = None
-    average: int = 1
-    calibration_labels: int | None = None
-    scale: Literal["minimum", "median"] = "minimum"
+    average: int = field(default=1, metadata=ADDED_LATER)
+    calibration_labels: int | None = field(default=None, metadata=ADDED_LATER)
+    scale: Literal["minimum", "median"] = field(default="minimum", metadata=ADDED_LATER)
     steps: int = field(default=0, init=False, repr=False)
     gamma: float | None = field(default=None, init=False, repr=False)
     n_labelled: list[int] = field(default_factory=list, init=False, repr=False)

@@ -108,7 +108,8 @@ def _fits(value: Any, annotation: Any, *, counts: bool) -> bool:
         alike = len(arguments) == 1 or (len(arguments) == 2 and arguments[1] is Ellipsis)
         each = arguments[0] if alike else Any
         return isinstance(value, list | tuple) and all(_fits(entry, each, counts=counts) for entry in value)
-    return not isinstance(annotation, type) or origin is not None or isinstance(value, annotation)
+    known = isinstance(annotation, type) and annotation is not Any and origin is None
+    return not known or isinstance(value, annotation)
 
 
 def _is_number(value: Any, *, whole: bool) -> bool:
