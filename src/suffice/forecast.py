@@ -45,6 +45,15 @@ _QUANTILES: Final = np.array(
         [-0.158, 0.890, 0.585, 0.047],
     ]
 )
+# The same for a curve of means over the last ten steps or so, which is smoother, at 15, 50 and 85 %: on runs that had no
+# part in the fit this interval holds the truth in about 80 % as well.
+_AVERAGED_QUANTILES: Final = np.array(
+    [
+        [-0.692, -0.050, 1.022, -1.256],
+        [-0.176, 0.238, 0.885, -0.749],
+        [0.007, 0.574, 0.722, -0.018],
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ class Forecast:
 
 
 def labels_left(
-    n_labelled: ArrayLike, values: ArrayLike, threshold: float, *, left: int | None = None
+    n_labelled: ArrayLike, values: ArrayLike, threshold: float, *, left: int | None = None, averaged: bool = False
 ) -> Forecast | None:
     """Forecast how many more labels it takes until ``values`` is at most ``threshold``.
 
@@ -84,6 +93,8 @@ def labels_left(
         threshold: What it has to fall to; 0 is never forecast.
         left: Number of items that can still be labelled. No number of the forecast is larger: if the curve does not
             reach the threshold before, labelling ends there. None if it is not known.
+        averaged: Whether each value is a mean over the last steps, about ten of them. Such a curve is smoother and can
+            be forecast with a narrower interval.
 
     Returns:
         The forecast, 0 labels if the last value is there already; or None if it is not predictable yet: while there are
@@ -112,7 +123,7 @@ def labels_left(
     if len(counts) < _FEWEST_STEPS or level == 0.0:
         return None
     terms = features(counts, curve, level)
-    to_go = np.exp(_QUANTILES @ terms)
+    to_go = np.exp((_AVERAGED_QUANTILES if averaged else _QUANTILES) @ terms)
     # Runs bend below the line far ahead, and wait for a dip close to it; the line itself stays inside all the same.
     line = np.exp(terms[2]) - _WAIT
     to_go[0], to_go[2] = min(to_go[0], line), max(to_go[2], line)

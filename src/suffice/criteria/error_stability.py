@@ -21,6 +21,8 @@ __all__ = ["ErrorStability"]
 
 # A smaller bound is the rounding of two equal posteriors: a KL of about 1e-15.
 _NEGLIGIBLE: Final = 1e-7
+# From this many averaged steps on, the forecast is that of a smooth curve.
+_SMOOTH: Final = 5
 _GRID: Final = geometric_grid(1.0, 1e-6, 19, 0.05)
 _SAYS_NOTHING: Final = "Nothing yet: the bound on the last step's change is wider than the loss range."
 _ASSUMPTION: Final = (
@@ -380,7 +382,8 @@ class ErrorStability(Criterion):
 
     def _outlook(self, step: Step) -> Curve:
         left = None if step.pool_size is None else max(0, step.pool_size - step.n_labelled)
-        return Curve(self.n_labelled, self.values, len(self.values), self.threshold, left)
+        averaged = self.average >= _SMOOTH
+        return Curve(self.n_labelled, self.values, len(self.values), self.threshold, left, averaged)
 
     def _certificate(self, change: float, step: Step) -> Certificate:
         bounded = f"changed the expected error by at most {change:.3g} of the loss range."

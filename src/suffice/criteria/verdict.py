@@ -44,6 +44,7 @@ class Curve:
         length: Number of entries that belong to this view.
         threshold: The value at which the rule stops.
         left: Number of unlabelled items of the pool; None if it is not known.
+        averaged: Whether each value is a mean over several steps.
     """
 
     n_labelled: list[int]
@@ -51,11 +52,12 @@ class Curve:
     length: int
     threshold: float
     left: int | None = None
+    averaged: bool = False
 
     def forecast(self) -> Forecast | None:
         """Extrapolate the curve to the threshold."""
         counts, values = (np.array(series[: self.length]) for series in (self.n_labelled, self.values))
-        return labels_left(counts, values, self.threshold, left=self.left)
+        return labels_left(counts, values, self.threshold, left=self.left, averaged=self.averaged)
 
 
 @dataclass(frozen=True)
