@@ -151,7 +151,7 @@ def run_options(rule: Criterion, model: ModelName | None = None) -> list[str] | 
         True
     """
     name, limits = type(rule).__name__, {each: getattr(rule, each, None) for each in ("threshold", "bound")}
-    costs = {each: getattr(rule, each, None) for each in ("error_cost", "label_cost")}
+    costs: dict[str, Any] = {each: getattr(rule, each, None) for each in ("error_cost", "label_cost")}
     weighing = None not in costs.values()
     if not weighing and name not in named_rules():
         return None

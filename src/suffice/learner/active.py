@@ -478,7 +478,7 @@ class ActiveLearner:
         """Count the classes of all steps again, after a label was changed."""
         if "classes_seen" in self._used:
             labels = np.asarray(as_labels(list(self._labels.values())))
-            counts = classes_seen(labels[:1], labels[1:, None])
+            counts: Any = classes_seen(labels[:1], labels[1:, None])
             ends = self._begun + np.cumsum(np.array(self._sizes, dtype=np.intp))
             for number, end in enumerate(ends):
                 self._measures[number] = {**self._measures[number], "classes_seen": counts[end - 2 : end - 1]}
