@@ -43,9 +43,8 @@ def test_a_lower_threshold_takes_more_labels(a: float, b: float) -> None:
     n = np.arange(20, 120)
     low, high = sorted((a, b))
     near, far = (labels_left(n, (n / 20) ** -1.0, t) for t in (high, low))
-    assert near is not None
-    assert far is not None
-    assert near.labels <= far.labels
+    if near is not None and far is not None:
+        assert near.labels <= far.labels
 
 
 def test_nothing_is_made_up() -> None:
@@ -153,3 +152,29 @@ def _chosen(task: Task, rng: np.random.Generator) -> list[Step]:
 def _in_order(task: Task) -> list[Step]:
     """The steps of a run that labels the pool in its own, random order."""
     return audit(new_model(task), task.X_pool[:249], task.y_pool[:249]).steps()
+
+
+@given(st.lists(st.floats(0, 10), min_size=4, max_size=60), st.floats(1e-4, 1.0), st.integers(0, 200))
+def test_no_forecast_exceeds_what_is_left(values: list[float], threshold: float, left: int) -> None:
+    n = 20 + np.arange(len(values))
+    capped, free = labels_left(n, values, threshold, left=left), labels_left(n, values, threshold)
+    if capped is not None:
+        assert capped.low <= capped.labels <= capped.high <= left
+    if free is not None and free.high <= left:
+        assert capped == free
+
+
+@given(st.lists(st.floats(0, 10), min_size=4, max_size=60), st.floats(1e-6, 1.0))
+def test_an_interval_that_says_nothing_is_not_given(values: list[float], threshold: float) -> None:
+    found = labels_left(20 + np.arange(len(values)), values, threshold)
+    assert found is None or found.high <= 30 * max(found.low, 1)
+
+
+def test_the_rest_of_the_pool_makes_a_far_forecast_possible() -> None:
+    n = np.arange(20, 60)
+    assert labels_left(n, np.ones(40), 1e-6) is None
+    assert labels_left(n, np.ones(40), 1e-6, left=50) == Forecast(50, 50, 50)
+    assert labels_left(n, np.ones(40), 1e-6, left=0) == Forecast(0, 0, 0, 1.0)
+    for bad in (-1, 2.5, "all"):
+        with pytest.raises(InvalidValueError, match="left must be a whole number, 0 or more"):
+            labels_left(n, np.ones(40), 0.5, left=bad)  # type: ignore[arg-type]

@@ -124,10 +124,10 @@ class Trace:
         # A rule that asks for nothing that is seen anew goes on as it was.
         for known in (*(k for k in self.relearned if judge.needs() & {*DIVERGENCES, *k.measures}), None):
             end = len(self) if known is None else known.step
-            verdicts += judge.observe_all(self.steps_seen(None, done, end, judge.needs()))
+            verdicts += judge.observe_all(self.steps_seen(None, done, end, judge.reads()))
             if known is not None:
                 judge.reset()
-                seen = judge.observe_all(self.steps_seen(known, 0, end + 1, judge.needs()))
+                seen = judge.observe_all(self.steps_seen(known, 0, end + 1, judge.reads()))
                 verdicts[end:] = seen[-1:]
                 done = end + 1
         return verdicts

@@ -52,7 +52,14 @@ def refused(data: str = "t.csv", /, **options: Any) -> str:
 def test_a_project_is_made_with_what_was_asked_for_and_gone_on_with() -> None:
     table()
     settings, said = opened(
-        classes='no,"yes, indeed"', threshold=0.2, bound=BoundName.tight, seed=7, initial=5, overlap=0.25, person="ann"
+        classes='no,"yes, indeed"',
+        threshold=0.2,
+        bound=BoundName.tight,
+        average=3,
+        seed=7,
+        initial=5,
+        overlap=0.25,
+        person="ann",
     )
     assert said == "Project t.suffice: made, 30 items; labels are 2 classes.\n"
     assert (settings.task, settings.classes, settings.model) == ("classification", ("no", "yes, indeed"), "logistic")
@@ -60,8 +67,12 @@ def test_a_project_is_made_with_what_was_asked_for_and_gone_on_with() -> None:
     assert said == "Project t.suffice: resumed, 0 of 30 labelled.\n"
     assert again == settings
     assert settings.random_share == 0.0
-    same = {"classes": '"yes, indeed",no', "threshold": 0.2, "bound": BoundName.tight, "seed": 7, "overlap": 0.25}
+    assert settings.rule["params"]["average"] == 3
+    rule = {"threshold": 0.2, "bound": BoundName.tight, "average": 3}
+    same = {"classes": '"yes, indeed",no', **rule, "seed": 7, "overlap": 0.25}
     assert opened(**same)[0] == settings
+    with pytest.raises(InvalidValueError, match="a rule cannot be changed afterwards"):
+        opened(average=4)
     # By its folder, its file, and without the data.
     Path("t.csv").unlink()
     for name in ("t.suffice", "t.suffice/project.sqlite", "t.csv"):

@@ -271,6 +271,8 @@ def test_the_python_line_makes_the_rule(rule: Criterion) -> None:
         (sf.ExpectedCost(1e6, 3.0), "--rule ExpectedCost --error-cost 1000000 --label-cost 3"),
         (sf.ErrorStability(0.3), "--threshold 0.3"),
         (sf.ErrorStability(0.3, bound="tight"), "--bound tight --threshold 0.3"),
+        (sf.ErrorStability(0.3, average=10, scale="median"), "--average 10 --scale median --threshold 0.3"),
+        (sf.ErrorStability(0.3, calibration_labels=20), "--calibration-labels 20 --threshold 0.3"),
         (sf.ErrorStability.from_cost(1.0, 100.0), None),
         (sf.MaxVariance(0.3), "--rule MaxVariance --threshold 0.3"),
         (sf.ClassificationChange(), "--rule ClassificationChange"),

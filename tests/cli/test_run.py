@@ -671,6 +671,19 @@ def test_the_bound_goes_to_the_rules_that_have_one() -> None:
     assert (paper, tight) == ("paper", "tight")
 
 
+def test_the_options_of_the_ratio_go_to_the_rule() -> None:
+    options = [houses(), *RIDGE, "--most", "60", "--rule", "ErrorStability"]
+    plain = result(*options)
+    assert "average" not in plain["rule"]
+    changed = result(*options, "--average", "5", "--calibration-labels", "8", "--scale", "median")
+    assert {name: changed["rule"][name] for name in ("average", "calibration_labels", "scale")} == {
+        "average": 5,
+        "calibration_labels": 8,
+        "scale": "median",
+    }
+    assert changed["curve"] != plain["curve"]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -690,6 +703,11 @@ def test_the_bound_goes_to_the_rules_that_have_one() -> None:
         (["--rule", "ClassificationChange", "--threshold", "1"], "--rule ClassificationChange has no threshold"),
         (["--rule", "MaxVariance", "--threshold", "3"], "threshold must be a number from 0 to below 1, not 3.0"),
         (["--rule", "MaxVariance", "--bound", "tight"], "MaxVariance bounds no change"),
+        (["--rule", "MaxVariance", "--average", "3"], "--average goes with --rule ErrorStability; MaxVariance has no"),
+        ([*COSTS, "--scale", "median"], "--scale goes with --rule ErrorStability; LabelWorth has no error ratio"),
+        ([*COSTS, "--calibration-labels", "9"], "--calibration-labels goes with --rule ErrorStability; LabelWorth has"),
+        (["--rule", "ErrorStability", "--average", "0"], "average must be a whole number, 1 or more, not 0"),
+        (["--rule", "ErrorStability", "--calibration-labels", "0"], "calibration_labels must be a whole number, 1 or"),
         (
             ["--rule", "StabilizingPredictions"],
             "--rule StabilizingPredictions requires stop_probabilities, which --model gp does not provide; rules for "

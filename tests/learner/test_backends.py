@@ -115,6 +115,7 @@ def test_backends_of_the_models(model: Any, backend: type[Backend], task: str, a
     assert found.any_input_shape == found.supports_checkpoints == network
     assert found.input_dtype == (np.float32 if network else np.float64)
     counted = {"seconds", "cost", "pool_size", "calibration", "random_labels"}
+    counted |= {"classes_seen"} if task == "classification" else set()
     assert provided_fields(model) == found.step_fields | {"kl_new_old", "kl_old_new", *counted}
     assert provided_fields(model, validated=True) - provided_fields(model) == {"validation_error", "validation_labels"}
 

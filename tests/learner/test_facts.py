@@ -16,7 +16,7 @@ from suffice.errors import InvalidValueError
 from suffice.learner.class_backend import ClassBackend
 from suffice.learner.gaussian_backend import GaussianBackend
 from suffice.learner.network_backend import NetworkBackend
-from suffice.learner.step_inputs import COUNTED_FIELDS, VALIDATION_FIELDS
+from suffice.learner.step_inputs import CLASS_COUNT_FIELDS, COUNTED_FIELDS, VALIDATION_FIELDS
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess, RadialBasis
 from suffice.models.laplace import Laplace, SoftmaxLaplace, divergence_from_prior
 from suffice.models.predictive import weight_draws
@@ -451,7 +451,8 @@ LOOSE = {"stop_probabilities": 6e-4}
 def require_recomputed_facts(name: str, batch: int, steps: Iterable[int]) -> None:
     _, (X, y), _ = CLASSIFIERS[name]
     run = class_run(name, batch)
-    assert set(run.trace.measures) == ClassBackend.step_fields | COUNTED_FIELDS | VALIDATION_FIELDS
+    counted = COUNTED_FIELDS | CLASS_COUNT_FIELDS
+    assert set(run.trace.measures) == ClassBackend.step_fields | counted | VALIDATION_FIELDS
     for step in steps:
         for fact, value in facts_of_classes(run, step, X, y, HELD[name]).items():
             told = run.trace.measures[fact][step]

@@ -14,6 +14,7 @@ import suffice as sf
 from suffice.criteria import Criterion, Verdict
 from suffice.engines.tracked_rows import FollowedVariance
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
+from suffice.learner.prepare import provided_fields
 from suffice.learner.step_inputs import ClassInputCollector, LaplacePredictor, SampledPredictor, joined_rows
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess
 from suffice.numerics.special_functions import Floats
@@ -205,7 +206,8 @@ def test_a_record_for_one_rule_is_that_for_all(case: str) -> None:
     for name in ("LabelWorth", "HeldOutPlateau"):
         settings: dict[str, Any] = {"initial": 10, "seed": 3, "stop_set": 12, "steps": made.steps, "costs": COSTS}
         alone = sf.simulate(made.model(), *made.data, record=RULES[name], validation=made.held, **settings)
-        assert alone.recorded == RULES[name].needs() | {"kl_new_old", "kl_old_new"}
+        provided = provided_fields(made.model(), validated=True)
+        assert alone.recorded == (RULES[name].reads() & provided) | {"kl_new_old", "kl_old_new"}
         assert alone.replay(RULES[name]) == whole.replay(RULES[name])
 
 
@@ -495,7 +497,7 @@ def test_what_a_classifier_said_of_pool_and_stop_set_stays_as_it_was_said() -> N
     for item in (2, 5, 12, 13):
         slip.correct(item, y[item])
     after, same = slip.trace(), right.trace()
-    said = {name for name in before.measures if name.startswith(("pool_", "stop_"))}
+    said = {name for name in before.measures if name.startswith(("pool_", "stop_")) and name != "pool_size"}
     assert said == {"pool_risk", "stop_probabilities", "stop_confidence"}
     for name in said:
         np.testing.assert_array_equal(after.measures[name], before.measures[name], err_msg=name)
@@ -562,8 +564,8 @@ def test_a_rule_that_needs_nothing_costs_nothing(case: str, rule: Criterion, cou
     trace = sf.simulate(made.model(), *made.data, steps=4, record=rule)
     assert set(counted.values()) == {0}
     for known in (trace, learner.trace()):
-        assert set(known.recorded) - {"kl_new_old", "kl_old_new"} == rule.needs() - {"kl_new_old", "kl_old_new"}
-        assert set(known.measures) - {"loss", "contributions"} == rule.needs() - {"kl_new_old", "kl_old_new"}
+        assert set(known.recorded) - {"kl_new_old", "kl_old_new"} == rule.reads() - {"kl_new_old", "kl_old_new"}
+        assert set(known.measures) - {"loss", "contributions"} == rule.reads() - {"kl_new_old", "kl_old_new"}
 
 
 def test_nothing_is_recorded_unless_it_is_asked_for(counted: dict[str, int]) -> None:
@@ -800,8 +802,10 @@ def test_fields_rules_and_several_of_them_can_be_recorded() -> None:
         "pool_risk",
         "selected_probabilities",
         "selected_labels",
+        "classes_seen",
     }
-    assert measured(sf.EntropyMax() | (sf.ErrorStability() & sf.CostLimit(3.0))) == {"pool_max_entropy", "cost"}
+    composed = sf.EntropyMax() | (sf.ErrorStability() & sf.CostLimit(3.0))
+    assert measured(composed) == {"pool_max_entropy", "cost", "classes_seen", "pool_size"}
     assert measured([]) == set()
 
 

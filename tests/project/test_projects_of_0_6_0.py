@@ -128,7 +128,10 @@ def test_the_model_and_the_rule_say_the_same(name: str, project: Project) -> Non
     del told["words"]
     # What 0.6.0 did not know of.
     assert (told["error"].pop("random_labels"), told.pop("warning")) == (0, "")
-    assert_same(told, expected["status"])
+    # No forecast exceeds the items that have no label, since version 0.9.
+    forecast, rest = expected["status"]["forecast"], project.size - found.verdict.n_labelled
+    capped = forecast and {key: min(value, rest) for key, value in forecast.items()}
+    assert_same(told, {**expected["status"], "forecast": capped})
     if "predictions" in expected:
         predictions = learner.predict(project.X)
         assert_same(predictions.labels.tolist(), expected["predictions"])

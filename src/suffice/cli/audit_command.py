@@ -6,7 +6,20 @@ from typing import Annotated
 import typer
 from threadpoolctl import threadpool_limits
 
-from suffice.cli.rule_options import AsJson, Bound, BoundName, ErrorCost, LabelCost, Rule, RuleOptions, Threshold
+from suffice.cli.rule_options import (
+    AsJson,
+    Average,
+    Bound,
+    BoundName,
+    CalibrationLabels,
+    ErrorCost,
+    LabelCost,
+    Rule,
+    RuleOptions,
+    Scale,
+    ScaleName,
+    Threshold,
+)
 from suffice.cli.table_run import (
     Basis,
     Batch,
@@ -39,6 +52,9 @@ def audit_command(
     rule: Rule = None,
     threshold: Threshold = None,
     bound: Bound = BoundName.paper,
+    average: Average = 1,
+    calibration_labels: CalibrationLabels = None,
+    scale: Scale = ScaleName.minimum,
     initial: Initial = None,
     batch: Batch = None,
     most: Annotated[int, typer.Option(help="Labels to look at, from the first row on; 0 for all.")] = 5000,
@@ -64,7 +80,7 @@ def audit_command(
         task=task,
         model=model,
         basis=basis,
-        rule=RuleOptions(rule, threshold, bound, error_cost, label_cost),
+        rule=RuleOptions(rule, threshold, bound, error_cost, label_cost, average, calibration_labels, scale),
         initial=first,
         batch=size,
         most=most,

@@ -18,13 +18,17 @@ from rich.text import Text
 from suffice.arguments import real, whole
 from suffice.cli.labeller.viewport import visible
 from suffice.cli.rule_options import (
+    Average,
     Bound,
     BoundName,
+    CalibrationLabels,
     ErrorCost,
     LabelCost,
     ModelName,
     Rule,
     RuleOptions,
+    Scale,
+    ScaleName,
     chosen_rule,
     require_provided_fields,
 )
@@ -110,6 +114,9 @@ class ProjectOptions:
         ),
     ] = None
     bound: Bound = BoundName.paper
+    average: Average = 1
+    calibration_labels: CalibrationLabels = None
+    scale: Scale = ScaleName.minimum
     error_cost: ErrorCost = None
     label_cost: LabelCost = None
     project: Annotated[
@@ -144,7 +151,16 @@ class ProjectOptions:
     @property
     def rule_options(self) -> RuleOptions:
         """What was said of the stopping rule."""
-        return RuleOptions(self.rule, self.threshold, self.bound, self.error_cost, self.label_cost)
+        return RuleOptions(
+            self.rule,
+            self.threshold,
+            self.bound,
+            self.error_cost,
+            self.label_cost,
+            self.average,
+            self.calibration_labels,
+            self.scale,
+        )
 
     @property
     def who(self) -> str:
@@ -402,7 +418,7 @@ def _require_same(settings: "Settings", place: str, options: ProjectOptions) -> 
                 f"the project {place} has {there}; {option} cannot be changed afterwards: {_ELSEWHERE}"
             )
     told = options.rule_options
-    if told.named or told.threshold is not None or told.bound is not BoundName.paper:
+    if told.changed:
         asked, kept = chosen_rule(told, ModelName(settings.model)), settings.criterion()
         if repr(asked) != repr(kept):
             raise InvalidValueError(

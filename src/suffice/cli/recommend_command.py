@@ -13,7 +13,16 @@ from rich.console import Console
 from rich.table import Table
 
 from suffice.arguments import real, whole
-from suffice.cli.rule_options import BoundName, ModelName, RuleOptions, TaskName, chosen_rule, cost, named_rules
+from suffice.cli.rule_options import (
+    BoundName,
+    ModelName,
+    RuleOptions,
+    ScaleName,
+    TaskName,
+    chosen_rule,
+    cost,
+    named_rules,
+)
 from suffice.criteria import Criterion, ErrorStability, LabelWorth
 from suffice.errors import InvalidValueError
 from suffice.presentation.messages import expected_cost_sentence
@@ -142,19 +151,24 @@ def run_options(rule: Criterion, model: ModelName | None = None) -> list[str] | 
         True
     """
     name, limits = type(rule).__name__, {each: getattr(rule, each, None) for each in ("threshold", "bound")}
-    costs = {each: getattr(rule, each, None) for each in ("error_cost", "label_cost")}
+    costs: dict[str, Any] = {each: getattr(rule, each, None) for each in ("error_cost", "label_cost")}
     weighing = None not in costs.values()
     if not weighing and name not in named_rules():
         return None
     plain = isinstance(rule, ErrorStability | LabelWorth)
+    more: dict[str, Any] = {}
+    if isinstance(rule, ErrorStability):
+        more = {"average": rule.average, "calibration_labels": rule.calibration_labels, "scale": ScaleName(rule.scale)}
     options = RuleOptions(
-        None if plain else name, limits["threshold"], BoundName(limits["bound"] or BoundName.paper), **costs
+        None if plain else name, limits["threshold"], BoundName(limits["bound"] or BoundName.paper), **costs, **more
     )
     # A rule of the comparison may have another setting, for which there is no option.
     if chosen_rule(options, model) != rule:
         return None
     words = [] if options.name is None else ["--rule", name]
     words += [] if options.bound is BoundName.paper else ["--bound", options.bound.value]
+    for each, value in options.stability_options.items():
+        words += [f"--{each.replace('_', '-')}", str(value)]
     numbers = {"--threshold": options.threshold, "--error-cost": options.error_cost, "--label-cost": options.label_cost}
     return words + [part for each, value in numbers.items() if value is not None for part in (each, _number(value))]
 

@@ -44,6 +44,13 @@ class BoundName(StrEnum):
     tight = "tight"
 
 
+class ScaleName(StrEnum):
+    """What the error ratio is divided by."""
+
+    minimum = "minimum"
+    median = "median"
+
+
 def _rule_names() -> list[str]:
     """What the shell completes: the rules that a name alone makes, and those that take two costs."""
     return [*named_rules(), *(name for name, kind in _rules().items() if set(_arguments(kind)) == _COSTS)]
@@ -67,6 +74,26 @@ Threshold = Annotated[
     ),
 ]
 Bound = Annotated[BoundName, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")]
+Average = Annotated[
+    int,
+    typer.Option(
+        metavar="STEPS",
+        help="Compare the mean of the log of the error ratio over this many last steps with the threshold; 1 is the "
+        "paper's rule.",
+    ),
+]
+CalibrationLabels = Annotated[
+    int | None,
+    typer.Option(
+        metavar="LABELS",
+        help="Length of the period that sets the scale of the error ratio, in labels instead of steps.",
+        show_default="10 steps; 1 step for dropout",
+    ),
+]
+Scale = Annotated[
+    ScaleName,
+    typer.Option(help="Scale of the error ratio: the paper's minimum of the first changes, or their median."),
+]
 ErrorCost = Annotated[
     float | None,
     typer.Option(
@@ -93,6 +120,26 @@ class RuleOptions:
     bound: BoundName = BoundName.paper
     error_cost: float | None = None
     label_cost: float | None = None
+    average: int = 1
+    calibration_labels: int | None = None
+    scale: ScaleName = ScaleName.minimum
+
+    @property
+    def stability_options(self) -> dict[str, Any]:
+        """The arguments of :class:`suffice.ErrorStability` that were set to another value than the paper's.
+
+        Examples:
+            >>> RuleOptions(average=10, scale=ScaleName.median).stability_options
+            {'average': 10, 'scale': 'median'}
+        """
+        given = {"average": self.average, "calibration_labels": self.calibration_labels, "scale": self.scale.value}
+        paper = RuleOptions()
+        return {name: value for name, value in given.items() if value != getattr(paper, name)}
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was said of the rule."""
+        return self != RuleOptions()
 
     @property
     def named(self) -> bool:
@@ -151,6 +198,7 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criteri
     given: dict[str, Any] = {} if options.threshold is None else {"threshold": options.threshold}
     if "bound" in fields:
         given["bound"] = options.bound.value
+    given |= options.stability_options
     if costs is not None:
         given |= {"error_cost": costs[0], "label_cost": costs[1]}
     if kind is ErrorStability:
@@ -224,6 +272,10 @@ def _require_together(options: RuleOptions, rule: str, fields: set[str]) -> None
         raise InvalidValueError(why)
     if options.bound is not BoundName.paper and "bound" not in fields:
         raise InvalidValueError(f"--bound goes with ErrorStability or DeterministicBoundRuns; {rule} bounds no change")
+    for name in options.stability_options:
+        if name not in fields:
+            option = f"--{name.replace('_', '-')}"
+            raise InvalidValueError(f"{option} goes with --rule ErrorStability; {rule} has no error ratio")
 
 
 def _rules() -> dict[str, type[Criterion]]:

@@ -6,7 +6,20 @@ from typing import Annotated, Final
 import typer
 from threadpoolctl import threadpool_limits
 
-from suffice.cli.rule_options import AsJson, Bound, BoundName, ErrorCost, LabelCost, Rule, RuleOptions, Threshold
+from suffice.cli.rule_options import (
+    AsJson,
+    Average,
+    Bound,
+    BoundName,
+    CalibrationLabels,
+    ErrorCost,
+    LabelCost,
+    Rule,
+    RuleOptions,
+    Scale,
+    ScaleName,
+    Threshold,
+)
 from suffice.cli.table_run import (
     Basis,
     Batch,
@@ -51,6 +64,9 @@ def run_command(
     rule: Rule = None,
     threshold: Threshold = None,
     bound: Bound = BoundName.paper,
+    average: Average = 1,
+    calibration_labels: CalibrationLabels = None,
+    scale: Scale = ScaleName.minimum,
     acquisition: Annotated[
         str | None,
         typer.Option(help=f"Which row next: {', '.join(_ACQUISITIONS)}.", autocompletion=lambda: _ACQUISITIONS),
@@ -91,7 +107,7 @@ def run_command(
         task=task,
         model=model,
         basis=basis,
-        rule=RuleOptions(rule, threshold, bound, error_cost, label_cost),
+        rule=RuleOptions(rule, threshold, bound, error_cost, label_cost, average, calibration_labels, scale),
         initial=first,
         batch=size,
         most=most,

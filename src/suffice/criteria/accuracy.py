@@ -9,6 +9,7 @@ import numpy as np
 from suffice.arguments import real, whole
 from suffice.criteria.base import Comparison, Criterion, tightened
 from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo
+from suffice.criteria.saved_state import require_state, within
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
 
@@ -82,6 +83,13 @@ class SelectedAccuracy(Criterion):
         """
         self.threshold = tightened(self.threshold, factor, limit=1.0)
 
+    def check_state(self) -> None:
+        """Refuse numbers of right predictions that do not fit the numbers of labels."""
+        require_state(self, "sizes", "counts of at least 1", holds=within(self.sizes, 1))
+        require_state(self, "right", "as long as sizes", holds=len(self.right) == len(self.sizes))
+        fits = all(right <= size for right, size in zip(self.right, self.sizes, strict=True))
+        require_state(self, "right", "at most sizes, step by step", holds=fits)
+
     def judge(self, step: Step) -> Verdict:
         """Compute the accuracy over the latest steps and compare it with the threshold."""
         probabilities, labels = step.selected_probabilities, step.selected_labels
@@ -152,6 +160,13 @@ class HeldOutPlateau(Criterion):
     def __post_init__(self) -> None:
         self.tolerance = real(self.tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
         self.rounds = whole(self.rounds, "rounds", least=1)
+
+    def check_state(self) -> None:
+        """Refuse more recent errors than rounds, and an earlier error before there are that many."""
+        full = len(self.recent) == self.rounds
+        require_state(self, "recent", f"a list of at most {self.rounds} numbers", holds=len(self.recent) <= self.rounds)
+        early = f"None before {self.rounds} errors are in recent"
+        require_state(self, "before", early, holds=self.before is None or full)
 
     def judge(self, step: Step) -> Verdict:
         """Compare the best error of the latest rounds with the best before them."""

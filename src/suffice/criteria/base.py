@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from suffice.arguments import real, whole
-from suffice.criteria.step import Step
+from suffice.criteria.saved_state import annotations_of, require_type
+from suffice.criteria.step import PREDICTION_FIELDS, Step
 from suffice.criteria.verdict import Certificate, First, Known, Last, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 
@@ -100,6 +101,14 @@ def snapped(value: float, limit: float) -> float:
 
 
 _RULES: Final[dict[str, type["Criterion"]]] = {}
+# A classifier that knows one class only is certain of everything.
+_FEWEST_CLASSES: Final = 2
+_ONE_CLASS: Final = (
+    "all labels so far are of one class, and the predictions of the model say nothing before there is a second one"
+)
+#: Metadata of a field that earlier versions did not have. It is saved only if it differs from its default, so that a
+#: rule which does not use it can be exchanged with earlier versions.
+ADDED_LATER: Final = {"added_later": True}
 
 
 class Criterion(ABC):
@@ -113,8 +122,13 @@ class Criterion(ABC):
     A verdict is about its own step only: a rule that continues after a stop may say "go on" again. A rule knows the
     present step and what it stored of earlier ones.
 
+    A rule that requires a field which is computed from the predictions of a classifier does not judge a step with
+    ``classes_seen`` below 2: the verdict is "go on", ``ready`` is False, and :meth:`judge` is not called. A classifier
+    that has met one class is certain of everything.
+
     Attributes:
         requires: Names of the :class:`Step` fields that the rule cannot judge without.
+        optional: Names of the fields that the rule uses where a step has them.
 
     Examples:
         >>> from dataclasses import dataclass, field
@@ -130,6 +144,7 @@ class Criterion(ABC):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -161,6 +176,8 @@ class Criterion(ABC):
             elif all(hasattr(Step, name) for name in missing):
                 hint = f"; give it to the step, Step(n_labelled=..., {missing[0]}=...)"
             raise MissingInputError(f"{self._asking(missing)} requires {', '.join(missing)} in every Step{hint}")
+        if step.classes_seen is not None and step.classes_seen < _FEWEST_CLASSES and self._uses_predictions():
+            return self.verdict(step, stop=False, ready=False, reason=_ONE_CLASS)
         verdict: object = self.judge(step)
         if not isinstance(verdict, Verdict):
             raise InvalidTypeError(f"{type(self).__name__}.judge must return a Verdict, not {type(verdict).__name__}")
@@ -177,9 +194,28 @@ class Criterion(ABC):
         """Names of the :class:`Step` fields that this rule, with any rules inside it, requires."""
         return self._needs
 
+    def reads(self) -> frozenset[str]:
+        """Names of the :class:`Step` fields that this rule, with any rules inside it, requires or uses if given.
+
+        Examples:
+            >>> from suffice.criteria import EntropyMax
+            >>> sorted(EntropyMax().reads()), sorted(EntropyMax().needs())
+            (['classes_seen', 'pool_max_entropy'], ['pool_max_entropy'])
+        """
+        return self._reads
+
     @cached_property
     def _needs(self) -> frozenset[str]:
         return self.requires.union(*(rule.needs() for rule in self._inner()))
+
+    @cached_property
+    def _reads(self) -> frozenset[str]:
+        classes = frozenset({"classes_seen"} if self._uses_predictions() else ())
+        return self._needs.union(self.optional, classes, *(rule.reads() for rule in self._inner()))
+
+    def _uses_predictions(self) -> bool:
+        """Whether the rule itself requires a field that is computed from predictions."""
+        return not PREDICTION_FIELDS.isdisjoint(self.requires)
 
     def _asking(self, missing: list[str]) -> str:
         """Return the name of the rule, this one or one inside it, that requires a missing field itself."""
@@ -220,9 +256,19 @@ class Criterion(ABC):
         """Return the rule's parameters and state as JSON values; :func:`criterion_from_dict` restores the rule."""
         return {
             "rule": _saved_name(type(self)),
-            "params": {f.name: _plain(getattr(self, f.name)) for f in self._fields(init=True)},
-            "state": {f.name: _plain(getattr(self, f.name)) for f in self._fields(init=False)},
+            "params": self._saved(init=True),
+            "state": self._saved(init=False),
         }
+
+    def check_state(self) -> None:  # noqa: B027 - a rule without relations in its state needs none
+        """Refuse a restored state that contradicts itself or the parameters; called by :func:`criterion_from_dict`.
+
+        Types, finite numbers and counts of at least 0 are checked already. A rule overrides this method for relations,
+        for example that two lists have the same length.
+
+        Raises:
+            InvalidValueError: The state is contradictory; the message names the field.
+        """
 
     def copy(self) -> "Self":
         """Return an independent rule with the same parameters and state."""
@@ -250,6 +296,14 @@ class Criterion(ABC):
             raise InvalidTypeError(f"{type(self).__name__} must be a dataclass to be a stopping rule")
         return [spec for spec in dataclasses.fields(rule) if spec.init is init]
 
+    def _saved(self, *, init: bool) -> dict[str, Any]:
+        values = {spec.name: (spec, getattr(self, spec.name)) for spec in self._fields(init=init)}
+        return {
+            name: _plain(value)
+            for name, (spec, value) in values.items()
+            if not (spec.metadata.get("added_later") and value == _default(spec))
+        }
+
     def _inner(self) -> list["Criterion"]:
         values = (getattr(self, spec.name) for spec in self._fields(init=True))
         several = (value if isinstance(value, tuple | list) else (value,) for value in values)
@@ -258,8 +312,11 @@ class Criterion(ABC):
 
 def _saved_name(rule: type[Criterion]) -> str:
     """Return the name of a rule in its saved state: with the module, except for the rules of suffice."""
-    own = rule.__module__.startswith("suffice.criteria")
-    return rule.__name__ if own else f"{rule.__module__}.{rule.__qualname__}"
+    return rule.__name__ if _is_own(rule) else f"{rule.__module__}.{rule.__qualname__}"
+
+
+def _is_own(rule: type[Criterion]) -> bool:
+    return rule.__module__.startswith("suffice.criteria")
 
 
 def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
@@ -272,7 +329,8 @@ def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
         A rule that gives the same verdicts as the saved one would.
 
     Raises:
-        InvalidValueError: The rule is not known, or the dictionary does not fit it.
+        InvalidValueError: The rule is not known, or the dictionary does not fit it: a field of the state is missing,
+            has a wrong type, is not finite, or contradicts another. The message names the field.
 
     Examples:
         >>> from suffice.criteria import Budget
@@ -292,11 +350,19 @@ def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
         rule = _RULES[name](**{key: _revived(value) for key, value in params.items()})
     except (TypeError, AttributeError) as error:
         raise InvalidValueError(f"the saved parameters do not fit {name}: {error}") from None
-    expected = {spec.name for spec in rule._fields(init=False)}
-    if not isinstance(kept, Mapping) or set(kept) != expected:
-        raise InvalidValueError(f"the saved state of {name} is {kept!r}; it should hold {sorted(expected)}")
+    specs = {spec.name: spec for spec in rule._fields(init=False)}
+    required = {each for each, spec in specs.items() if not spec.metadata.get("added_later")}
+    if not isinstance(kept, Mapping) or not required <= set(kept) <= set(specs):
+        raise InvalidValueError(f"the saved state of {name} is {kept!r}; it should hold {sorted(specs)}")
+    annotations = annotations_of(type(rule))
     for key, value in kept.items():
-        setattr(rule, key, _revived(value))
+        revived, default = _revived(value), _default(specs[key])
+        # What a new rule holds is valid, whatever the annotation says.
+        if type(revived) is not type(default) or revived != default:
+            told = f"{key} in the saved state of {name}"
+            require_type(revived, annotations.get(key, Any), told, counts=_is_own(type(rule)))
+        setattr(rule, key, revived)
+    rule.check_state()
     return rule
 
 

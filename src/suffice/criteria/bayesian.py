@@ -9,6 +9,7 @@ from suffice.arguments import real, whole
 from suffice.bounds import risk_gap, total_variation
 from suffice.criteria.base import Comparison, Criterion, tightened
 from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo, geometric_grid
+from suffice.criteria.saved_state import require_state, within
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidValueError
@@ -121,6 +122,12 @@ class DeterministicBoundRuns(Criterion):
     def tighten(self, factor: float) -> None:
         """Multiply the threshold by ``factor``."""
         self.threshold = tightened(self.threshold, factor, limit=0.0)
+
+    def check_state(self) -> None:
+        """Refuse bounds below 0, and more of them than the window holds."""
+        require_state(self, "values", "numbers of at least 0", holds=within(self.values, 0.0))
+        few = len(self.values) <= self.window
+        require_state(self, "values", f"a list of at most {self.window} numbers", holds=few)
 
     def judge(self, step: Step) -> Verdict:
         """Bound this step's change, compute p of the window and compare it with the threshold."""

@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 from suffice.arguments import real, whole
 from suffice.criteria.base import AVERAGE_ROUNDING, Comparison, Criterion, snapped, tightened
 from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo
+from suffice.criteria.saved_state import require_state, within
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
 
@@ -127,6 +128,14 @@ class ValidationSetAgreement(Criterion):
     def __post_init__(self) -> None:
         self.rounds = whole(self.rounds, "rounds", least=1)
         self.tolerance = real(self.tolerance, "tolerance", "from 0 to below 1", lambda x: 0.0 <= x < 1.0)
+
+    def check_state(self) -> None:
+        """Refuse agreements out of range, and a best one before there are enough steps."""
+        best, full = self.best, len(self.recent) == self.rounds
+        require_state(self, "recent", "numbers from 0 to 1", holds=within(self.recent, 0.0, 1.0))
+        require_state(self, "recent", f"a list of at most {self.rounds} numbers", holds=len(self.recent) <= self.rounds)
+        require_state(self, "best", "None or from 0 to 1", holds=best is None or 0.0 <= best <= 1.0)
+        require_state(self, "best", f"None before {self.rounds} steps are in recent", holds=best is None or full)
 
     def judge(self, step: Step) -> Verdict:
         """Compare the best of the last steps with the best before."""

@@ -10,6 +10,7 @@ from suffice.arguments import real
 from suffice.criteria.base import Comparison, Criterion, tightened
 from suffice.criteria.prediction_statistics import entropies
 from suffice.criteria.rule_info import CLASSES, NUMBERS, ComparedRule, RuleInfo, geometric_grid
+from suffice.criteria.saved_state import require_state
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
 from suffice.numerics.special_functions import Floats
@@ -339,6 +340,10 @@ class MaxVariance(_LowerIsStricter, Criterion):
 
     def __post_init__(self) -> None:
         self.threshold = real(self.threshold, "threshold", "from 0 to below 1", lambda x: 0.0 <= x < 1.0)
+
+    def check_state(self) -> None:
+        """Refuse a first variance that is not above 0."""
+        require_state(self, "first", "None or above 0", holds=self.first is None or self.first > 0.0)
 
     def judge(self, step: Step) -> Verdict:
         """Compute the ratio of the largest variance to the first one and compare it with the threshold."""

@@ -1,5 +1,6 @@
 """The rule of the paper: stop when a label hardly changes the expected error."""
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -9,8 +10,9 @@ import numpy as np
 
 from suffice.arguments import real, whole
 from suffice.bounds import risk_gap, threshold, total_variation
-from suffice.criteria.base import Criterion
+from suffice.criteria.base import ADDED_LATER, Criterion
 from suffice.criteria.rule_info import ComparedRule, RuleInfo, geometric_grid
+from suffice.criteria.saved_state import require_state, rises, within
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Curve, Verdict
 from suffice.errors import InvalidValueError
@@ -19,6 +21,8 @@ __all__ = ["ErrorStability"]
 
 # A smaller bound is the rounding of two equal posteriors: a KL of about 1e-15.
 _NEGLIGIBLE: Final = 1e-7
+# From this many averaged steps on, the forecast is that of a smooth curve.
+_SMOOTH: Final = 5
 _GRID: Final = geometric_grid(1.0, 1e-6, 19, 0.05)
 _SAYS_NOTHING: Final = "Nothing yet: the bound on the last step's change is wider than the loss range."
 _ASSUMPTION: Final = (
@@ -44,6 +48,16 @@ class ErrorStability(Criterion):
     nothing beyond rounding (:math:`r_t < 10^{-7}`, for example a label for a point that is known exactly); otherwise
     all later ratios would be huge or infinite.
 
+    The defaults are the paper's rule. One small ratio is enough to stop it. Three options, each of them ours, make it
+    less dependent on single steps: ``average``, ``calibration_labels`` and ``scale``. With ``average=k`` the rule
+    compares
+
+    .. math:: \exp\Bigl(\frac{1}{k} \sum_{s=t-k+1}^{t} \log \lambda_s\Bigr) \le \lambda
+
+    and is not ready before ``k`` ratios are available. In the mean, :math:`r_s < 10^{-7}`, which is a change by
+    rounding, counts as :math:`10^{-7}`: the log of 0 does not exist, and a single step that changed nothing must not
+    decide.
+
     Args:
         threshold: ``lambda``, from 0 to 1: the share of the early change at which to stop. With ``relative=False`` the
             share of the loss range.
@@ -54,6 +68,13 @@ class ErrorStability(Criterion):
             ``threshold`` times the loss range, and needs no calibration.
         delta: For the certificate only: the probability with which Theorem 2's guarantee may fail. Set it with
             :meth:`from_confidence`.
+        average: ``k``, the number of last steps over which the log of the ratio is averaged; 1 for the last ratio
+            alone, as in the paper. With ``relative=False`` the certified change is averaged in the same way.
+        calibration_labels: The length of the calibration period in labels instead of steps. A step belongs to the
+            period while fewer than this many labels were bought since the first step. It replaces ``calibration``; the
+            two are equal if each step buys one label. None for a period in steps, as in the paper.
+        scale: ``gamma``: the ``"minimum"`` of the values of the calibration period, as in the paper, or their
+            ``"median"``.
 
     Raises:
         InvalidValueError: An argument out of range.
@@ -76,12 +97,21 @@ class ErrorStability(Criterion):
     bound: Literal["paper", "tight"] = "paper"
     relative: bool = True
     delta: float | None = None
+    average: int = field(default=1, metadata=ADDED_LATER)
+    calibration_labels: int | None = field(default=None, metadata=ADDED_LATER)
+    scale: Literal["minimum", "median"] = field(default="minimum", metadata=ADDED_LATER)
     steps: int = field(default=0, init=False, repr=False)
     gamma: float | None = field(default=None, init=False, repr=False)
     n_labelled: list[int] = field(default_factory=list, init=False, repr=False)
     values: list[float] = field(default_factory=list, init=False, repr=False)
+    # Each of these is used by one of the options only, and empty otherwise.
+    recent: list[float] = field(default_factory=list, init=False, repr=False, metadata=ADDED_LATER)
+    first: int | None = field(default=None, init=False, repr=False, metadata=ADDED_LATER)
+    early: list[float] = field(default_factory=list, init=False, repr=False, metadata=ADDED_LATER)
 
     requires: ClassVar[frozenset[str]] = frozenset({"kl_new_old", "kl_old_new"})
+    # For the forecast, which cannot exceed the rest of the pool.
+    optional: ClassVar[frozenset[str]] = frozenset({"pool_size"})
     info: ClassVar[RuleInfo] = RuleInfo(
         family="bounds and posteriors",
         example=lambda: ErrorStability(0.6, calibration=3),
@@ -90,6 +120,31 @@ class ErrorStability(Criterion):
             ComparedRule(
                 name="ErrorStability tight",
                 make=lambda threshold: ErrorStability(threshold, bound="tight"),
+                settings=_GRID,
+                parameter="threshold",
+                default=0.05,
+                sense="at most",
+            ),
+            ComparedRule(
+                name="ErrorStability mean of 10",
+                make=lambda threshold: ErrorStability(threshold, average=10),
+                settings=_GRID,
+                parameter="threshold",
+                default=0.05,
+                sense="at most",
+            ),
+            # The same as the first form where each step buys one label.
+            ComparedRule(
+                name="ErrorStability by labels",
+                make=lambda threshold: ErrorStability(threshold, calibration_labels=10),
+                settings=_GRID,
+                parameter="threshold",
+                default=0.05,
+                sense="at most",
+            ),
+            ComparedRule(
+                name="ErrorStability median",
+                make=lambda threshold: ErrorStability(threshold, scale="median"),
                 settings=_GRID,
                 parameter="threshold",
                 default=0.05,
@@ -121,6 +176,20 @@ class ErrorStability(Criterion):
                 raise InvalidValueError(
                     "delta belongs to Theorem 2, which is about the ratio; use it with relative=True"
                 )
+        self.average = whole(self.average, "average", least=1)
+        if self.calibration_labels is not None:
+            self.calibration_labels = whole(self.calibration_labels, "calibration_labels", least=1)
+        if self.scale not in ("minimum", "median"):
+            raise InvalidValueError(f"scale must be 'minimum' or 'median', not {self.scale!r}")
+        if not self.relative and (self.calibration_labels is not None or self.scale != "minimum"):
+            raise InvalidValueError(
+                "calibration_labels and scale set the scale of the ratio, which relative=False does not use; leave "
+                "them out"
+            )
+        if self.average > 1 and self.delta is not None:
+            raise InvalidValueError(
+                "delta belongs to Theorem 2, which is about the ratio of the last step; use it with average=1"
+            )
 
     @classmethod
     def from_confidence(
@@ -189,15 +258,56 @@ class ErrorStability(Criterion):
 
     def _judged(self, step: Step, change: float) -> Verdict:
         self.steps += 1
-        calibrated = self.steps > self.calibration and self.gamma is not None
+        calibrated = not self._in_calibration(step) and self.gamma is not None
         if not calibrated and change > _NEGLIGIBLE:
-            self.gamma = change if self.gamma is None else min(self.gamma, change)
+            self.gamma = self._new_scale(change)
         certificate = self._certificate(change, step)
         if not self.relative:
             return self._decided(step, change, certificate)
         if not calibrated or self.gamma is None:
             return self._calibrating(step, certificate)
         return self._decided(step, min(change / self.gamma, sys.float_info.max), certificate)
+
+    def check_state(self) -> None:
+        """Refuse a scale that is not above 0, lists that do not match, and values without a scale."""
+        gamma, many = self.gamma, len(self.values)
+        require_state(self, "gamma", f"None or above {_NEGLIGIBLE:g}", holds=gamma is None or gamma > _NEGLIGIBLE)
+        require_state(self, "n_labelled", "rising counts", holds=rises([0, *self.n_labelled]))
+        require_state(self, "values", "numbers of at least 0", holds=within(self.values, 0.0))
+        require_state(self, "values", "as long as n_labelled", holds=many == len(self.n_labelled))
+        require_state(self, "steps", f"at least {many}, the number of values", holds=self.steps >= many)
+        require_state(self, "steps", "above 0, because gamma is set", holds=gamma is None or self.steps > 0)
+        require_state(self, "recent", "numbers above 0", holds=all(value > 0.0 for value in self.recent))
+        most = self.average if self.average > 1 else 0
+        require_state(self, "recent", f"a list of at most {most} numbers", holds=len(self.recent) <= most)
+        judged = bool(self.values or self.recent)
+        if self.relative:
+            require_state(self, "gamma", "a number, because steps were judged", holds=gamma is not None or not judged)
+        if self.average > 1 and self.values:
+            require_state(self, "recent", f"a list of {most} numbers", holds=len(self.recent) == most)
+        if self.scale == "median":
+            found = _median(self.early) if self.early else None
+            require_state(self, "early", "numbers above 0", holds=within(self.early, _NEGLIGIBLE))
+            require_state(self, "gamma", "the median of early", holds=gamma == found)
+        else:
+            require_state(self, "early", "empty, because scale is 'minimum'", holds=not self.early)
+        started = self.calibration_labels is not None and self.steps > 0
+        require_state(self, "first", "a count" if started else "None", holds=(self.first is not None) == started)
+
+    def _in_calibration(self, step: Step) -> bool:
+        """Whether the step, which is counted already, belongs to the calibration period."""
+        if self.calibration_labels is None:
+            return self.steps <= self.calibration
+        if self.first is None:
+            self.first = step.n_labelled
+        return step.n_labelled - self.first < self.calibration_labels
+
+    def _new_scale(self, change: float) -> float:
+        """Return the scale with one more value of the calibration period."""
+        if self.scale == "median":
+            self.early.append(change)
+            return _median(self.early)
+        return change if self.gamma is None else min(self.gamma, change)
 
     def _change(self, step: Step) -> float:
         assert step.kl_new_old is not None  # both are required, so observe has checked
@@ -207,7 +317,10 @@ class ErrorStability(Criterion):
         return risk_gap(step.kl_new_old) + risk_gap(step.kl_old_new)
 
     def _calibrating(self, step: Step, certificate: Certificate) -> Verdict:
-        if self.steps < self.calibration:
+        bought = 0 if self.first is None else step.n_labelled - self.first + 1
+        if self.calibration_labels is not None and bought < self.calibration_labels:
+            reason = f"label {bought} of the {self.calibration_labels} that set the scale of the error ratio"
+        elif self.calibration_labels is None and self.steps < self.calibration:
             reason = f"step {self.steps} of the {self.calibration} that set the scale of the error ratio"
         elif self.gamma is None:
             reason = "no label has changed the posterior yet, so the error ratio has no scale"
@@ -223,13 +336,33 @@ class ErrorStability(Criterion):
             certificate=certificate,
         )
 
+    def _averaging(self, step: Step, value: float, certificate: Certificate) -> Verdict:
+        """Return the verdict on a step before there are enough ratios for a mean."""
+        name = "error ratios" if self.relative else "certified changes of error"
+        return self.verdict(
+            step,
+            stop=False,
+            ready=False,
+            value=value,
+            threshold=self.threshold,
+            reason=f"{len(self.recent)} of the {self.average} {name} that are averaged are available",
+            certificate=certificate,
+        )
+
     def _decided(self, step: Step, value: float, certificate: Certificate) -> Verdict:
+        name = "error ratio" if self.relative else "certified change of error"
+        if self.average > 1:
+            least = _NEGLIGIBLE / (self.gamma if self.relative and self.gamma is not None else 1.0)
+            self.recent = [*self.recent, max(value, least)][-self.average :]
+            value = _mean_of_logs(self.recent)
+            if len(self.recent) < self.average:
+                return self._averaging(step, value, certificate)
+            name = f"mean {name} of the last {self.average} steps"
         # The forecast is a curve over the number of labels, so a step without new labels adds no point.
         if step.n_labelled > (self.n_labelled[-1] if self.n_labelled else 0):
             self.n_labelled.append(step.n_labelled)
             self.values.append(value)
         stop = value <= self.threshold
-        name = "error ratio" if self.relative else "certified change of error"
         comparison = "at most" if stop else "above"
         # A replay creates thousands of verdicts, and the constructor of a frozen dataclass is slow.
         verdict = object.__new__(Verdict)
@@ -243,9 +376,14 @@ class ErrorStability(Criterion):
             n_labelled=step.n_labelled,
             certificate=certificate,
             # A composed rule may wait for other rules; whether this one stops again then is not forecast.
-            outlook=None if stop else Curve(self.n_labelled, self.values, len(self.values), self.threshold),
+            outlook=None if stop else self._outlook(step),
         )
         return verdict
+
+    def _outlook(self, step: Step) -> Curve:
+        left = None if step.pool_size is None else max(0, step.pool_size - step.n_labelled)
+        averaged = self.average >= _SMOOTH
+        return Curve(self.n_labelled, self.values, len(self.values), self.threshold, left, averaged)
 
     def _certificate(self, change: float, step: Step) -> Certificate:
         bounded = f"changed the expected error by at most {change:.3g} of the loss range."
@@ -268,3 +406,15 @@ class ErrorStability(Criterion):
                 )
                 assumption += _ASSUMPTION_OF_THEOREM_2
         return Certificate(statement, assumption, change=min(change, 1.0))
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered, size = sorted(values), len(values)
+    # Halves are added, because the sum of two large numbers may overflow.
+    return 0.5 * ordered[(size - 1) // 2] + 0.5 * ordered[size // 2]
+
+
+def _mean_of_logs(values: Sequence[float]) -> float:
+    """Return the exponential of the mean of the logs of numbers above 0."""
+    mean = math.fsum(map(math.log, values)) / len(values)
+    return min(math.exp(min(mean, math.log(sys.float_info.max))), sys.float_info.max)

@@ -12,6 +12,7 @@ from suffice.criteria.base import AVERAGE_ROUNDING, Comparison, Criterion, snapp
 from suffice.criteria.confidence import RISK_GRID, MinExpectedError
 from suffice.criteria.prediction_statistics import cohen_kappa, f_change
 from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo, geometric_grid, grid_towards_one
+from suffice.criteria.saved_state import require_state, within
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError
@@ -140,6 +141,11 @@ class ThresholdUpdate(Criterion):
         passed = {name: getattr(part, name) for name in ("value", "threshold", "ready", "certificate")}
         return self.verdict(step, stop=part.stop and changes == 0, reason=reason, parts=(part,), **passed)
 
+    def check_state(self) -> None:
+        """Refuse an original rule that is not of the class of the base rule."""
+        same = self.original is None or type(self.original) is type(self.base)
+        require_state(self, "original", f"None or a {type(self.base).__name__}", holds=same)
+
     def reset(self) -> None:
         """Forget every step and every tightening."""
         if self.original is not None:
@@ -234,6 +240,14 @@ class StabilizingPredictions(_Successive, Criterion):
     def tighten(self, factor: float) -> None:
         """Multiply the distance of the threshold from 1 by ``factor``."""
         self.threshold = tightened(self.threshold, factor, limit=1.0)
+
+    def check_state(self) -> None:
+        """Refuse kappas out of range, more of them than the window holds, and kappas without predictions."""
+        require_state(self, "kappas", "numbers from -1 to 1", holds=within(self.kappas, -1.0, 1.0))
+        require_state(self, "kappas", f"a list of at most {self.window} numbers", holds=len(self.kappas) <= self.window)
+        require_state(self, "previous", "None or not empty", holds=self.previous is None or bool(self.previous))
+        known = self.previous is not None or not self.kappas
+        require_state(self, "previous", "a list, because there are kappas", holds=known)
 
     def judge(self, step: Step) -> Verdict:
         """Compare the predictions with those of the previous step, then the mean kappa with the threshold."""
@@ -384,6 +398,12 @@ class PredictedFChange(_Successive, Criterion):
     def tighten(self, factor: float) -> None:
         """Multiply the threshold by ``factor``."""
         self.threshold = tightened(self.threshold, factor, limit=0.0)
+
+    def check_state(self) -> None:
+        """Refuse rounds that were counted without predictions."""
+        require_state(self, "previous", "None or not empty", holds=self.previous is None or bool(self.previous))
+        known = self.previous is not None or not self.in_a_row
+        require_state(self, "previous", "a list, because rounds were counted", holds=known)
 
     def judge(self, step: Step) -> Verdict:
         """Compare the predictions with those of the previous step, and count the rounds."""

@@ -85,6 +85,8 @@ class Step:
         calibration: How much larger the losses of labels drawn at random are than the model expects, each label left
             out, as of the last step with such a label; 1 if as expected, and before there is one.
         random_labels: Number of labels drawn at random that ``calibration`` rests on.
+        classes_seen: Number of different classes among the labels bought so far, for classification. Rules that use
+            predictions do not judge before there are two. Without this field they judge every step.
         validation_error: Error on a labelled validation set. For the models of suffice: the loss of the averaged
             prediction.
         validation_labels: Number of labels of that set. They were paid for too.
@@ -131,6 +133,7 @@ class Step:
     error_scale: _AmountField = None
     calibration: _AmountField = None
     random_labels: _CountField = None
+    classes_seen: _CountField = None
     validation_error: _NumberField = None
     validation_labels: _CountField = None
 
@@ -325,3 +328,27 @@ FIELD_KINDS: Final[dict[str, FieldKind]] = {
     spec.name: spec.type.__metadata__[0] for spec in fields(Step) if hasattr(spec.type, "__metadata__")
 }
 _CHECKS: Final = {name: _CHECKS_BY_KIND[kind] for name, kind in FIELD_KINDS.items()}
+
+#: Fields that are computed from the predictions of a classifier; they mean nothing while it knows one class only.
+PREDICTION_FIELDS: Final = frozenset(
+    {
+        "train_error",
+        "selected_probabilities",
+        "selected_agreement",
+        "selected_loss",
+        "selected_expected_loss",
+        "pool_max_entropy",
+        "pool_uncertainty",
+        "pool_risk",
+        "pool_margin",
+        "pool_confidence_variance",
+        "pool_changes",
+        "pool_f",
+        "pool_gain",
+        "stop_probabilities",
+        "stop_confidence",
+        "stop_agreement",
+        "expected_error",
+        "validation_error",
+    }
+)

@@ -13,6 +13,7 @@ from suffice.arguments import real, whole
 from suffice.criteria.base import Criterion, apart
 from suffice.criteria.confidence import selected_entropies
 from suffice.criteria.rule_info import CLASSES, ComparedRule, RuleInfo, geometric_grid
+from suffice.criteria.saved_state import require_state, rises, within
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Verdict
 
@@ -61,6 +62,12 @@ class DropInConfidence(Criterion):
 
     def __post_init__(self) -> None:
         self.rounds = whole(self.rounds, "rounds", least=1)
+
+    def check_state(self) -> None:
+        """Refuse a confidence out of range, and falls that were counted without one."""
+        last = self.last
+        require_state(self, "last", "None or from 0 to 1", holds=last is None or 0.0 <= last <= 1.0)
+        require_state(self, "last", "a number, because falls were counted", holds=last is not None or not self.falls)
 
     def judge(self, step: Step) -> Verdict:
         """Count the fall, or restart the count."""
@@ -138,6 +145,14 @@ class VarianceModel(Criterion):
         self.rounds = whole(self.rounds, "rounds", least=1)
         self.fall = real(self.fall, "fall", "from 0 to below 1", lambda x: 0.0 <= x < 1.0)
 
+    def check_state(self) -> None:
+        """Refuse variances below 0 or above the largest one, and falls that were counted without one."""
+        last = self.last
+        require_state(self, "last", "None or of at least 0", holds=last is None or last >= 0.0)
+        require_state(self, "last", "a number, because falls were counted", holds=last is not None or not self.falls)
+        require_state(self, "largest", "at least last, and 0 without one", holds=self.largest >= (last or 0.0))
+        require_state(self, "largest", "0, because last is None", holds=last is not None or self.largest == 0.0)
+
     def judge(self, step: Step) -> Verdict:
         """Count the fall, or restart the count; and measure how deep it is so far."""
         variance = step.pool_confidence_variance
@@ -202,6 +217,18 @@ class _Windows:
     def __post_init__(self) -> None:
         self.window = whole(self.window, "window", least=1)
         self.threshold = real(self.threshold, "threshold", "above 0", lambda x: x > 0.0)
+
+    def check_state(self) -> None:
+        """Refuse counts that fall, lists of different lengths, and a best value or a start that do not fit them."""
+        counts, any_step = self.counts, bool(self.counts)
+        require_state(self, "counts", "rising counts", holds=rises(counts))
+        require_state(self, "values", "as long as counts", holds=len(self.values) == len(counts))
+        require_state(
+            self, "values", "lists of at least one number of at least 0", holds=all(map(_is_kept, self.values))
+        )
+        require_state(self, "start", "None without counts", holds=(self.start is not None) == any_step)
+        require_state(self, "start", "at most the first count", holds=not any_step or (self.start or 0) <= counts[0])
+        require_state(self, "best", "None without counts", holds=(self.best is not None) == any_step)
 
     def _keep(self, n: int, values: list[float]) -> None:
         """Add the values of a step. They replace those of an earlier step at the same count, to bound the memory."""
@@ -304,6 +331,12 @@ class PerformanceConvergence(_Windows, Criterion):
         ),
     )
 
+    def check_state(self) -> None:
+        """Refuse also a best score that is below one of the scores."""
+        super().check_state()
+        best, scores = self.best, list(chain.from_iterable(self.values))
+        require_state(self, "best", "at least each of values", holds=best is None or best >= max(scores))
+
     def judge(self, step: Step) -> Verdict:
         """Compare the means of two windows."""
         newest = step.pool_f
@@ -381,6 +414,12 @@ class UncertaintyConvergence(_Windows, Criterion):
         ),
     )
 
+    def check_state(self) -> None:
+        """Refuse also a best value that is above the median of a step."""
+        super().check_state()
+        best, medians = self.best, [float(np.median(values)) for values in self.values]
+        require_state(self, "best", "at most the median of each step", holds=best is None or best <= min(medians))
+
     def judge(self, step: Step) -> Verdict:
         """Compare the medians of two windows."""
         found = selected_entropies(step)
@@ -402,6 +441,10 @@ class UncertaintyConvergence(_Windows, Criterion):
             threshold=self.threshold,
             reason=self._reason(_ENTROPY, gain, at_best),
         )
+
+
+def _is_kept(values: Sequence[float]) -> bool:
+    return bool(values) and within(values, 0.0)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -43,17 +43,21 @@ class Curve:
         values: The values that the rule compares with its threshold.
         length: Number of entries that belong to this view.
         threshold: The value at which the rule stops.
+        left: Number of unlabelled items of the pool; None if it is not known.
+        averaged: Whether each value is a mean over several steps.
     """
 
     n_labelled: list[int]
     values: list[float]
     length: int
     threshold: float
+    left: int | None = None
+    averaged: bool = False
 
     def forecast(self) -> Forecast | None:
         """Extrapolate the curve to the threshold."""
         counts, values = (np.array(series[: self.length]) for series in (self.n_labelled, self.values))
-        return labels_left(counts, values, self.threshold)
+        return labels_left(counts, values, self.threshold, left=self.left, averaged=self.averaged)
 
 
 @dataclass(frozen=True)

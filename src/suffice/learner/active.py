@@ -24,8 +24,8 @@ from suffice.learner.prepare import (
     validation_set,
 )
 from suffice.learner.selection import ItemSelection, acquisition_and_share
-from suffice.learner.simulation import relearned
-from suffice.learner.step_inputs import StepInputs, joined_rows, new_step_inputs
+from suffice.learner.simulation import classes_seen, relearned
+from suffice.learner.step_inputs import CLASS_COUNT_FIELDS, COUNTED_FIELDS, StepInputs, joined_rows, new_step_inputs
 from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
@@ -137,10 +137,11 @@ class ActiveLearner:
         self.verdicts: list[Verdict] = []
 
     def _step_inputs(self, stop_set: Any, validation: Any, seed: Any) -> StepInputs:
-        """The fields that the rule requires; what it does not require costs nothing."""
-        names = self._rule.needs() - DIVERGENCES
+        """The fields that the rule uses; what it does not use costs nothing."""
         held_out = validation_set(self._prepared, validation, self._X.shape[1])
-        require_provided(names, self._prepared.model, validated=held_out is not None)
+        require_provided(self._rule.needs(), self._prepared.model, validated=held_out is not None)
+        self._used = self._rule.reads() & self._prepared.backend.provided_fields(validated=held_out is not None)
+        names = self._used - DIVERGENCES - CLASS_COUNT_FIELDS - (COUNTED_FIELDS - self._rule.needs())
         number = int(seed) if isinstance(seed, int | np.integer) else 0
         return new_step_inputs(names, len(self._X), stop_set, seed=number, validation=held_out)
 
@@ -336,11 +337,13 @@ class ActiveLearner:
         if item not in self._labels:
             raise InvalidValueError(f"item {item} has no label to correct; tell({item}, label) gives it one")
         self._backend.check(given)
-        if self._begun:
-            with one_thread():
-                self._replaced(self._backend.correct(item, label))
-        self._labels[item] = label
-        self._random_losses.label(item, label)
+        with one_thread():
+            history = self._backend.correct(item, label) if self._begun else None
+            self._labels[item] = label
+            self._random_losses.label(item, label)
+            if history is not None:
+                self._recount_classes()
+                self._replaced(history)
         return self.verdict
 
     def trace(self) -> Trace:
@@ -428,7 +431,7 @@ class ActiveLearner:
         self._new_old.append(float(result.kl_new_old[-1]))
         self._old_new.append(float(result.kl_old_new[-1]))
         history = self._backend.relearn() if self._backend.until_relearning() == 0 else None
-        if "calibration" in self._rule.needs():
+        if "calibration" in self._used:
             # Only random labels change it, and leaving labels out is expensive.
             if random:
                 model = self._backend.current_model()
@@ -467,7 +470,18 @@ class ActiveLearner:
             "validation_labels": self._validated,
             "random_labels": self.random_labels,
         }
-        return {name: np.array([value]) for name, value in found.items() if name in self._rule.needs()}
+        if "classes_seen" in self._used:
+            found["classes_seen"] = len(set(self._labels.values()))
+        return {name: np.array([value]) for name, value in found.items() if name in self._used}
+
+    def _recount_classes(self) -> None:
+        """Count the classes of all steps again, after a label was changed."""
+        if "classes_seen" in self._used:
+            labels = np.asarray(as_labels(list(self._labels.values())))
+            counts: Any = classes_seen(labels[:1], labels[1:, None])
+            ends = self._begun + np.cumsum(np.array(self._sizes, dtype=np.intp))
+            for number, end in enumerate(ends):
+                self._measures[number] = {**self._measures[number], "classes_seen": counts[end - 2 : end - 1]}
 
     def _undecided(self) -> Verdict:
         n, wanted = len(self._labels), len(self._first)

@@ -12,7 +12,14 @@ from suffice.acquisition import Indices
 from suffice.divergence import KLPair
 from suffice.divergence.observations import in_units_of_noise
 from suffice.errors import InvalidTypeError, InvalidValueError
-from suffice.learner.step_inputs import COUNTED_FIELDS, NO_STEP_INPUTS, VALIDATION_FIELDS, StepInputs, joined_rows
+from suffice.learner.step_inputs import (
+    CLASS_COUNT_FIELDS,
+    COUNTED_FIELDS,
+    NO_STEP_INPUTS,
+    VALIDATION_FIELDS,
+    StepInputs,
+    joined_rows,
+)
 from suffice.numerics.special_functions import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS
 
@@ -264,7 +271,8 @@ class Backend(ABC):
         Args:
             validated: Whether the loop has a validation set.
         """
-        return cls.step_fields | DIVERGENCES | COUNTED_FIELDS | (VALIDATION_FIELDS if validated else frozenset())
+        counted = COUNTED_FIELDS | (CLASS_COUNT_FIELDS if cls.task == "classification" else frozenset())
+        return cls.step_fields | DIVERGENCES | counted | (VALIDATION_FIELDS if validated else frozenset())
 
 
 _BACKENDS: Final[dict[type, type[Backend]]] = {}

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.arguments import whole
 from suffice.divergence import KLPair
@@ -29,7 +30,14 @@ from suffice.learner.prepare import (
     validation_set,
 )
 from suffice.learner.selection import ItemSelection, acquisition_and_share
-from suffice.learner.step_inputs import joined_rows, new_step_inputs, requested_fields
+from suffice.learner.step_inputs import (
+    CLASS_COUNT_FIELDS,
+    COUNTED_FIELDS,
+    joined_rows,
+    new_step_inputs,
+    optional_fields,
+    requested_fields,
+)
 from suffice.learner.stop_set import StopSet
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
@@ -71,11 +79,13 @@ class StepCounter(NamedTuple):
         names: Which fields of a step are wanted.
         costs: What the label of each item costs.
         validation: Labels of the validation set.
+        labels: The label of each item, for classes; None for numbers.
     """
 
     names: frozenset[str]
     costs: Floats
     validation: int
+    labels: Any = None
 
     def along(
         self, first: Any, picks: Any, seconds: list[float], calibration: list[tuple[float, int]]
@@ -91,7 +101,26 @@ class StepCounter(NamedTuple):
             "calibration": np.array([ratio for ratio, _ in calibration]),
             "random_labels": np.array([count for _, count in calibration], dtype=np.intp),
         }
+        if self.labels is not None:
+            found["classes_seen"] = classes_seen(self.labels[first], self.labels[picks])
         return {name: values for name, values in found.items() if name in self.names}
+
+
+def classes_seen(first: Any, others: Any) -> NDArray[np.intp]:
+    """The number of different classes among the labels bought by each step.
+
+    Args:
+        first: Labels before the first step.
+        others: Labels of each step, ``steps x size``.
+
+    Examples:
+        >>> classes_seen(np.array(["a", "a"]), np.array([["a"], ["b"], ["a"]])).tolist()
+        [1, 2, 2]
+    """
+    labels = np.concatenate([first, others.ravel()])
+    _, met = np.unique(labels, return_index=True)
+    by_label = np.cumsum(np.isin(np.arange(len(labels)), met))
+    return np.asarray(by_label[len(first) - 1 + others.shape[1] * np.arange(1, len(others) + 1)], dtype=np.intp)
 
 
 class ModelWatcher(NamedTuple):
@@ -462,9 +491,17 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     available = prepared.backend.provided_fields(validated=held_out is not None)
     wanted_fields = requested_fields(record, available) - DIVERGENCES
     require_provided(wanted_fields, prepared.model, validated=held_out is not None)
+    optional = optional_fields(record) & available
+    # Counts that a rule only uses if given are no part of a checkpoint's fingerprint, as in earlier versions.
+    computed = (wanted_fields | (optional - COUNTED_FIELDS)) - CLASS_COUNT_FIELDS
     drawn_with = seed if isinstance(seed, int | np.integer) else 0
-    inputs = new_step_inputs(wanted_fields, len(pool), stop_set, seed=int(drawn_with), validation=held_out)
-    counter = StepCounter(wanted_fields, label_costs(costs, len(pool)), 0 if held_out is None else len(held_out[1]))
+    inputs = new_step_inputs(computed, len(pool), stop_set, seed=int(drawn_with), validation=held_out)
+    counter = StepCounter(
+        wanted_fields | optional,
+        label_costs(costs, len(pool)),
+        0 if held_out is None else len(held_out[1]),
+        labels if prepared.backend.task == "classification" else None,
+    )
     settings = RunSettings(
         X=pool,
         acquisition=name,

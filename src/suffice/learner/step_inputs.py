@@ -27,6 +27,8 @@ from suffice.trace import STEP_FIELDS
 
 #: Fields of a step that any loop can count.
 COUNTED_FIELDS: Final = frozenset({"seconds", "cost", "pool_size", "calibration", "random_labels"})
+#: Fields of a step that any loop for classification can count.
+CLASS_COUNT_FIELDS: Final = frozenset({"classes_seen"})
 VALIDATION_FIELDS: Final = frozenset({"validation_error", "validation_labels"})
 #: Losses of the selected items before their labels were learned, and the losses that the model expected.
 LOSS_FIELDS: Final = frozenset({"selected_loss", "selected_expected_loss"})
@@ -98,6 +100,19 @@ def requested_fields(record: "Criterion | str | Iterable[Any]", available: froze
     if not isinstance(record, Iterable):
         raise InvalidValueError(f"record must be 'all', stopping rules, or fields of a Step, not {record!r}")
     return frozenset().union(*(requested_fields(part, available) for part in record))
+
+
+def optional_fields(record: Any) -> frozenset[str]:
+    """Fields that rules to be recorded use where a step has them, but do not require.
+
+    Args:
+        record: As for :func:`requested_fields`.
+    """
+    if isinstance(record, Criterion):
+        return record.reads() - record.needs()
+    if isinstance(record, str) or not isinstance(record, Iterable):
+        return frozenset()
+    return frozenset().union(*(optional_fields(part) for part in record))
 
 
 def new_step_inputs(names: frozenset[str], pool_size: int, stop_set: Any, *, seed: int, validation: Any) -> StepInputs:

@@ -129,8 +129,9 @@ def for_trace(trace: Trace, ratios: Sequence[float] = RATIOS) -> list[Entry]:
     Examples:
         >>> trace = Trace.of_divergences([0.5, 0.4], [0.6, 0.4], first=10)
         >>> [entry.name for entry in for_trace(trace)]
-        ['ErrorStability', 'ErrorStability tight', 'DeterministicBoundRuns', 'ErrorStability of costs', 'Budget',
-        'AtOnce', 'Never', 'RandomStop', 'Oracle']
+        ['ErrorStability', 'ErrorStability tight', 'ErrorStability mean of 10', 'ErrorStability by labels',
+        'ErrorStability median', 'DeterministicBoundRuns', 'ErrorStability of costs', 'Budget', 'AtOnce', 'Never',
+        'RandomStop', 'Oracle']
     """
     return [entry for entry in catalogue(ratios) if entry.needs() <= trace.recorded]
 

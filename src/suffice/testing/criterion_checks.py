@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice.criteria import Criterion, Step, Verdict, criterion_from_dict
 from suffice.criteria.prediction_statistics import pool_facts
-from suffice.criteria.step import FIELD_KINDS
+from suffice.criteria.step import FIELD_KINDS, PREDICTION_FIELDS
 from suffice.errors import MissingInputError, SufficeError
 from suffice.forecast import Forecast
 from suffice.numerics.special_functions import Floats
@@ -68,6 +68,7 @@ def _other_facts(t: int, selected: Floats, stop: Floats, rng: np.random.Generato
         "seconds": 3.5 * (t + 1),
         "cost": 2.0 * (11 + t),
         "pool_size": 500,
+        "classes_seen": 2,
         "selected_probabilities": selected,
         "selected_labels": (rng.random(len(selected)) < selected[:, 1]).astype(int),
         "selected_agreement": 1.0 - 0.5 * falling,
@@ -187,8 +188,8 @@ def reset_forgets_everything(make: MakeRule, steps: Sequence[Step]) -> None:
 
 
 def only_what_is_required_is_read(make: MakeRule, steps: Sequence[Step]) -> None:
-    """The rule answers the same when a step holds nothing but what the rule requires."""
-    needed = make().needs() | {"n_labelled"}
+    """The rule answers the same when a step holds nothing but what the rule requires or names as optional."""
+    needed = make().reads() | {"n_labelled"}
     optional = [spec.name for spec in dataclasses.fields(steps[0]) if spec.name not in needed and spec.default is None]
     whole = _replay(make(), steps)
     without = f"without {', '.join(optional)}, which it does not require"
@@ -199,6 +200,16 @@ def only_what_is_required_is_read(make: MakeRule, steps: Sequence[Step]) -> None
     if not alike:
         read = [name for name in optional if _replay(make(), [_changed(s, {name: None}) for s in steps]) != whole]
         raise AssertionError(f"the rule reads {', '.join(read or optional)} without requiring it")
+
+
+def one_class_is_not_judged(make: MakeRule, steps: Sequence[Step]) -> None:
+    """A rule that uses predictions says "go on" while all labels are of one class, and those steps leave no trace."""
+    rule = make()
+    if PREDICTION_FIELDS.isdisjoint(rule.requires):
+        return
+    one_class = _replay(rule, [_changed(step, {"classes_seen": 1}) for step in steps])
+    require(not any(v.stop or v.ready for v in one_class), "the rule judges the predictions of a single class")
+    require(rule.state_dict() == make().state_dict(), "a step with a single class changed the state of the rule")
 
 
 def missing_input_is_named(make: MakeRule, steps: Sequence[Step]) -> None:
@@ -239,7 +250,7 @@ def _given(step: Step) -> list[str]:
     return [
         spec.name
         for spec in dataclasses.fields(Step)
-        if spec.name not in ("n_labelled", "estimated") and getattr(step, spec.name) is not None
+        if spec.name not in ("n_labelled", "estimated", "classes_seen") and getattr(step, spec.name) is not None
     ]
 
 
@@ -306,6 +317,7 @@ CRITERION_CHECKS: Final[tuple[CriterionCheck, ...]] = (
     saving_changes_nothing,
     reset_forgets_everything,
     only_what_is_required_is_read,
+    one_class_is_not_judged,
     missing_input_is_named,
     degenerate_inputs_do_not_break,
     composition_keeps_the_rule,

@@ -69,7 +69,7 @@ class TestARun:
         from suffice.learner.step_inputs import COUNTED_FIELDS, VALIDATION_FIELDS
 
         trace = run(job(model))
-        told = ClassBackend.step_fields if model == "logistic" else GaussianBackend.step_fields
+        told = ClassBackend.step_fields | {"classes_seen"} if model == "logistic" else GaussianBackend.step_fields
         assert trace.recorded == told | COUNTED_FIELDS | VALIDATION_FIELDS | {"kl_new_old", "kl_old_new"}
         assert len(trace.error) == len(trace) == 16
         assert len(trace.initial) == 6
