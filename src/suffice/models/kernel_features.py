@@ -18,9 +18,9 @@ _SAMPLE = 300
 class KernelFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Features whose products approximate a Gaussian kernel: :math:`\phi(x)'\phi(x') \approx s^2 e^{-|x - x'|^2 / m}`.
 
-    With ``m`` the median squared distance between inputs, and the Nystroem approximation on some of the inputs. A linear
-    classifier on these features represents boundaries that are not linear in the inputs. Inputs need no labels, so fit
-    it on the whole pool; standardise the inputs first.
+    Here ``m`` is the median squared distance between inputs; the Nystroem method approximates the kernel by some of the
+    inputs. A linear classifier on these features represents boundaries that are not linear in the inputs. Inputs need
+    no labels, so fit it on the whole pool; standardise the inputs first.
 
     Args:
         n_components: Number of features at most; fewer if there are fewer inputs.
