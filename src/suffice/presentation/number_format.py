@@ -2,6 +2,7 @@
 
 import math
 from datetime import datetime
+from decimal import ROUND_CEILING, Decimal
 
 
 def count(number: int, noun: str) -> str:
@@ -35,6 +36,26 @@ def rounded_percent(share: float) -> str:
     """
     value = 100.0 * share
     return f"{value:.{0 if value >= 10.0 else 1}f}\u00a0%"
+
+
+def percent_at_most(share: float) -> str:
+    r"""A share in percent, rounded up to two digits, for a statement of the form "at most".
+
+    Examples:
+        >>> [percent_at_most(share).replace("\xa0", "") for share in (0.05, 0.0501, 0.07, 0.123, 0.995, 0.0, 1.0)]
+        ['5%', '5.1%', '7%', '13%', '100%', '0%', '100%']
+    """
+    return f"{_two_digits_up(100 * Decimal(repr(float(share)))):f}\u00a0%"
+
+
+def percent_at_least(share: float) -> str:
+    r"""A share in percent, rounded down so that what is missing to 100 % has two digits, for "at least".
+
+    Examples:
+        >>> [percent_at_least(share).replace("\xa0", "") for share in (0.95, 0.975, 0.9512, 0.99666, 0.5, 0.0, 1.0)]
+        ['95%', '97.5%', '95.1%', '99.66%', '50%', '0%', '100%']
+    """
+    return f"{100 - _two_digits_up(100 - 100 * Decimal(repr(float(share)))):f}\u00a0%"
 
 
 def number(value: float) -> str:
@@ -130,3 +151,12 @@ def _rounded(value: float, digits: int) -> str:
     if digits > 6 or abs(value) >= 1e9:
         return f"{value:.3g}"
     return f"{round(value, digits):,.{max(digits, 0)}f}"
+
+
+def _two_digits_up(value: Decimal) -> Decimal:
+    """The least decimal with two digits that is not below a value."""
+    if not value:
+        return Decimal(0)
+    rounded = value.quantize(Decimal(1).scaleb(value.adjusted() - 1), rounding=ROUND_CEILING)
+    whole = rounded.to_integral_value()
+    return whole if rounded == whole else rounded.normalize()
