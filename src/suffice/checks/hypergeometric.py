@@ -136,7 +136,7 @@ def count_quantile(wrong_items: int, checked: int, pool: int, probability: float
     spread = math.sqrt(max(mean * (1.0 - wrong_items / pool) * (1.0 - checked / pool), 0.0))
     guess = mean + spread * float(ndtri(probability)) - 0.5
     # The last count that does not reach it, plus one.
-    return 1 + _last(lambda c: c < least or (c < most and not reaches(c)), least - 1, most, guess, 1)
+    return 1 + last_that_holds(lambda c: c < least or (c < most and not reaches(c)), least - 1, most, guess, 1)
 
 
 def probability_at_most(count: int, wrong_items: int, checked: int, pool: int) -> float:
@@ -150,7 +150,7 @@ def probability_at_most(count: int, wrong_items: int, checked: int, pool: int) -
 
     Examples:
         >>> round(probability_at_most(11, wrong_items=230, checked=180, pool=4600), 6)
-        0.812494
+        0.812089
     """
     if count >= min(wrong_items, checked):
         return 1.0
@@ -179,10 +179,12 @@ def _upper(wrong: int, checked: int, pool: int, alpha: float) -> int:
     spread = math.sqrt(max(weight * (0.25 * weight + (wrong + 0.5) * (1.0 - (wrong + 0.5) / (checked + 1.0))), 0.0))
     guess = pool * (centre + spread) / (checked + weight + 1.0)
     step = 1 + int(0.1 * pool / (checked + 1.0))
-    return _last(lambda wrong_items: _exceeds(pool, wrong_items, checked, wrong, threshold), least, most, guess, step)
+    return last_that_holds(
+        lambda wrong_items: _exceeds(pool, wrong_items, checked, wrong, threshold), least, most, guess, step
+    )
 
 
-def _last(holds: Callable[[int], bool], least: int, most: int, guess: float, step: int) -> int:
+def last_that_holds(holds: Callable[[int], bool], least: int, most: int, guess: float, step: int) -> int:
     """The last integer in ``[least, most]`` at which a condition holds that holds at ``least`` and up to some integer.
 
     The search starts at ``guess`` and goes in steps that grow until the answer is enclosed.

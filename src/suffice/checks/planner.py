@@ -59,17 +59,13 @@ class CheckPlan:
     assumption: str
 
     def __str__(self) -> str:
-        condition = f"if {self.assumption}"
-        confidence = f"({percent_at_least(1.0 - self.alpha)} confidence)"
+        likely = f"shows with a probability of {percent(self.probability)} that {self.goal}"
+        what = f"{likely} ({percent_at_least(1.0 - self.alpha)} confidence), if {self.assumption}."
         if self.labels is None:
-            return (
-                f"Not achievable for less than labelling all {count(self.pool, 'item')}: no smaller check shows with a "
-                f"probability of {percent(self.probability)} that {self.goal} {confidence}, {condition}."
-            )
-        return (
-            f"A check of {count(self.labels, 'item')} shows with a probability of {percent(self.probability)} that "
-            f"{self.goal} {confidence}, {condition}."
-        )
+            words = f"Not achievable for less than labelling all {count(self.pool, 'item')}: no smaller check {what}"
+        else:
+            words = f"A check of {count(self.labels, 'item')} {what}"
+        return words.replace("\u00a0", " ")
 
 
 def plan(  # noqa: PLR0913 - keyword arguments with defaults
@@ -252,8 +248,9 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
     labels = _from_which_all(all_succeed, size - 1)
     least = None if labels is None else _first_not(all_fail, labels)
     words = f"at least {percent_at_least(float(goal))} of the items of the class are found"
-    are = "is" if hidden == 1 else "are"
-    return CheckPlan(labels, least, size, level, wanted, words, f"{count(hidden, 'item')} of it {are} unlabelled")
+    are = "are" if hidden > 1 else "is"
+    assumption = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} unlabelled"
+    return CheckPlan(labels, least, size, level, wanted, words, assumption)
 
 
 def _from_which_all(all_succeed: Callable[[int, int], bool], last: int) -> int | None:
@@ -263,10 +260,12 @@ def _from_which_all(all_succeed: Callable[[int, int], bool], last: int) -> int |
     """
     high, step = last, 1
     while high >= 0 and all_succeed(high, high):
-        step = max(1, step // 2)
-        while step <= high and all_succeed(high - step, high):
+        step = min(max(1, step), high)
+        while step and not all_succeed(high - step, high):
+            step //= 2
+        while step and 2 * step <= high and all_succeed(high - 2 * step, high):
             step *= 2
-        high -= step // 2 + 1
+        high -= step + 1
     return None if high == last else high + 1
 
 
@@ -274,10 +273,12 @@ def _first_not(all_fail: Callable[[int, int], bool], last: int) -> int:
     """The least size up to ``last`` that does not fail."""
     low, step = 0, 1
     while low < last and all_fail(low, low):
-        step = max(1, step // 2)
-        while low + step < last and all_fail(low, low + step):
+        step = min(max(1, step), last - low)
+        while step and not all_fail(low, low + step):
+            step //= 2
+        while step and low + 2 * step <= last and all_fail(low, low + 2 * step):
             step *= 2
-        low += step // 2 + 1
+        low += step + 1
     return min(low, last)
 
 
