@@ -336,8 +336,8 @@ def _tail_sum(pool: int, wrong_items: int, checked: int, start: int, *, lower: b
             return total
     begin, size = _TERMS_IN_PYTHON, 1024
     while begin < min(count, room):
-        x = np.arange(begin, min(begin + size, count, room), dtype=np.float64)
-        ratios = (count - x) / (up + x) * ((room - x) / (down + x))
+        offsets = np.arange(begin, min(begin + size, count, room), dtype=np.float64)
+        ratios = (count - offsets) / (up + offsets) * ((room - offsets) / (down + offsets))
         terms = term * np.cumprod(ratios)
         total, term, ratio = total + float(terms.sum()), float(terms[-1]), float(ratios[-1])
         if term * ratio <= _NEGLIGIBLE * total * (1.0 - ratio):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from suffice.arguments import real, whole
 from suffice.checks.hypergeometric import LARGEST_POOL, count_quantile, probability_at_most, upper_bound
@@ -112,8 +112,7 @@ def plan(  # noqa: PLR0913 - keyword arguments with defaults
     share, guess = _share(target, "target"), _share(expected, "expected")
     level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
     wrong_items = math.ceil(guess * size)
-    if items not in {"remaining", "all"}:
-        raise InvalidValueError(f'items must be "remaining" or "all", not {items!r}')
+    _check_items(items)
 
     def allowed(checked: int, wrong: int) -> int:
         """The largest bound U that is a success, for a sample with a number of wrong items."""
@@ -173,6 +172,7 @@ def attainable_bound(  # noqa: PLR0913 - keyword arguments with defaults
         raise InvalidValueError(
             f"checked must be below pool={size}, not {checked!r}; a check of all items is the truth"
         )
+    _check_items(items)
     wrong = count_quantile(math.ceil(guess * size), sample, size, wanted)
     bound = upper_bound(wrong, sample, size, level)
     return bound / size if items == "all" else (bound - wrong) / (size - sample)
@@ -372,6 +372,11 @@ def _pool(pool: int) -> int:
     if size > LARGEST_POOL:
         raise InvalidValueError(f"pool must be at most {LARGEST_POOL:,}, not {pool!r}")
     return size
+
+
+def _check_items(items: str) -> None:
+    if items not in get_args(Items):
+        raise InvalidValueError(f'items must be "remaining" or "all", not {items!r}')
 
 
 def _share(value: float, name: str) -> Fraction:
