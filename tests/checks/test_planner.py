@@ -3,13 +3,14 @@
 import math
 import time
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.checks import attainable_bound, plan, plan_recall, planner, upper_bound
+from suffice.checks import attainable_bound, plan, plan_recall, planner, spent_alpha, upper_bound
 from suffice.checks.hypergeometric import count_quantile, probability_at_most
 from suffice.checks.planner import Items
 from suffice.errors import InvalidValueError
@@ -101,6 +102,15 @@ def test_average_bounds_are_those_described(error: float, bounds: tuple[float, .
             mean += (up_to - before) * upper_bound(wrong, checked, pool, 0.05) / pool
             before = up_to
         assert mean == pytest.approx(described, abs=0.011)
+
+
+def test_the_table_of_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "guarantee.md").read_text()
+    errors = (0.01, 0.02, 0.03, 0.05, 0.1)
+    for target in (0.05, 0.1, 0.2):
+        plans = [plan(target, error, 4600, alpha=spent_alpha(1)).labels for error in errors]
+        cells = ["" if labels is None else f"{labels} " for labels in plans]
+        assert f"| {target:.0%} |".replace("%", " %") + "".join(f" {cell}|" for cell in cells) in page
 
 
 @given(st.data())
