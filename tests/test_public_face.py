@@ -30,6 +30,7 @@ OTHERS = {
     "acquisition",
     "audit",
     "bounds",
+    "checks",
     "criteria",
     "criterion_from_dict",
     "divergence",

@@ -18,7 +18,7 @@ from suffice.errors import SufficeError
 from suffice.forecast import Forecast
 
 if TYPE_CHECKING:
-    from suffice import acquisition, models, project, tables, testing
+    from suffice import acquisition, checks, models, project, tables, testing
     from suffice.learner import ActiveLearner, StopSet, audit, simulate
     from suffice.recommendation import recommend
     from suffice.trace import Trace
@@ -39,6 +39,7 @@ __all__ = [
     "acquisition",
     "audit",
     "bounds",
+    "checks",
     "criteria",
     "criterion_from_dict",
     "divergence",
@@ -57,7 +58,7 @@ __all__ = [
 __all__ += list(criteria.RULES)
 
 # Imported when first used: `import suffice` loads numpy and scipy only.
-_LAZY_MODULES = frozenset({"acquisition", "models", "project", "tables", "testing"})
+_LAZY_MODULES = frozenset({"acquisition", "checks", "models", "project", "tables", "testing"})
 _LAZY_NAMES = {
     "ActiveLearner": "learner",
     "StopSet": "learner",

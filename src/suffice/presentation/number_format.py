@@ -2,6 +2,7 @@
 
 import math
 from datetime import datetime
+from decimal import ROUND_CEILING, Decimal
 
 
 def count(number: int, noun: str) -> str:
@@ -37,6 +38,26 @@ def rounded_percent(share: float) -> str:
     return f"{value:.{0 if value >= 10.0 else 1}f}\u00a0%"
 
 
+def percent_at_most(share: float) -> str:
+    r"""A share in percent, rounded up to two digits, for a statement of the form "at most".
+
+    Examples:
+        >>> [percent_at_most(share).replace("\xa0", "") for share in (0.05, 0.0501, 0.07, 0.123, 0.995, 0.0, 1.0)]
+        ['5%', '5.1%', '7%', '13%', '100%', '0%', '100%']
+    """
+    return f"{_rounded_up(100 * Decimal(repr(float(share))), 2):f}\u00a0%"
+
+
+def percent_at_least(share: float) -> str:
+    r"""A share in percent, rounded down so that what is missing to 100 % has two digits, for "at least".
+
+    Examples:
+        >>> [percent_at_least(share).replace("\xa0", "") for share in (0.95, 0.975, 0.9512, 0.99666, 0.5, 0.0, 1.0)]
+        ['95%', '97.5%', '95.1%', '99.66%', '50%', '0%', '100%']
+    """
+    return f"{100 - _rounded_up(100 - 100 * Decimal(repr(float(share))), 2):f}\u00a0%"
+
+
 def number(value: float) -> str:
     """A number with four digits at most, or all digits before the decimal point.
 
@@ -45,6 +66,16 @@ def number(value: float) -> str:
         ('1,234,568', '0.03457', '3', '2e+12')
     """
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def number_at_most(value: float) -> str:
+    """A number of at least 0, rounded up to four digits, for a statement of the form "more than".
+
+    Examples:
+        >>> number_at_most(3.21411), number_at_most(2.5), number_at_most(12345678.0), number_at_most(0.0)
+        ('3.215', '2.5', '12,350,000', '0')
+    """
+    return f"{_rounded_up(Decimal(repr(float(value))), 4):,f}"
 
 
 def two_digits(number: int) -> int:
@@ -130,3 +161,12 @@ def _rounded(value: float, digits: int) -> str:
     if digits > 6 or abs(value) >= 1e9:
         return f"{value:.3g}"
     return f"{round(value, digits):,.{max(digits, 0)}f}"
+
+
+def _rounded_up(value: Decimal, digits: int) -> Decimal:
+    """The least decimal with so many digits that is not below a value of at least 0."""
+    if not value:
+        return Decimal(0)
+    rounded = value.quantize(Decimal(1).scaleb(value.adjusted() + 1 - digits), rounding=ROUND_CEILING)
+    whole = rounded.to_integral_value()
+    return whole if rounded == whole else rounded.normalize()

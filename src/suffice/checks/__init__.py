@@ -1,0 +1,30 @@
+"""Guarantees for the predictions of unlabelled items, from a random check.
+
+>>> import numpy as np
+>>> from suffice import checks
+>>> checks.plan(target=0.1, expected=0.03, pool=4600).labels
+90
+>>> check = checks.Check.draw(np.arange(4600), size=90, rng=np.random.default_rng(0))
+>>> check = check.tell({item: "ham" for item in check.items})
+>>> print(check.guarantee(["ham"] * 88 + ["spam"] * 2))
+At most 7.9 % of the predictions for the 4,510 unlabelled items are wrong (95 % confidence).
+"""
+
+from suffice.checks.guarantee import Guarantee, PredictedItems
+from suffice.checks.hypergeometric import lower_bound, upper_bound
+from suffice.checks.planner import CheckPlan, attainable_bound, plan, plan_recall
+from suffice.checks.random_check import Check, EvaluationGrid, spent_alpha
+
+__all__ = [
+    "Check",
+    "CheckPlan",
+    "EvaluationGrid",
+    "Guarantee",
+    "PredictedItems",
+    "attainable_bound",
+    "lower_bound",
+    "plan",
+    "plan_recall",
+    "spent_alpha",
+    "upper_bound",
+]

@@ -1,0 +1,539 @@
+"""What a check proves: a statement about items that no one has labelled, with its evidence."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final, Literal, TypedDict, Unpack, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from suffice.arguments import floats, real, whole
+from suffice.checks.hypergeometric import check_counts, last_that_holds, lower_bound, probability, upper_bound
+from suffice.checks.planner import plan
+from suffice.errors import InvalidValueError
+from suffice.presentation.number_format import count, number_at_most, percent_at_least, percent_at_most
+
+#: What a guarantee can be about.
+Quantity = Literal["error", "within", "tolerance", "recall", "precision"]
+#: How an item of the check that cannot be labelled counts: as a wrong prediction, or not at all.
+UnlabelableAs = Literal["wrong", "excluded"]
+
+_FORMAT: Final = 1
+
+
+class Circumstances(TypedDict, total=False):
+    """What every guarantee states besides its counts; see :class:`Guarantee`."""
+
+    confidence: float
+    model: str
+    unlabelable: int
+    unlabelable_as: UnlabelableAs
+
+
+@dataclass(frozen=True)
+class PredictedItems:
+    """The unlabelled items that are predicted as a class, and those of them that a check contains.
+
+    Attributes:
+        pool: Number of unlabelled items that are predicted as the class.
+        checked: Number of them in the check.
+        right: Number of these that belong to the class.
+    """
+
+    pool: int
+    checked: int
+    right: int
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    r"""A statement about unlabelled items that a random check proves.
+
+    The statement holds with probability at least ``1 - alpha``. It is about the predictions of one frozen model for
+    the items that were unlabelled when the check was drawn; it is about no other model and no other items. Use one of
+    the constructors: :meth:`of_error`, :meth:`of_recall`, :meth:`of_precision`, :meth:`within` and
+    :meth:`of_tolerance`.
+
+    Attributes:
+        quantity: What is guaranteed: ``"error"``, the share of wrong predictions; ``"within"``, the share of
+            predictions that are off by more than a given tolerance; ``"tolerance"``, the tolerance that at most a given
+            share of the predictions exceeds; ``"recall"`` or ``"precision"`` of a class.
+        pool: ``M``, the number of unlabelled items from which the sample was drawn: all of them; for the precision of a
+            class, those predicted as the class; for its recall, those that do not count as found.
+        checked: ``m``, the number of items in the sample.
+        wrong: ``k``, the number of wrong items in the sample: wrong predictions; for the recall of a class, its items
+            that only the check found.
+        alpha: Probability with which the bound may fail.
+        confidence: The confidence that is stated; ``1 - alpha``, or less if several checks share one error probability.
+        model: Name of the model or of its predictions.
+        unlabelable: Number of items in the sample that could not be labelled.
+        unlabelable_as: How these count: as ``"wrong"``, or ``"excluded"``, which means that an item that cannot be
+            labelled is not wrong.
+        class_name: The class, for recall and precision.
+        tolerance: Largest acceptable distance between prediction and truth, for ``"within"`` and ``"tolerance"``.
+        share: The share that was fixed in advance, for ``"tolerance"``.
+        found: Number of items of the class that annotators had found before the check, for recall.
+        predicted: The items predicted as the class, for recall if these count as found too.
+
+    Examples:
+        >>> guarantee = Guarantee.of_error(wrong=2, checked=200, pool=4818)
+        >>> print(guarantee)
+        At most 3.2 % of the predictions for the 4,618 unlabelled items are wrong (95 % confidence).
+        >>> guarantee.wrong_at_most, round(guarantee.value, 4), round(guarantee.value_for_all, 4)
+        (147, 0.0314, 0.0305)
+    """
+
+    quantity: Quantity
+    pool: int
+    checked: int
+    wrong: int
+    alpha: float
+    confidence: float
+    model: str = ""
+    unlabelable: int = 0
+    unlabelable_as: UnlabelableAs = "wrong"
+    class_name: str | None = None
+    tolerance: float | None = None
+    share: float | None = None
+    found: int | None = None
+    predicted: PredictedItems | None = None
+
+    def __post_init__(self) -> None:
+        _require(
+            self.quantity in get_args(Quantity), "quantity", f"one of {', '.join(get_args(Quantity))}", self.quantity
+        )
+        for name in ("pool", "checked", "wrong", "unlabelable"):
+            whole(getattr(self, name), name, least=0)
+        check_counts(self.wrong + self.unlabelable, self.checked, self.pool, what="wrong and unlabelable together")
+        probability(self.alpha, "alpha")
+        probability(self.confidence, "confidence")
+        # A confidence computed as 1 - alpha may be rounded.
+        stated = self.confidence <= 1.0 - self.alpha + 1e-12
+        _require(stated, "confidence", f"at most 1 - alpha = {1.0 - self.alpha!r}", self.confidence)
+        _require(isinstance(self.model, str), "model", "a text", self.model)
+        as_known = self.unlabelable_as in get_args(UnlabelableAs)
+        _require(as_known, "unlabelable_as", '"wrong" or "excluded"', self.unlabelable_as)
+        for name, needed_by in _NEEDED_BY.items():
+            value = getattr(self, name)
+            if self.quantity not in needed_by:
+                _require(value is None, name, f"None for {self.quantity!r}", value)
+            elif name != "predicted":
+                _VALIDATED[name](value)
+        if self.predicted is not None:
+            sample = self.predicted
+            for name in ("pool", "checked", "right"):
+                whole(getattr(sample, name), f"predicted.{name}", least=0)
+            check_counts(sample.right, sample.checked, sample.pool, what="predicted.right")
+
+    # Constructors.
+
+    @classmethod
+    def of_error(
+        cls, wrong: int, checked: int, pool: int, *, alpha: float = 0.05, **stated: Unpack[Circumstances]
+    ) -> "Guarantee":
+        r"""The share of wrong predictions is at most :math:`(U(\alpha; M, m, k) - k) / (M - m)`.
+
+        Args:
+            wrong: ``k``, the number of wrong predictions in the check, among the items that could be labelled.
+            checked: ``m``, the size of the check, with the items that could not be labelled.
+            pool: ``M``, the number of unlabelled items from which it was drawn.
+            alpha: Probability with which the bound may fail.
+            **stated: ``confidence``, ``model``, ``unlabelable`` and ``unlabelable_as``, as for :class:`Guarantee`.
+
+        Raises:
+            InvalidValueError: An argument is out of range.
+
+        Examples:
+            >>> print(Guarantee.of_error(3, 100, 4600, alpha=0.025, confidence=0.95, unlabelable=1))
+            At most 10 % of the predictions for the 4,500 unlabelled items are wrong (95 % confidence).
+        """
+        return cls(quantity="error", pool=pool, checked=checked, wrong=wrong, **_common(alpha, stated))
+
+    @classmethod
+    def of_precision(
+        cls,
+        class_name: str,
+        wrong: int,
+        checked: int,
+        pool: int,
+        *,
+        alpha: float = 0.05,
+        **stated: Unpack[Circumstances],
+    ) -> "Guarantee":
+        r"""The precision of a predicted class is at least :math:`1 - (U(\alpha; M, m, k) - k) / (M - m)`.
+
+        Given how many items of a check are predicted as the class, these are a random sample of all items predicted as
+        the class. Several classes share the error probability: give each its own part of ``alpha``.
+
+        Args:
+            class_name: The class.
+            wrong: ``k``, the number of items among these that do not belong to the class.
+            checked: ``m``, the number of items of the check that are predicted as the class.
+            pool: ``M``, the number of unlabelled items that are predicted as the class.
+            alpha: Probability with which the bound may fail.
+            **stated: ``confidence``, ``model``, ``unlabelable`` and ``unlabelable_as``, as for :class:`Guarantee`.
+
+        Raises:
+            InvalidValueError: An argument is out of range.
+
+        Examples:
+            >>> print(Guarantee.of_precision("spam", wrong=1, checked=40, pool=640))
+            At least 88 % of the 600 unlabelled items predicted as 'spam' belong to that class (95 % confidence).
+        """
+        common = _common(alpha, stated)
+        return cls(quantity="precision", pool=pool, checked=checked, wrong=wrong, class_name=class_name, **common)
+
+    @classmethod
+    def of_recall(  # noqa: PLR0913 - keyword arguments with defaults
+        cls,
+        class_name: str,
+        found: int,
+        new: int,
+        checked: int,
+        pool: int,
+        *,
+        predicted: PredictedItems | None = None,
+        alpha: float = 0.05,
+        **stated: Unpack[Circumstances],
+    ) -> "Guarantee":
+        r"""A lower bound on the share of the items of a class that are found.
+
+        If only the items that annotators saw count as found, the recall is at least
+        :math:`(F + k) / (F + U(\alpha; M, m, k))`. If items predicted as the class count as found too, it is at least
+        :math:`(F + k + L) / (F + L + U(\alpha/2; M, m, k))`, where :math:`M`, :math:`m` and :math:`k` are about the
+        other items only, and :math:`L` is the lower bound, at :math:`\alpha/2`, on the number of items of the class
+        among those predicted.
+
+        Args:
+            class_name: The class.
+            found: ``F``, the number of its items among the labels before the check.
+            new: ``k``, the number of its items that the check found in the sample of ``pool``.
+            checked: ``m``, the size of that sample, with the items that could not be labelled.
+            pool: ``M``, the number of unlabelled items that do not count as found: all of them, or, if ``predicted`` is
+                given, those that are not predicted as the class.
+            predicted: The items predicted as the class, if these count as found.
+            alpha: Probability with which the guarantee may be false.
+            **stated: ``confidence``, ``model``, ``unlabelable`` and ``unlabelable_as``, as for :class:`Guarantee`. An
+                item of the sample that could not be labelled counts as an item of the class that is not found.
+
+        Raises:
+            InvalidValueError: An argument is out of range.
+
+        Examples:
+            >>> print(Guarantee.of_recall("relevant", found=49, new=0, checked=2526, pool=4000))
+            Annotators have found at least 96 % of the items of class 'relevant' (95 % confidence).
+        """
+        return cls(
+            quantity="recall",
+            pool=pool,
+            checked=checked,
+            wrong=new,
+            class_name=class_name,
+            found=found,
+            predicted=predicted,
+            **_common(alpha, stated),
+        )
+
+    @classmethod
+    def within(
+        cls, residuals: ArrayLike, tolerance: float, pool: int, *, alpha: float = 0.05, **stated: Unpack[Circumstances]
+    ) -> "Guarantee":
+        r"""The share of predictions that are off by more than a tolerance is at most :math:`(U - k) / (M - m)`.
+
+        Args:
+            residuals: Truth less prediction for the items of the check that could be labelled, shape (n,).
+            tolerance: Largest acceptable absolute residual, fixed in advance.
+            pool: ``M``, the number of unlabelled items from which the check was drawn.
+            alpha: Probability with which the bound may fail.
+            **stated: ``confidence``, ``model``, ``unlabelable`` and ``unlabelable_as``, as for :class:`Guarantee`.
+
+        Raises:
+            InvalidValueError: An argument is out of range.
+
+        Examples:
+            >>> residuals = [0.3, -1.2, 0.1, 0.8] * 15
+            >>> print(Guarantee.within(residuals, tolerance=1.0, pool=1060))
+            At most 37 % of the predictions for the 1,000 unlabelled items are off by more than 1 (95 % confidence).
+        """
+        sizes = _absolute(residuals)
+        limit = _tolerance(tolerance)
+        return cls(
+            quantity="within",
+            pool=pool,
+            checked=len(sizes) + stated.get("unlabelable", 0),
+            wrong=int(np.count_nonzero(sizes > limit)),
+            tolerance=limit,
+            **_common(alpha, stated),
+        )
+
+    @classmethod
+    def of_tolerance(
+        cls, residuals: ArrayLike, share: float, pool: int, *, alpha: float = 0.05, **stated: Unpack[Circumstances]
+    ) -> "Guarantee":
+        r"""The tolerance that at most a share of the predictions exceeds.
+
+        Let :math:`k` be the largest count with :math:`U(\alpha; M, m, k) - k \le s (M - m)`. The :math:`(k + 1)`-th
+        largest absolute residual of the check is a tolerance that at most a share :math:`s` of the remaining items
+        exceeds.
+
+        Args:
+            residuals: Truth less prediction for the items of the check that could be labelled, shape (n,).
+            share: ``s``, fixed in advance, above 0 and below 1.
+            pool: ``M``, the number of unlabelled items from which the check was drawn.
+            alpha: Probability with which the guarantee may be false.
+            **stated: ``confidence``, ``model``, ``unlabelable`` and ``unlabelable_as``, as for :class:`Guarantee`.
+
+        Raises:
+            InvalidValueError: An argument is out of range, or the check is too small for the share.
+
+        Examples:
+            >>> residuals = [i / 100 for i in range(100)]
+            >>> print(Guarantee.of_tolerance(residuals, share=0.1, pool=4600))
+            At most 10 % of the predictions for the 4,500 unlabelled items are off by more than 0.95 (95 % confidence).
+        """
+        common = _common(alpha, stated)
+        part = probability(share, "share")
+        missing = whole(stated.get("unlabelable", 0), "unlabelable", least=0)
+        # An item that cannot be labelled is infinitely far off, or not there.
+        sizes = np.sort(_absolute(residuals))[::-1]
+        excluded = common["unlabelable_as"] == "excluded"
+        absent, far = (missing, 0) if excluded else (0, missing)
+        size, sample = whole(pool, "pool", least=1) - absent, len(sizes) + far
+        check_counts(0, sample, size)
+        allowed = _allowed_count(part, sample, size, common["alpha"])
+        if allowed < far:
+            raise InvalidValueError(_too_small(part, sample, size, common["alpha"], far))
+        return cls(
+            quantity="tolerance",
+            pool=pool,
+            checked=len(sizes) + missing,
+            wrong=allowed - far,
+            tolerance=float(sizes[allowed - far]),
+            share=part,
+            **common,
+        )
+
+    # What is guaranteed.
+
+    @property
+    def remaining(self) -> int:
+        """Number of items that remain unlabelled after the check, among those that it was drawn from."""
+        return self.pool - self.checked
+
+    @cached_property
+    def wrong_at_most(self) -> int:
+        """``U``: upper bound on the number of wrong items among all ``pool`` items, the sample included."""
+        return upper_bound(*self._counts, self.alpha if self.predicted is None else 0.5 * self.alpha)
+
+    @property
+    def value(self) -> float:
+        """The guaranteed number, about the items that remain unlabelled.
+
+        It is the largest share of wrong predictions (``"error"``, ``"within"`` and ``"tolerance"``), the least
+        precision, or the least recall.
+        """
+        return self._number(self.wrong_at_most - self._counts[0], self.remaining)
+
+    @property
+    def value_for_all(self) -> float:
+        """The same number about all items that were unlabelled when the check was drawn; the same for recall."""
+        return self._number(self.wrong_at_most, self._counts[2])
+
+    @property
+    def upper(self) -> bool:
+        """Whether :attr:`value` is an upper bound; recall and precision are bounded from below."""
+        return self.quantity not in {"recall", "precision"}
+
+    def _number(self, wrong: int, items: int) -> float:
+        if self.quantity == "recall":
+            return self._recall()
+        share = wrong / items if items else 0.0
+        return share if self.upper else 1.0 - share
+
+    def _recall(self) -> float:
+        found = (self.found or 0) + self.wrong
+        if self.predicted is not None:
+            sample = self.predicted
+            found += lower_bound(sample.right, sample.checked, sample.pool, 0.5 * self.alpha)
+        missed = self.wrong_at_most - self.wrong
+        return found / (found + missed) if found + missed else 1.0
+
+    @property
+    def _counts(self) -> tuple[int, int, int]:
+        """Wrong items, sample and pool of the bound, with the items that could not be labelled taken into account."""
+        if self.unlabelable_as == "wrong":
+            return self.wrong + self.unlabelable, self.checked, self.pool
+        return self.wrong, self.checked - self.unlabelable, self.pool - self.unlabelable
+
+    # Words.
+
+    def __str__(self) -> str:
+        statement = self._statement()
+        excluded = self.unlabelable and self.unlabelable_as == "excluded"
+        apart = ", not counting items that cannot be labelled" if excluded else ""
+        return f"{statement}{apart} ({percent_at_least(self.confidence)} confidence).".replace("\u00a0", " ")
+
+    def _statement(self) -> str:
+        if self.quantity == "recall":
+            least = f"at least {percent_at_least(self.value)} of the items of class {self.class_name!r}"
+            if self.predicted is None:
+                return f"Annotators have found {least}"
+            return f"{least[:1].upper()}{least[1:]} are labelled or predicted as such"
+        # Without remaining items the statement is about all of them.
+        value, items = (self.value, self.remaining) if self.remaining else (self.value_for_all, self.pool)
+        which = "unlabelled " if self.remaining else ""
+        if self.quantity == "precision":
+            those = f"the {count(items, f'{which}item')} predicted as {self.class_name!r}"
+            return f"At least {percent_at_least(value)} of {those} belong to that class"
+        fault = "wrong" if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
+        most = percent_at_most(value if self.share is None else self.share)
+        return f"At most {most} of the predictions for the {count(items, f'{which}item')} are {fault}"
+
+    @property
+    def evidence(self) -> str:
+        """The sample behind the statement, in sentences.
+
+        Examples:
+            >>> print(Guarantee.of_error(2, 100, 4718, unlabelable=1, model="round 12").evidence)
+            A random check of 100 of 4,718 items found 2 with a wrong prediction. 1 item could not be labelled and
+            counts as wrong. The statement is about the predictions of: round 12.
+        """
+        what = {"recall": "of the class", "precision": "of another class"}.get(self.quantity, "with a wrong prediction")
+        what = what if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
+        said = [f"A random check of {self.checked:,} of {count(self.pool, 'item')} found {self.wrong:,} {what}."]
+        if self.unlabelable:
+            how = "wrong" if self.unlabelable_as == "wrong" else "not wrong"
+            counts = "counts" if self.unlabelable == 1 else "count"
+            said.append(f"{count(self.unlabelable, 'item')} could not be labelled and {counts} as {how}.")
+        if self.predicted is not None:
+            sample = self.predicted
+            said.append(
+                f"Of {count(sample.pool, 'other item')} predicted as the class, {sample.checked:,} were checked and "
+                f"{sample.right:,} belong to it."
+            )
+        return " ".join(said + ([f"The statement is about the predictions of: {self.model}."] if self.model else []))
+
+    # JSON.
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee as JSON values, with its statement and value for other programs.
+
+        Examples:
+            >>> saved = Guarantee.of_error(3, 100, 4600).to_dict()
+            >>> saved["statement"]
+            'At most 7.7 % of the predictions for the 4,500 unlabelled items are wrong (95 % confidence).'
+            >>> saved["wrong_at_most"], Guarantee.from_dict(saved).wrong
+            (346, 3)
+        """
+        return {
+            "format": _FORMAT,
+            **{name: value for name, value in asdict(self).items() if value is not None},
+            "statement": str(self),
+            "value": self.value,
+            "wrong_at_most": self.wrong_at_most,
+            "remaining": self.remaining,
+        }
+
+    @staticmethod
+    def from_dict(saved: Mapping[str, Any]) -> "Guarantee":
+        """Restore a guarantee from :meth:`to_dict`.
+
+        Args:
+            saved: What :meth:`to_dict` returned.
+
+        Raises:
+            InvalidValueError: A field is missing, unknown or out of range, or the saved bound does not follow from the
+                saved counts.
+        """
+        values = known_fields(Guarantee, saved, derived={"statement", "value", "wrong_at_most", "remaining"})
+        if values.get("predicted") is not None:
+            values["predicted"] = PredictedItems(**known_fields(PredictedItems, values["predicted"]))
+        guarantee = Guarantee(**values)
+        bound = saved.get("wrong_at_most", guarantee.wrong_at_most)
+        _require(bound == guarantee.wrong_at_most, "wrong_at_most", f"{guarantee.wrong_at_most}, by the counts", bound)
+        return guarantee
+
+
+def known_fields(kind: Any, saved: Any, derived: frozenset[str] | set[str] = frozenset()) -> dict[str, Any]:
+    """Return the fields of a dataclass from saved JSON values, without the format and what can be derived.
+
+    Raises:
+        InvalidValueError: Fields are missing or unknown, or the format is not known.
+    """
+    name = kind.__name__
+    if not isinstance(saved, Mapping):
+        raise InvalidValueError(f"a saved {name} must be a mapping of field names to values, not {saved!r}")
+    if saved.get("format", _FORMAT) != _FORMAT:
+        raise InvalidValueError(f"a saved {name} must have format {_FORMAT}, not {saved['format']!r}; update suffice")
+    known = {field.name for field in fields(kind)}
+    required = {field.name for field in fields(kind) if _is_required(field)}
+    values = {key: value for key, value in saved.items() if key not in derived and key != "format"}
+    if unknown := sorted(set(values) - known):
+        raise InvalidValueError(f"a saved {name} has unknown fields: {', '.join(map(str, unknown))}")
+    if missing := sorted(required - set(values)):
+        raise InvalidValueError(f"a saved {name} lacks the fields {', '.join(missing)}")
+    return values
+
+
+def _is_required(field: Any) -> bool:
+    from dataclasses import MISSING
+
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _require(holds: bool, name: str, requirement: str, value: Any) -> None:
+    if not holds:
+        raise InvalidValueError(f"{name} must be {requirement}, not {value!r}")
+
+
+def _tolerance(value: Any) -> float:
+    return real(value, "tolerance", "of at least 0", lambda x: x >= 0.0)
+
+
+_NEEDED_BY: Final[dict[str, set[str]]] = {
+    "class_name": {"recall", "precision"},
+    "tolerance": {"within", "tolerance"},
+    "share": {"tolerance"},
+    "found": {"recall"},
+    "predicted": {"recall"},
+}
+_VALIDATED: Final[dict[str, Any]] = {
+    "class_name": lambda value: _require(isinstance(value, str), "class_name", "a text", value),
+    "tolerance": _tolerance,
+    "share": lambda value: probability(value, "share"),
+    "found": lambda value: whole(value, "found", least=0),
+}
+
+
+def _common(alpha: float, stated: Circumstances) -> dict[str, Any]:
+    level = probability(alpha, "alpha")
+    values: dict[str, Any] = {"alpha": level, "confidence": 1.0 - level, "unlabelable_as": "wrong", **stated}
+    return values
+
+
+def _absolute(residuals: ArrayLike) -> "np.typing.NDArray[np.float64]":
+    values = np.abs(floats(residuals, "residuals"))
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise InvalidValueError(f"residuals must be a series of finite numbers, not {residuals!r}")
+    return values
+
+
+def _allowed_count(share: float, checked: int, pool: int, alpha: float) -> int:
+    """The largest number of items in the check that may exceed the tolerance, or -1."""
+    part = Fraction(repr(share))
+    if checked == pool:
+        return min(math.floor(part * pool), checked - 1)
+    most = math.floor(part * (pool - checked))
+    return last_that_holds(
+        lambda k: k < 0 or upper_bound(k, checked, pool, alpha) - k <= most, -1, checked - 1, share * checked, 1
+    )
+
+
+def _too_small(share: float, checked: int, pool: int, alpha: float, unlabelable: int) -> str:
+    needed = plan(share, unlabelable / checked if checked else 0.0, pool, alpha=alpha).labels
+    remedy = "label all of them" if needed is None else f"about {needed:,} are needed"
+    because = f", of which {unlabelable} could not be labelled," if unlabelable else ""
+    return f"a check of {count(checked, 'item')}{because} is too small for share={share!r} of {pool:,} items; {remedy}"

@@ -1,0 +1,384 @@
+r"""How many labels a check takes, before it starts; and what a check of a given size can guarantee.
+
+A check of :math:`m` items succeeds if the bound that it gives is at or below the target. Larger checks do not always
+succeed more often: the number of wrong items that a check may contain is an integer, so the probability of success is
+saw-toothed in :math:`m`. A plan therefore states the size from which every larger check succeeds with the requested
+probability. Both searches go through the sizes in intervals in which every size is proved to succeed, or to fail.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Final, Literal, get_args
+
+from suffice.arguments import real, whole
+from suffice.checks.hypergeometric import LARGEST_POOL, count_quantile, probability_at_most, upper_bound
+from suffice.checks.hypergeometric import probability as checked_probability
+from suffice.errors import InvalidValueError
+from suffice.presentation.number_format import count, percent, percent_at_least
+
+#: The items that a bound is about: those that no one has labelled after the check, or all that were unlabelled before.
+Items = Literal["remaining", "all"]
+
+#: The largest number of missed items for which :func:`plan_recall` compares all outcomes.
+MOST_MISSED: Final = 10_000
+
+# Above this size a plan is found by bisection over intervals of three teeth of the saw.
+_MANY: Final = 20_000
+# Outcomes with a probability below this are left out of a sum.
+_NEVER: Final = 1e-12
+
+
+@dataclass(frozen=True)
+class CheckPlan:
+    """The size of a check that is likely to prove something.
+
+    Attributes:
+        labels: Least size from which every larger check succeeds with the requested probability; None if only labelling
+            every item does, or nothing does.
+        least: Least size that succeeds with the requested probability; some larger sizes may not. None as above.
+        pool: Number of unlabelled items.
+        alpha: Probability with which the guarantee may be false.
+        probability: Requested probability of success.
+        goal: What the check is to prove, as a clause.
+        assumption: What is assumed about the truth, as a clause.
+
+    Examples:
+        >>> print(plan(target=0.05, expected=0.02, pool=4600).labels)
+        290
+    """
+
+    labels: int | None
+    least: int | None
+    pool: int
+    alpha: float
+    probability: float
+    goal: str
+    assumption: str
+
+    def __str__(self) -> str:
+        likely = f"shows with a probability of {percent(self.probability)} that {self.goal}"
+        what = f"{likely} ({percent_at_least(1.0 - self.alpha)} confidence), if {self.assumption}."
+        if self.labels is None:
+            words = f"Not achievable for less than labelling all {count(self.pool, 'item')}: no smaller check {what}"
+        else:
+            words = f"A check of {count(self.labels, 'item')} {what}"
+        return words.replace("\u00a0", " ")
+
+
+def plan(  # noqa: PLR0913 - keyword arguments with defaults
+    target: float,
+    expected: float,
+    pool: int,
+    *,
+    alpha: float = 0.05,
+    probability: float = 0.8,
+    items: Items = "remaining",
+) -> CheckPlan:
+    r"""Number of labels that a check takes to show that the share of wrong predictions is at most ``target``.
+
+    The check succeeds if :math:`(U(\alpha; M, m, k) - k) / (M - m) \le` ``target``, or, with ``items="all"``, if
+    :math:`U(\alpha; M, m, k) / M \le` ``target``, where :math:`k \sim \mathrm{Hyp}(M, D, m)` for the expected number of
+    wrong items :math:`D`. The plan's ``labels`` is the least :math:`m` from which every larger :math:`m` succeeds with
+    at least the requested probability. With ``items="remaining"`` that is: every larger :math:`m` up to half of the
+    pool; near the end so few items remain that their share of wrong ones depends on chance. Sizes above 20,000 are not
+    searched one by one; such a plan can be slightly larger than necessary.
+
+    Args:
+        target: Largest acceptable share of wrong predictions, from 0 to 1.
+        expected: Share of wrong predictions that is expected, from 0 to 1; the number is rounded up.
+        pool: ``M``, the number of unlabelled items.
+        alpha: Probability with which the bound may fail; for a check in a sequence, see :func:`spent_alpha`.
+        probability: Requested probability of success, above 0 and below 1.
+        items: Which items the target is about: those that remain unlabelled after the check, or all in the pool.
+
+    Returns:
+        The plan; its ``labels`` is None if nothing less than labelling every item is enough.
+
+    Raises:
+        InvalidValueError: An argument is out of range.
+
+    Examples:
+        >>> print(plan(0.1, 0.05, 4600))
+        A check of 205 items shows with a probability of 80 % that at most 10 % of the predictions for the unlabelled
+        items are wrong (95 % confidence), if 5 % are.
+        >>> print(plan(0.1, 0.05, 100))
+        Not achievable for less than labelling all 100 items: no smaller check shows with a probability of 80 % that
+        at most 10 % of the predictions for the unlabelled items are wrong (95 % confidence), if 5 % are.
+    """
+    size = _pool(pool)
+    share, guess = _share(target, "target"), _share(expected, "expected")
+    level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
+    wrong_items = math.ceil(guess * size)
+    _check_items(items)
+
+    def allowed(checked: int, wrong: int) -> int:
+        """The largest bound U that is a success, for a sample with a number of wrong items."""
+        return math.floor(share * size) if items == "all" else wrong + math.floor(share * (size - checked))
+
+    last = size // 2 if items == "remaining" else size - 1
+    search = _ErrorSearch(wrong_items, size, level, wanted, allowed)
+    last = int(min(last, _surely_enough(float(share) - wrong_items / size, level, wanted, items)))
+    if last > _MANY and not search.all_succeed(_MANY, _MANY + 1):
+        labels = least = search.by_bisection(last, math.ceil(3 / share) if share else size)
+    else:
+        labels = search.from_which_all(last)
+        least = None if labels is None else search.first(labels)
+    which = "unlabelled items" if items == "remaining" else f"{count(size, 'item')} that are unlabelled now"
+    goal = f"at most {percent(float(share))} of the predictions for the {which} are wrong"
+    return CheckPlan(labels, least, size, level, wanted, goal, f"{percent(float(guess))} are")
+
+
+def attainable_bound(  # noqa: PLR0913 - keyword arguments with defaults
+    checked: int,
+    expected: float,
+    pool: int,
+    *,
+    alpha: float = 0.05,
+    probability: float = 0.8,
+    items: Items = "remaining",
+) -> float:
+    r"""The share of wrong predictions that a check of a given size bounds with a given probability.
+
+    The check contains at most :math:`k_q` wrong items with the requested probability, and then its bound is at most
+    :math:`(U(\alpha; M, m, k_q) - k_q) / (M - m)`.
+
+    Args:
+        checked: ``m``, the size of the check, below ``pool``.
+        expected: Share of wrong predictions that is expected, from 0 to 1; the number is rounded up.
+        pool: ``M``, the number of unlabelled items.
+        alpha: Probability with which the bound may fail.
+        probability: Probability that the check gives this bound or a smaller one.
+        items: Which items the share is about, as for :func:`plan`.
+
+    Returns:
+        The share.
+
+    Raises:
+        InvalidValueError: An argument is out of range.
+
+    Examples:
+        >>> round(attainable_bound(100, expected=0.02, pool=4600), 4)
+        0.0762
+        >>> round(attainable_bound(290, expected=0.02, pool=4600), 4)
+        0.0499
+    """
+    size, sample = _pool(pool), whole(checked, "checked", least=0)
+    guess = _share(expected, "expected")
+    level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
+    if sample >= size:
+        raise InvalidValueError(
+            f"checked must be below pool={size}, not {checked!r}; a check of all items is the truth"
+        )
+    _check_items(items)
+    wrong = count_quantile(math.ceil(guess * size), sample, size, wanted)
+    bound = upper_bound(wrong, sample, size, level)
+    return bound / size if items == "all" else (bound - wrong) / (size - sample)
+
+
+def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
+    target: float, found: int, missed: int, pool: int, *, alpha: float = 0.05, probability: float = 0.8
+) -> CheckPlan:
+    r"""Number of labels that a check takes to show that annotators found a share ``target`` of the items of a class.
+
+    A check with :math:`k` items of the class finds these too, and succeeds if
+    :math:`(F + k) / (F + U(\alpha; M, m, k)) \ge` ``target`` for the :math:`F` items found before. The plan's
+    ``labels`` is the least :math:`m` from which every larger check succeeds with the requested probability.
+
+    Args:
+        target: Requested recall, above 0 and at most 1.
+        found: ``F``, the number of items of the class among the labels before the check.
+        missed: Expected number of items of the class among the unlabelled ones, up to 10,000.
+        pool: ``M``, the number of unlabelled items.
+        alpha: Probability with which the guarantee may be false.
+        probability: Requested probability of success, above 0 and below 1.
+
+    Returns:
+        The plan; its ``labels`` is None if nothing less than labelling every item is enough.
+
+    Raises:
+        InvalidValueError: An argument is out of range.
+
+    Examples:
+        >>> plan_recall(0.95, found=49, missed=0, pool=4000).labels
+        2526
+    """
+    size = _pool(pool)
+    goal = _share(target, "target")
+    if not goal:
+        raise InvalidValueError(f"target must be a number above 0 and at most 1, not {target!r}")
+    known, hidden = whole(found, "found", least=0), whole(missed, "missed", least=0)
+    level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
+    if hidden > min(size, MOST_MISSED):
+        raise InvalidValueError(f"missed must be at most pool={size} and at most {MOST_MISSED:,}, not {missed!r}")
+
+    @cache
+    def least_size(positives: int) -> int:
+        """The least check that succeeds with so many items of the class in it: P[Hyp(M, A + 1, m) <= k] <= alpha."""
+        allowed = positives + math.floor((known + positives) * (1 - goal) / goal)
+        # The distribution is symmetric in the two sizes: the largest m that does not succeed is a bound itself.
+        return 0 if allowed >= size else upper_bound(positives, allowed + 1, size, level) + 1
+
+    def probability_of(sizes: int, high_at: int, low_at: int) -> float:
+        """Probability of the outcomes with which a check of ``sizes`` succeeds; exact if all three sizes are equal.
+
+        An interval of outcomes has the probability ``P[X <= high] - P[X < low]``, and both fall with the size.
+        """
+        low = count_quantile(hidden, min(sizes, low_at, high_at), size, _NEVER)
+        high = count_quantile(hidden, max(sizes, low_at, high_at), size, 1.0 - _NEVER)
+        total, begin = 0.0, -1
+        for positives in range(low, high + 2):
+            succeeds = positives <= high and least_size(positives) <= sizes
+            if succeeds and begin < 0:
+                begin = positives
+            elif begin >= 0 and not succeeds:
+                before = probability_at_most(begin - 1, hidden, low_at, size)
+                total += max(0.0, probability_at_most(positives - 1, hidden, high_at, size) - before)
+                begin = -1
+        return total
+
+    def all_succeed(first: int, last: int) -> bool:
+        return probability_of(first, last, first) >= wanted
+
+    def all_fail(first: int, last: int) -> bool:
+        return probability_of(last, first, last) < wanted
+
+    labels = _from_which_all(all_succeed, size - 1)
+    least = None if labels is None else _first_not(all_fail, labels)
+    words = f"at least {percent_at_least(float(goal))} of the items of the class are found"
+    are = "are" if hidden > 1 else "is"
+    assumption = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} unlabelled"
+    return CheckPlan(labels, least, size, level, wanted, words, assumption)
+
+
+def _from_which_all(all_succeed: Callable[[int, int], bool], last: int) -> int | None:
+    """The least size from which all sizes up to ``last`` succeed, or None if ``last`` does not.
+
+    ``all_succeed(first, last)`` may say False of an interval in which all succeed, but not of a single size.
+    """
+    high, step = last, 1
+    while high >= 0 and all_succeed(high, high):
+        step = min(max(1, step), high)
+        while step and not all_succeed(high - step, high):
+            step //= 2
+        while step and 2 * step <= high and all_succeed(high - 2 * step, high):
+            step *= 2
+        high -= step + 1
+    return None if high == last else high + 1
+
+
+def _first_not(all_fail: Callable[[int, int], bool], last: int) -> int:
+    """The least size up to ``last`` that does not fail."""
+    low, step = 0, 1
+    while low < last and all_fail(low, low):
+        step = min(max(1, step), last - low)
+        while step and not all_fail(low, low + step):
+            step //= 2
+        while step and low + 2 * step <= last and all_fail(low, low + 2 * step):
+            step *= 2
+        low += step + 1
+    return min(low, last)
+
+
+@dataclass(frozen=True)
+class _ErrorSearch:
+    """The sizes at which a check bounds the share of wrong predictions with the requested probability.
+
+    Size m succeeds if ``OK(r, m)``: r wrong items in the check are allowed, where r is the count that a check of m
+    exceeds with less than the remaining probability. ``OK(r, m)`` is ``P[Hyp(M, A + 1, m) <= r] <= alpha`` for the
+    largest bound A that is allowed. The distribution is symmetric in its two sizes, so that the largest m at which this
+    fails is itself an upper bound, of r wrong items in a sample of A + 1.
+
+    Attributes:
+        wrong_items: Number of wrong items in the pool.
+        pool: Number of items.
+        alpha: Probability with which the bound may fail.
+        probability: Requested probability of success.
+        allowed: A for a size and a number of wrong items in the check; it does not rise with the size.
+    """
+
+    wrong_items: int
+    pool: int
+    alpha: float
+    probability: float
+    allowed: Callable[[int, int], int]
+
+    def from_which_all(self, last: int) -> int | None:
+        """The least size from which all sizes up to ``last`` succeed, or None if ``last`` does not."""
+        high = last
+        while high >= 0:
+            # Sizes from m to ``high`` have at most the r of ``high``, and are allowed at least the A of ``high``.
+            first = self._last_failure(high) + 1
+            if first > high:
+                break
+            high = first - 1
+        return None if high == last else high + 1
+
+    def all_succeed(self, first: int, last: int) -> bool:
+        """Whether all sizes in an interval are proved to succeed."""
+        return self._last_failure(last) < first
+
+    def by_bisection(self, last: int, length: int) -> int | None:
+        """The least size that succeeds together with the next ``length`` sizes, if that holds from some size on."""
+        if not self.all_succeed(last, last):
+            return None
+        low, high = 0, last
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.all_succeed(middle, min(middle + length, last)):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def first(self, last: int) -> int:
+        """The least size up to ``last`` that succeeds."""
+        low = 0
+        while low < last:
+            # Sizes from ``low`` to m have at least the r of ``low``, and are allowed at most its A.
+            failure = self._last_failure(low)
+            if failure < low:
+                return low
+            low = failure + 1
+        return last
+
+    def _last_failure(self, checked: int) -> int:
+        """The largest size at which the r of a size is not allowed, with the A of that size; -1 if there is none."""
+        wrong = count_quantile(self.wrong_items, checked, self.pool, self.probability)
+        allowed = self.allowed(checked, wrong)
+        if allowed >= self.pool:
+            return -1
+        return self.pool if wrong > allowed else upper_bound(wrong, allowed + 1, self.pool, self.alpha)
+
+
+def _surely_enough(gap: float, alpha: float, probability: float, items: Items) -> float:
+    """A size from which every check up to the last succeeds, by Hoeffding's inequality.
+
+    Success needs an integer between ``m expected + sqrt(m B)`` and ``m target - s sqrt(m A)`` with
+    ``A = -log(alpha) / 2`` and ``B = -log(1 - probability) / 2``; ``s`` is 1 for all items and ``1 / (1 - m / M)``, at
+    most 2, for the remaining ones.
+    """
+    if gap <= 0.0:
+        return math.inf
+    spread = (2.0 if items == "remaining" else 1.0) * math.sqrt(-0.5 * math.log(alpha))
+    spread += math.sqrt(-0.5 * math.log1p(-probability))
+    return math.ceil(((spread + math.sqrt(spread**2 + 4.0 * gap)) / (2.0 * gap)) ** 2) + 1.0
+
+
+def _pool(pool: int) -> int:
+    size = whole(pool, "pool", least=1)
+    if size > LARGEST_POOL:
+        raise InvalidValueError(f"pool must be at most {LARGEST_POOL:,}, not {pool!r}")
+    return size
+
+
+def _check_items(items: str) -> None:
+    if items not in get_args(Items):
+        raise InvalidValueError(f'items must be "remaining" or "all", not {items!r}')
+
+
+def _share(value: float, name: str) -> Fraction:
+    """A share as the decimal number that was written: 0.29 of 100 items are 29, although the float is below that."""
+    return Fraction(repr(real(value, name, "from 0 to 1", lambda x: 0.0 <= x <= 1.0)))

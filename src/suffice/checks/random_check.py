@@ -1,0 +1,494 @@
+r"""A check: a random sample of the unlabelled items, its answers, and the error probability that it spends.
+
+A check is a value. It does no input or output and knows no model: each transition returns a new check, and the
+predictions of the frozen model are given when a guarantee is asked for.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from suffice.arguments import floats, real, whole
+from suffice.checks.guarantee import Circumstances, Guarantee, PredictedItems, UnlabelableAs, known_fields
+from suffice.checks.hypergeometric import LARGEST_POOL, probability
+from suffice.errors import InvalidTypeError, InvalidValueError
+from suffice.presentation.number_format import count
+
+_FORMAT: Final = 1
+
+#: The answer of an annotator: a class, or a number.
+Label = str | int | float | bool
+
+
+def spent_alpha(number: int, alpha: float = 0.05) -> float:
+    r"""The error probability of one check in a sequence of any length.
+
+    .. math:: \alpha_j = \frac{\alpha}{j (j + 1)}, \qquad \sum_{j = 1}^\infty \alpha_j = \alpha
+
+    All guarantees of the sequence hold together with probability at least :math:`1 - \alpha`.
+
+    Args:
+        number: ``j``, the number of the check, from 1. Aborted checks count.
+        alpha: Error probability of the whole sequence.
+
+    Examples:
+        >>> [round(spent_alpha(j, 0.06), 4) for j in (1, 2, 3)]
+        [0.03, 0.01, 0.005]
+    """
+    j = whole(number, "number", least=1)
+    return probability(alpha, "alpha") / (j * (j + 1))
+
+
+@dataclass(frozen=True)
+class EvaluationGrid:
+    r"""The sample sizes at which a running check is evaluated, fixed before its first label.
+
+    The :math:`K` evaluations share the error probability equally: each uses :math:`\alpha / K`.
+
+    Attributes:
+        sizes: Sample sizes, rising.
+        alpha: Error probability of all evaluations together.
+
+    Examples:
+        >>> grid = EvaluationGrid.doubling(first=25, last=250, alpha=0.04)
+        >>> grid.sizes, grid.alpha_each, grid.due(120)
+        ((25, 50, 100, 200), 0.01, 100)
+    """
+
+    sizes: tuple[int, ...]
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        sizes = tuple(whole(each, "sizes", least=1) for each in self.sizes)
+        if not sizes or any(second <= first for first, second in pairwise(sizes)):
+            raise InvalidValueError(f"sizes must be at least one size, rising, not {self.sizes!r}")
+        probability(self.alpha, "alpha")
+        object.__setattr__(self, "sizes", sizes)
+
+    @classmethod
+    def doubling(cls, first: int, last: int, *, alpha: float = 0.05) -> "EvaluationGrid":
+        """The sizes ``first``, ``2 first``, ``4 first`` and so on, up to ``last``."""
+        start, end = whole(first, "first", least=1), whole(last, "last", least=1)
+        if end < start:
+            raise InvalidValueError(f"last must be at least first={start}, not {last!r}")
+        return cls(tuple(start << j for j in range((end // start).bit_length())), alpha)
+
+    @property
+    def alpha_each(self) -> float:
+        """The error probability of one evaluation."""
+        return self.alpha / len(self.sizes)
+
+    def due(self, labels: int) -> int | None:
+        """The largest size that a sample of so many labels has reached, or None; evaluate its first labels only."""
+        reached = [size for size in self.sizes if size <= labels]
+        return reached[-1] if reached else None
+
+
+@dataclass(frozen=True)
+class Check:
+    r"""A random sample of the unlabelled items, with the answers so far.
+
+    The size is fixed when the sample is drawn. A guarantee needs an answer for every item: a label, or that it cannot
+    be labelled. An aborted check gives no guarantee, and its error probability is spent. A corrected answer gives a new
+    guarantee at the same error probability.
+
+    Attributes:
+        items: Indices of the items, in the order in which they were drawn.
+        pool: Number of unlabelled items from which they were drawn.
+        number: ``j``, the number of the check in its sequence, from 1.
+        alpha: Error probability of the whole sequence; this check uses :attr:`alpha_spent`.
+        labels: Answers by item. Do not change it; use :meth:`tell` and :meth:`correct`.
+        unlabelable: Items that cannot be labelled.
+        aborted: Whether the check was given up.
+
+    Examples:
+        >>> import numpy as np
+        >>> check = Check.draw(np.arange(4600), size=3, rng=np.random.default_rng(0))
+        >>> check.pending
+        (2929, 2351, 3911)
+        >>> check = check.tell({2929: "spam", 2351: "ham"}).cannot_label([3911])
+        >>> check.complete
+        True
+        >>> print(check.guarantee({2929: "spam", 2351: "ham", 3911: "ham"}))
+        At most 91 % of the predictions for the 4,597 unlabelled items are wrong (95 % confidence).
+    """
+
+    items: tuple[int, ...]
+    pool: int
+    number: int = 1
+    alpha: float = 0.05
+    labels: Mapping[int, Label] = field(default_factory=dict)
+    unlabelable: frozenset[int] = frozenset()
+    aborted: bool = False
+
+    def __post_init__(self) -> None:
+        items = tuple(whole(each, "items", least=0) for each in self.items)
+        if not items or len(set(items)) < len(items):
+            raise InvalidValueError(f"items must be at least one index, each once, not {self.items!r}")
+        if not len(items) <= whole(self.pool, "pool", least=1) <= LARGEST_POOL:
+            raise InvalidValueError(f"pool must be from {len(items)} to {LARGEST_POOL:,} items, not {self.pool!r}")
+        spent_alpha(self.number, self.alpha)
+        labels = {whole(item, "items of labels", least=0): _label(each) for item, each in dict(self.labels).items()}
+        missing = frozenset(whole(item, "unlabelable", least=0) for item in self.unlabelable)
+        if outside := sorted((set(labels) | missing) - set(items)):
+            raise InvalidValueError(f"only items of the check can be answered; these are not: {_some(outside)}")
+        if both := sorted(set(labels) & missing):
+            raise InvalidValueError(f"an item cannot have a label and be unlabelable; these are both: {_some(both)}")
+        if not isinstance(self.aborted, bool):
+            raise InvalidValueError(f"aborted must be True or False, not {self.aborted!r}")
+        for name, value in (("items", items), ("labels", labels), ("unlabelable", missing)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def draw(
+        cls, unlabelled: ArrayLike, size: int, rng: np.random.Generator, *, number: int = 1, alpha: float = 0.05
+    ) -> "Check":
+        """Draw a check uniformly without replacement.
+
+        Args:
+            unlabelled: Indices of the items that are unlabelled now, shape (M,), each once. The draw depends on their
+                order.
+            size: ``m``, the number of items to draw.
+            rng: Source of randomness.
+            number: ``j``, the number of the check in its sequence, from 1; aborted checks count.
+            alpha: Error probability of the whole sequence.
+
+        Raises:
+            InvalidTypeError: ``rng`` is not a numpy Generator, or an index is not a whole number.
+            InvalidValueError: An argument is out of range, or an index occurs twice.
+        """
+        indices = np.asarray(unlabelled)
+        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
+            raise InvalidTypeError(f"unlabelled must be a series of indices, not {unlabelled!r}")
+        if len(np.unique(indices)) < len(indices):
+            raise InvalidValueError("unlabelled must name each item once")
+        if not isinstance(rng, np.random.Generator):
+            raise InvalidTypeError(
+                f"rng must be a numpy.random.Generator, not {rng!r}; use numpy.random.default_rng(0)"
+            )
+        if whole(size, "size", least=1) > len(indices):
+            raise InvalidValueError(f"size must be at most the {count(len(indices), 'unlabelled item')}, not {size!r}")
+        drawn = indices[rng.choice(len(indices), size=size, replace=False, shuffle=True)]
+        return cls(tuple(drawn.tolist()), len(indices), number, alpha)
+
+    # State.
+
+    @property
+    def size(self) -> int:
+        """Number of items in the check."""
+        return len(self.items)
+
+    @property
+    def pending(self) -> tuple[int, ...]:
+        """Items without an answer, in the order of :attr:`items`."""
+        return tuple(item for item in self.items if item not in self.labels and item not in self.unlabelable)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item has an answer and the check was not aborted."""
+        return not self.aborted and len(self.labels) + len(self.unlabelable) == len(self.items)
+
+    @property
+    def alpha_spent(self) -> float:
+        r"""The error probability of this check, :math:`\alpha / (j (j + 1))`."""
+        return spent_alpha(self.number, self.alpha)
+
+    # Transitions.
+
+    def tell(self, labels: Mapping[int, Label]) -> "Check":
+        """Return the check with more labels.
+
+        Args:
+            labels: Labels by item; none of the items may have an answer already.
+
+        Raises:
+            InvalidValueError: The check was aborted, or an item is not in it or has an answer already.
+        """
+        self._require_open(labels)
+        return replace(self, labels={**self.labels, **labels})
+
+    def cannot_label(self, items: Iterable[int]) -> "Check":
+        """Return the check with items that cannot be labelled.
+
+        Args:
+            items: The items; none of them may have an answer already.
+
+        Raises:
+            InvalidValueError: The check was aborted, or an item is not in it or has an answer already.
+        """
+        given = frozenset(items)
+        self._require_open(given)
+        return replace(self, unlabelable=self.unlabelable | given)
+
+    def correct(self, item: int, label: Label | None) -> "Check":
+        """Return the check with a corrected answer; it may be complete already.
+
+        Args:
+            item: An item that has an answer.
+            label: The new label, or None if the item cannot be labelled.
+
+        Raises:
+            InvalidValueError: The item has no answer that could be corrected.
+        """
+        if item not in self.labels and item not in self.unlabelable:
+            raise InvalidValueError(f"item {item!r} has no answer that could be corrected; use tell or cannot_label")
+        labels = {key: value for key, value in self.labels.items() if key != item}
+        if label is None:
+            return replace(self, labels=labels, unlabelable=self.unlabelable | {item})
+        # The order of the answers is kept.
+        labels = {**self.labels, item: label}
+        return replace(self, labels=labels, unlabelable=self.unlabelable - {item})
+
+    def renamed(self, classes: Mapping[Label, Label]) -> "Check":
+        """Return the check with classes renamed or merged; the predictions must be renamed alike.
+
+        Args:
+            classes: New class by old class; other classes stay.
+        """
+        return replace(self, labels={item: classes.get(label, label) for item, label in self.labels.items()})
+
+    def abort(self) -> "Check":
+        """Return the check as given up: it yields no guarantee, and its error probability stays spent.
+
+        Raises:
+            InvalidValueError: The check is complete.
+        """
+        if self.complete:
+            raise InvalidValueError("a complete check cannot be aborted; ignore its guarantee instead")
+        return replace(self, aborted=True)
+
+    # Guarantees.
+
+    def guarantee(
+        self,
+        predictions: Mapping[int, Any] | Sequence[Any] | ArrayLike,
+        *,
+        tolerance: float | None = None,
+        parts: int = 1,
+        unlabelable_as: UnlabelableAs = "wrong",
+        model: str = "",
+    ) -> Guarantee:
+        """Guarantee the share of wrong predictions.
+
+        Args:
+            predictions: Predictions of the frozen model: by item, or in the order of :attr:`items`.
+            tolerance: Largest acceptable distance between number and prediction; None for classes.
+            parts: Number of guarantees that this check is used for; each gets its part of :attr:`alpha_spent`.
+            unlabelable_as: Whether an item that cannot be labelled counts as ``"wrong"`` or is ``"excluded"``.
+            model: Name of the model or of its predictions.
+
+        Returns:
+            The guarantee; its confidence is that of the sequence, ``1 - alpha``.
+
+        Raises:
+            InvalidValueError: The check is not complete or was aborted, or a prediction is missing.
+        """
+        answers, alpha, stated = self._evidence(predictions, parts, unlabelable_as, model)
+        if tolerance is not None:
+            return Guarantee.within(_residuals(answers), tolerance, self.pool, alpha=alpha, **stated)
+        wrong = sum(label != prediction for label, prediction in answers.values())
+        return Guarantee.of_error(wrong, self.size, self.pool, alpha=alpha, **stated)
+
+    def tolerance_guarantee(
+        self,
+        predictions: Mapping[int, Any] | Sequence[Any] | ArrayLike,
+        share: float,
+        *,
+        parts: int = 1,
+        unlabelable_as: UnlabelableAs = "wrong",
+        model: str = "",
+    ) -> Guarantee:
+        """Guarantee a tolerance that at most a share of the predictions exceeds.
+
+        Args:
+            predictions: Predictions of the frozen model: by item, or in the order of :attr:`items`.
+            share: The share, fixed before the check.
+            parts: Number of guarantees that this check is used for.
+            unlabelable_as: Whether an item that cannot be labelled counts as ``"wrong"`` or is ``"excluded"``.
+            model: Name of the model or of its predictions.
+
+        Raises:
+            InvalidValueError: As for :meth:`guarantee`, or the check is too small for the share.
+        """
+        answers, alpha, stated = self._evidence(predictions, parts, unlabelable_as, model)
+        return Guarantee.of_tolerance(_residuals(answers), share, self.pool, alpha=alpha, **stated)
+
+    def precision_guarantee(  # noqa: PLR0913 - keyword arguments with defaults
+        self,
+        predictions: Mapping[int, Any] | Sequence[Any] | ArrayLike,
+        class_name: Label,
+        predicted: int,
+        *,
+        parts: int = 1,
+        unlabelable_as: UnlabelableAs = "wrong",
+        model: str = "",
+    ) -> Guarantee:
+        """Guarantee the precision of a predicted class.
+
+        Args:
+            predictions: Predictions of the frozen model: by item, or in the order of :attr:`items`.
+            class_name: The class.
+            predicted: Number of items of the pool that are predicted as the class.
+            parts: Number of guarantees that this check is used for: the number of classes, for one of each.
+            unlabelable_as: Whether an item that cannot be labelled counts as ``"wrong"`` or is ``"excluded"``.
+            model: Name of the model or of its predictions.
+
+        Raises:
+            InvalidValueError: As for :meth:`guarantee`.
+        """
+        answers, alpha, stated = self._evidence(predictions, parts, unlabelable_as, model)
+        values = self._predictions(predictions)
+        chosen = [item for item in self.items if values[item] == class_name]
+        stated["unlabelable"] = sum(item in self.unlabelable for item in chosen)
+        wrong = sum(answers[item][0] != class_name for item in chosen if item in answers)
+        self._require_possible(predicted, len(chosen))
+        return Guarantee.of_precision(str(class_name), wrong, len(chosen), predicted, alpha=alpha, **stated)
+
+    def recall_guarantee(  # noqa: PLR0913 - keyword arguments with defaults
+        self,
+        class_name: Label,
+        found: int,
+        *,
+        predictions: Mapping[int, Any] | Sequence[Any] | ArrayLike | None = None,
+        predicted: int | None = None,
+        parts: int = 1,
+        unlabelable_as: UnlabelableAs = "wrong",
+        model: str = "",
+    ) -> Guarantee:
+        """Guarantee the recall of a class.
+
+        Args:
+            class_name: The class.
+            found: Number of its items among the labels before the check.
+            predictions: If items predicted as the class count as found: predictions of the frozen model, by item or in
+                the order of :attr:`items`.
+            predicted: Number of items of the pool that are predicted as the class; required with ``predictions``.
+            parts: Number of guarantees that this check is used for.
+            unlabelable_as: Whether an item that cannot be labelled counts as an item of the class that is not found
+                (``"wrong"``) or is ``"excluded"``.
+            model: Name of the model or of its predictions.
+
+        Raises:
+            InvalidValueError: As for :meth:`guarantee`.
+        """
+        if (predictions is None) != (predicted is None):
+            raise InvalidValueError("predictions and predicted must be given together, or neither")
+        chosen: set[int] = set()
+        sample = None
+        _, alpha, stated = self._evidence([None] * self.size, parts, unlabelable_as, model)
+        if predictions is not None and predicted is not None:
+            values = self._predictions(predictions)
+            chosen = {item for item in self.items if values[item] == class_name}
+            self._require_possible(predicted, len(chosen))
+            absent = len(chosen & self.unlabelable) if unlabelable_as == "excluded" else 0
+            right = sum(self.labels.get(item) == class_name for item in chosen if item in self.labels)
+            sample = PredictedItems(predicted - absent, len(chosen) - absent, right)
+        stated["unlabelable"] = len(self.unlabelable - chosen)
+        new = sum(label == class_name for item, label in self.labels.items() if item not in chosen)
+        rest, checked = self.pool - (predicted or 0), self.size - len(chosen)
+        return Guarantee.of_recall(str(class_name), found, new, checked, rest, predicted=sample, alpha=alpha, **stated)
+
+    def _evidence(
+        self, predictions: Any, parts: int, unlabelable_as: UnlabelableAs, model: str
+    ) -> tuple[dict[int, tuple[Label, Any]], float, Circumstances]:
+        """Label and prediction of each labelled item, the error probability, and what every guarantee states."""
+        if self.aborted:
+            raise InvalidValueError("an aborted check gives no guarantee; draw the next check")
+        if not self.complete:
+            raise InvalidValueError(
+                f"a check gives a guarantee when all its {count(self.size, 'item')} have an answer; "
+                f"{count(len(self.pending), 'item')} still to label: {_some(self.pending)}"
+            )
+        values = self._predictions(predictions)
+        answers = {item: (self.labels[item], values[item]) for item in self.items if item in self.labels}
+        stated = Circumstances(
+            confidence=1.0 - self.alpha, model=model, unlabelable=len(self.unlabelable), unlabelable_as=unlabelable_as
+        )
+        return answers, self.alpha_spent / whole(parts, "parts", least=1), stated
+
+    def _predictions(self, predictions: Any) -> dict[int, Any]:
+        if isinstance(predictions, Mapping):
+            if missing := [item for item in self.items if item not in predictions]:
+                raise InvalidValueError(f"predictions must cover every item of the check; missing: {_some(missing)}")
+            return {item: predictions[item] for item in self.items}
+        values = predictions.tolist() if isinstance(predictions, np.ndarray) else list(predictions)
+        if len(values) != self.size:
+            raise InvalidValueError(f"predictions must be one for each of the {self.size} items, not {len(values)}")
+        return dict(zip(self.items, values, strict=True))
+
+    def _require_open(self, items: Iterable[int]) -> None:
+        if self.aborted:
+            raise InvalidValueError("an aborted check takes no answers; draw the next check")
+        if answered := sorted(item for item in items if item in self.labels or item in self.unlabelable):
+            raise InvalidValueError(f"these items have an answer already; use correct: {_some(answered)}")
+
+    def _require_possible(self, predicted: int, chosen: int) -> None:
+        """The items predicted as a class must contain those of the check, and leave room for the others."""
+        least, most = chosen, self.pool - (self.size - chosen)
+        if not least <= whole(predicted, "predicted", least=0) <= most:
+            raise InvalidValueError(
+                f"predicted must be from {least} to {most}, by the check's items, not {predicted!r}"
+            )
+
+    # JSON.
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the check as JSON values.
+
+        Examples:
+            >>> Check((7, 3), pool=10).tell({3: "spam"}).to_dict()["labels"]
+            [[3, 'spam']]
+        """
+        return {
+            "format": _FORMAT,
+            "items": list(self.items),
+            "pool": self.pool,
+            "number": self.number,
+            "alpha": self.alpha,
+            "labels": [[item, label] for item, label in self.labels.items()],
+            "unlabelable": sorted(self.unlabelable),
+            "aborted": self.aborted,
+        }
+
+    @staticmethod
+    def from_dict(saved: Mapping[str, Any]) -> "Check":
+        """Restore a check from :meth:`to_dict`.
+
+        Args:
+            saved: What :meth:`to_dict` returned.
+
+        Raises:
+            InvalidValueError: A field is missing, unknown or out of range.
+        """
+        values = known_fields(Check, saved)
+        try:
+            labels = dict(values.get("labels", []))
+            items, missing = tuple(values["items"]), frozenset(values.get("unlabelable", []))
+        except (TypeError, ValueError):
+            raise InvalidValueError(
+                "a saved Check must have lists of items, of labels and of unlabelable items"
+            ) from None
+        return Check(**{**values, "labels": labels, "items": items, "unlabelable": missing})
+
+
+def _label(value: Any) -> Label:
+    """A label as a JSON value; numpy's numbers and texts count."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(plain, str | int | float) or (isinstance(plain, float) and not math.isfinite(plain)):
+        raise InvalidValueError(f"a label must be a text or a finite number, not {value!r}; use cannot_label for none")
+    return plain
+
+
+def _residuals(answers: Mapping[int, tuple[Label, Any]]) -> "np.typing.NDArray[np.float64]":
+    pairs = [(real(label, "a label"), real(prediction, "a prediction")) for label, prediction in answers.values()]
+    return floats([label - prediction for label, prediction in pairs], "residuals")
+
+
+def _some(items: Sequence[int]) -> str:
+    """The first ten of several items."""
+    return ", ".join(map(str, items[:10])) + (", ..." if len(items) > 10 else "")

@@ -1,0 +1,230 @@
+"""Plans against brute force over all sizes, and the figures of the documentation."""
+
+import math
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suffice.checks import attainable_bound, plan, plan_recall, planner, spent_alpha, upper_bound
+from suffice.checks.hypergeometric import count_quantile, probability_at_most
+from suffice.checks.planner import Items
+from suffice.errors import InvalidValueError
+from tests.checks import exact
+from tests.thoroughness import examples
+
+
+def succeeding(target: Fraction, wrong_items: int, pool: int, alpha: float, wanted: float, items: Items) -> list[bool]:
+    """Whether a check of each size below ``pool`` succeeds with the wanted probability."""
+    result = []
+    for checked in range(pool):
+        good = Fraction(0)
+        for wrong in range(checked + 1):
+            bound = exact.upper(wrong, checked, pool, alpha)
+            share = Fraction(bound, pool) if items == "all" else Fraction(bound - wrong, pool - checked)
+            good += exact.pmf(pool, wrong_items, checked, wrong) if share <= target else 0
+        result.append(good >= Fraction(wanted))
+    return result
+
+
+@given(st.data())
+@examples(120)
+def test_plans_are_those_of_brute_force(data: st.DataObject) -> None:
+    pool = data.draw(st.integers(1, 22))
+    target, expected = (data.draw(st.integers(0, 20)) / 20 for _ in range(2))
+    alpha, wanted = data.draw(st.sampled_from([0.05, 0.2, 0.4])), data.draw(st.sampled_from([0.5, 0.8, 0.95]))
+    items: Items = data.draw(st.sampled_from(["all", "remaining"]))
+    planned = plan(target, expected, pool, alpha=alpha, probability=wanted, items=items)
+    wrong_items = math.ceil(Fraction(str(expected)) * pool)
+    succeeds = succeeding(Fraction(str(target)), wrong_items, pool, alpha, wanted, items)
+    considered = succeeds[: pool // 2 + 1] if items == "remaining" else succeeds
+    last_failure = max((m for m, good in enumerate(considered) if not good), default=-1)
+    if last_failure == len(considered) - 1:
+        assert planned.labels is None
+        assert planned.least is None
+    else:
+        assert planned.labels == last_failure + 1
+        assert planned.least == considered.index(True)
+
+
+# For 4,600 items, all of them: target, expected error, the least size of a check on its own, and the least
+# size from which every larger check succeeds; at alpha = 0.05 and at 0.025.
+FIGURES = [
+    (0.1, 0.05, (177, 189), (216, 240)),
+    (0.1, 0.03, (75, 89), (99, 113)),
+    (0.05, 0.02, (230, 256), (280, 331)),
+    (0.05, 0.01, (123, 123), (140, 170)),
+    (0.2, 0.1, (81, 93), (100, 112)),
+]
+
+
+@pytest.mark.parametrize(("target", "expected", "alone", "first_of_sequence"), FIGURES)
+def test_documented_figures(
+    target: float, expected: float, alone: tuple[int, int], first_of_sequence: tuple[int, int]
+) -> None:
+    for alpha, (least, labels) in ((0.05, alone), (0.025, first_of_sequence)):
+        planned = plan(target, expected, 4600, alpha=alpha, items="all")
+        assert (planned.least, planned.labels) == (least, labels)
+
+
+@pytest.mark.parametrize(
+    ("target", "expected", "size", "alpha"),
+    [(0.1, 0.05, 180, 0.05), (0.05, 0.01, 125, 0.05), (0.2, 0.1, 90, 0.05), (0.1, 0.05, 216, 0.025)],
+)
+def test_documented_sizes_succeed(target: float, expected: float, size: int, alpha: float) -> None:
+    wrong = count_quantile(round(expected * 4600), size, 4600, 0.8)
+    assert upper_bound(wrong, size, 4600, alpha) <= round(target * 4600)
+    assert attainable_bound(size, expected, 4600, alpha=alpha, items="all") <= target
+
+
+# Error of a frozen model, and its bound from a check of 60, 100 and 200 items with the expected number of wrong ones:
+# the description gives averages over samples, which lie within half a percentage point.
+@pytest.mark.parametrize(
+    ("error", "bounds"),
+    [
+        (0.140, (0.232, 0.208, 0.186)),
+        (0.166, (0.270, 0.233, 0.212)),
+        (0.016, (0.073, 0.056, 0.040)),
+        (0.009, (0.061, 0.046, 0.030)),
+    ],
+)
+def test_average_bounds_are_those_described(error: float, bounds: tuple[float, ...]) -> None:
+    pool = 4600
+    wrong_items = round(error * pool)
+    for checked, described in zip((60, 100, 200), bounds, strict=True):
+        before, mean = 0.0, 0.0
+        for wrong in range(checked + 1):
+            up_to = probability_at_most(wrong, wrong_items, checked, pool)
+            mean += (up_to - before) * upper_bound(wrong, checked, pool, 0.05) / pool
+            before = up_to
+        assert mean == pytest.approx(described, abs=0.011)
+
+
+def test_the_table_of_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "guarantee.md").read_text()
+    errors = (0.01, 0.02, 0.03, 0.05, 0.1)
+    for target in (0.05, 0.1, 0.2):
+        plans = [plan(target, error, 4600, alpha=spent_alpha(1)).labels for error in errors]
+        cells = ["" if labels is None else f"{labels} " for labels in plans]
+        assert f"| {target:.0%} |".replace("%", " %") + "".join(f" {cell}|" for cell in cells) in page
+
+
+@given(st.data())
+@examples(60)
+def test_the_attainable_bound_is_attained(data: st.DataObject) -> None:
+    pool = data.draw(st.integers(2, 500))
+    checked = data.draw(st.integers(0, pool - 1))
+    expected = data.draw(st.integers(0, 50)) / 50
+    items: Items = data.draw(st.sampled_from(["all", "remaining"]))
+    share = attainable_bound(checked, expected, pool, items=items)
+    wrong_items = math.ceil(Fraction(str(expected)) * pool)
+
+    def reached(wrong: int) -> bool:
+        bound = upper_bound(wrong, checked, pool, 0.05)
+        return (bound / pool if items == "all" else (bound - wrong) / (pool - checked)) <= share
+
+    likely = [x for x in range(checked + 1) if reached(x)]
+    assert probability_at_most(likely[-1], wrong_items, checked, pool) >= 0.8 - 1e-12
+    assert likely == list(range(len(likely)))
+
+
+@given(st.data())
+@examples(80)
+def test_recall_plans_are_those_of_brute_force(data: st.DataObject) -> None:
+    pool = data.draw(st.integers(1, 20))
+    missed, found = data.draw(st.integers(0, min(pool, 6))), data.draw(st.integers(0, 40))
+    target = data.draw(st.sampled_from([0.3, 0.5, 0.8, 0.9, 0.95, 1.0]))
+    alpha, wanted = data.draw(st.sampled_from([0.05, 0.2])), data.draw(st.sampled_from([0.5, 0.8]))
+    planned = plan_recall(target, found, missed, pool, alpha=alpha, probability=wanted)
+    succeeds = []
+    for checked in range(pool):
+        good = Fraction(0)
+        for new in range(checked + 1):
+            everything = found + exact.upper(new, checked, pool, alpha)
+            reached = found + new >= Fraction(str(target)) * everything
+            good += exact.pmf(pool, missed, checked, new) if reached else 0
+        # Probabilities are computed in double precision here; none of these cases is a tie.
+        assert abs(float(good) - wanted) > 1e-12 or good == 0
+        succeeds.append(float(good) >= wanted)
+    last_failure = max((m for m, good in enumerate(succeeds) if not good), default=-1)
+    assert planned.labels == (None if last_failure == pool - 1 else last_failure + 1)
+    assert planned.least == (None if planned.labels is None else succeeds.index(True))
+
+
+def test_recall_of_a_rare_class_is_expensive() -> None:
+    """5,000 items, 1 % of the class, 49 found: at least 2,526 of the 4,000 unlabelled items must be checked."""
+    assert plan_recall(0.95, found=49, missed=0, pool=4000).labels == 2526
+    one_missed = plan_recall(0.95, found=49, missed=1, pool=4000)
+    assert one_missed.labels is not None
+    assert one_missed.labels > 2526
+    assert plan_recall(1.0, found=49, missed=0, pool=4000).labels == 3800
+    never = plan_recall(1.0, found=3, missed=2, pool=20)
+    assert never.labels is None
+    assert str(never).startswith("Not achievable for less than labelling all 20 items: no smaller check shows")
+
+
+def test_nothing_needs_to_be_checked_where_the_target_is_sure() -> None:
+    assert plan(1.0, 0.5, 100).labels == 0
+    assert plan_recall(0.5, found=100, missed=0, pool=50).labels == 0
+
+
+@pytest.mark.parametrize(("expected", "target"), [(0.2, 0.1), (0.1, 0.1), (0.0, 0.0)])
+def test_what_is_not_achievable_is_said(expected: float, target: float) -> None:
+    planned = plan(target, expected, 60)
+    assert planned.labels is None
+    assert planned.least is None
+    assert str(planned).startswith("Not achievable for less than labelling all 60 items: no smaller check shows with ")
+
+
+def test_shares_are_the_decimal_numbers_that_were_written() -> None:
+    # In floating point, 0.29 * 100 is below 29.
+    assert plan(0.29, 0.29, 100, items="all", probability=0.01).labels is not None
+    assert plan(0.29, 0.0, 100, items="all") == plan(29 / 100, 0.0, 100, items="all")
+
+
+@pytest.mark.parametrize("items", ["all", "remaining"])
+def test_large_plans_are_fast_and_close(items: Items, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = time.process_time()
+    plans = {gap: plan(0.05, 0.05 - gap, 10**9, items=items).labels for gap in (0.03, 0.0001)}
+    assert time.process_time() - start < 2.0
+    assert plans[0.03] == 286
+    assert plans[0.0001] is not None
+    assert plans[0.0001] > 10**7
+    searched = plan(0.05, 0.044, 10**6, items=items).labels
+    monkeypatch.setattr(planner, "_MANY", 1000)
+    bisected = plan(0.05, 0.044, 10**6, items=items).labels
+    assert searched is not None
+    assert bisected is not None
+    assert searched <= bisected <= 1.1 * searched
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "message"),
+    [
+        ((1.2, 0.1, 100), {}, "target must be a number from 0 to 1"),
+        ((0.1, -0.1, 100), {}, "expected must be a number from 0 to 1"),
+        ((0.1, 0.1, 0), {}, "pool must be a whole number, 1 or more"),
+        ((0.1, 0.1, 10**13), {}, "pool must be at most"),
+        ((0.1, 0.1, 100), {"alpha": 0.0}, "alpha must be a number above 0 and below 1"),
+        ((0.1, 0.1, 100), {"probability": 1.0}, "probability must be a number above 0 and below 1"),
+        ((0.1, 0.1, 100), {"items": "some"}, 'items must be "remaining" or "all"'),
+    ],
+)
+def test_bad_arguments_are_named(arguments: tuple[Any, ...], keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        plan(*arguments, **keywords)
+
+
+def test_bad_arguments_of_the_other_functions_are_named() -> None:
+    with pytest.raises(InvalidValueError, match="checked must be below pool=100"):
+        attainable_bound(100, 0.1, 100)
+    with pytest.raises(InvalidValueError, match='items must be "remaining" or "all"'):
+        attainable_bound(10, 0.1, 100, items="some")  # type: ignore[arg-type]
+    with pytest.raises(InvalidValueError, match="target must be a number above 0"):
+        plan_recall(0.0, 1, 1, 100)
+    with pytest.raises(InvalidValueError, match="missed must be at most pool=100"):
+        plan_recall(0.9, 1, 101, 100)
