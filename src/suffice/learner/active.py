@@ -1,18 +1,30 @@
 """Ask for the label that is wanted most, tell it, hear whether it is enough. No input or output of its own."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import whole
-from suffice.criteria import Criterion, ErrorStability, Step, Verdict
+from suffice.criteria import Criterion, LabelWorth, Step, Verdict
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults
+from suffice.learner.decision import (
+    Alternative,
+    Decision,
+    ErrorNow,
+    better_model,
+    decide,
+    fall_per_label,
+    more_labels_error,
+    trivial_error,
+)
 from suffice.learner.error_estimate import REST_ITEMS, CalibratedError, RandomLabelLosses, Worsening
 from suffice.learner.prepare import (
+    PreparedModel,
     checked_indices,
     first_items,
     generator,
@@ -27,10 +39,15 @@ from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.simulation import classes_seen, relearned
 from suffice.learner.step_inputs import CLASS_COUNT_FIELDS, COUNTED_FIELDS, StepInputs, joined_rows, new_step_inputs
 from suffice.learner.stop_set import StopSet
+from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.inputs import as_labels
+from suffice.models.kernel_features import KernelFeatures
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
+
+# The trivial prediction is learned from the random labels, if there are so many of them.
+_FEWEST_RANDOM: Final = 10
 
 
 class ActiveLearner:
@@ -44,7 +61,8 @@ class ActiveLearner:
         model: One of :mod:`suffice.models`, or a pipeline that ends in one: its transformers are fitted on the pool. It
             is not changed.
         X_pool: Inputs, ``m x D``.
-        criterion: The stopping rule, which is copied; :class:`suffice.ErrorStability` with its defaults if left out.
+        criterion: The stopping rule, which is copied. Left out, it is :class:`suffice.LabelWorth` with its defaults: a
+            wrong prediction among the unlabelled items costs as much as a label.
         acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
             the model, with its share of random labels.
         random_share: Share of the labels, 0 to 1, that are drawn at random from the unlabelled items instead. Such
@@ -94,10 +112,13 @@ class ActiveLearner:
         if criterion is not None and not isinstance(criterion, Criterion):
             raise InvalidTypeError(f"criterion must be a stopping rule, not {type(criterion).__name__}")
         rng = generator(seed)
-        self._rule = ErrorStability() if criterion is None else criterion.copy()
+        self._rule = LabelWorth() if criterion is None else criterion.copy()
         self._rule.reset()
         self._prepared = prepare(model, X_pool)
         self._X = self._prepared.inputs(X_pool, "X_pool")
+        # Inputs for other models to compare with: those before the pipeline, where they are numbers.
+        plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
+        self._compared_inputs = X_pool if plain else self._X
         inputs = self._step_inputs(stop_set, validation, seed)
         self._costs, self._clock, self._since = label_costs(costs, len(self._X)), clock, clock()
         self._validated = 0 if inputs.validation is None else len(inputs.validation[1])
@@ -216,6 +237,89 @@ class ActiveLearner:
         model = self._bare_model()
         with one_thread():
             return self._random_losses.estimate(model, self._X[rest], self._labels, self._random_items)
+
+    def decision(self, *, at_most: float | None = None, compare: bool = True) -> Decision:
+        """Whether to go on labelling: keep going, enough, or this model has reached its limit.
+
+        Args:
+            at_most: The error that you want to reach: for classes the share of wrong predictions, for numbers the root
+                of the mean squared error.
+            compare: Whether to compare the model with others on the same labels once the rule says stop. It takes a few
+                seconds.
+
+        Examples:
+            >>> import numpy as np
+            >>> from suffice.models import BayesianLogistic
+            >>> X = np.random.default_rng(0).normal(size=(300, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+            >>> learner = ActiveLearner(BayesianLogistic(), X)
+            >>> while not learner.verdict.stop:
+            ...     i = learner.ask()
+            ...     verdict = learner.tell(i, y[i])
+            >>> learner.decision().answer, learner.decision(at_most=0.0).answer
+            ('enough', 'limit')
+        """
+        error = None
+        if self._begun:
+            found = self.error_estimate()
+            ends = found.value, found.low, found.high
+            value, low, high = ends if self._of_classes else map(math.sqrt, ends)
+            error = ErrorNow(value, low, high, found.random_labels)
+        since = next((each.n_labelled for each in self.verdicts if each.stop), None) if self.verdict.stop else None
+        return self.decision_about(self.verdict, error, since=since, at_most=at_most, compare=compare)
+
+    def decision_about(
+        self,
+        verdict: Verdict,
+        error: ErrorNow | None,
+        *,
+        since: int | None,
+        at_most: float | None = None,
+        compare: bool = True,
+    ) -> Decision:
+        """The decision that follows from a verdict and an estimate of the error; see :meth:`decision`."""
+        chosen = self._random_items if len(self._random_items) >= _FEWEST_RANDOM else list(self._labels)
+        baseline, common = trivial_error([self._labels[item] for item in chosen], share=self._of_classes)
+        forecast = verdict.forecast
+        then = None
+        fall = fall_per_label(self._rule, verdict, self.left)
+        if error is not None and fall is not None and forecast is not None:
+            scale = None if self._of_classes else baseline or 0.0
+            then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
+        about = Decision(
+            answer="too early",
+            n_labelled=len(self._labels),
+            unlabelled=self.left,
+            share=self._of_classes,
+            since=since,
+            error=error,
+            baseline=baseline,
+            common=common,
+            at_most=at_most,
+            forecast=forecast,
+            error_then=then,
+            alternative=self.better_model() if compare and verdict.stop and self._begun and self.left else None,
+        )
+        return decide(verdict, about)
+
+    def better_model(self) -> Alternative | None:
+        """Another model that is better on the labels so far, or None.
+
+        See :func:`suffice.learner.decision.better_model`.
+
+        Raises:
+            SufficeError: The model has no label yet.
+        """
+        items = np.array(list(self._labels), dtype=np.intp)
+        random = np.isin(items, self._random_items)
+        labels = np.asarray(as_labels(list(self._labels.values())))
+        with one_thread():
+            return better_model(
+                self._bare_model(), self._compared_inputs[items], labels, random, present=_family(self._prepared)
+            )
+
+    @property
+    def _of_classes(self) -> bool:
+        return self._prepared.backend.task == "classification"
 
     def worsening(self) -> Worsening | None:
         """Whether labels have made the model worse, as the newer random labels show; None if they have not.
@@ -508,3 +612,11 @@ class ActiveLearner:
             n_labelled=len(self._labels),
             certificate=verdict.certificate,
         )
+
+
+def _family(prepared: PreparedModel) -> str:
+    """Name of the model family of :data:`suffice.models.factory.MODEL_FAMILIES` that a model belongs to."""
+    steps = [] if prepared.transform is None else [step for _, step in prepared.transform.steps]
+    if any(isinstance(step, KernelFeatures) for step in steps):
+        return "kernel"
+    return "gp" if isinstance(prepared.model, GaussianProcess) else "ridge" if not steps else ""

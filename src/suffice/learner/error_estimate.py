@@ -197,6 +197,16 @@ def _left_out(model: Any, places: Any) -> _LeftOut | None:
     return None
 
 
+def left_out_losses(model: Any) -> Floats | None:
+    """Losses of all labels of a fitted model, each left out of it: 0 or 1 for classes, squared residuals for numbers.
+
+    Returns:
+        The losses in the order in which the labels were learned; None for a model that cannot leave labels out.
+    """
+    found = _left_out(model, np.arange(model.n_labels_)) if _leaves_out(model) else None
+    return None if found is None else found.losses
+
+
 class _Prediction(NamedTuple):
     """What the model said of an item: a class or a number, the loss that it expected, and the log of each class."""
 
