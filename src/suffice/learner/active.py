@@ -85,7 +85,7 @@ class ActiveLearner:
         >>> from suffice.models import GaussianProcess
         >>> rng = np.random.default_rng(0)
         >>> X = rng.normal(size=(400, 3)); y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=400)
-        >>> learner = ActiveLearner(GaussianProcess(), X, criterion=ErrorStability(threshold=0.1))
+        >>> learner = ActiveLearner(GaussianProcess(), X, criterion=LabelWorth(mistake_cost=0.1))
         >>> while not learner.verdict.stop:
         ...     i = learner.ask()
         ...     verdict = learner.tell(i, y[i])

@@ -1,7 +1,7 @@
 """The answer to "have I labelled enough?": keep going, enough, or this model has reached its limit."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from suffice.forecast import Forecast
 from suffice.learner.error_estimate import left_out_losses
 from suffice.models.factory import make_model
 from suffice.numerics.special_functions import Floats
+from suffice.presentation.messages import decision_words
 
 Answer = Literal["too early", "keep going", "enough", "limit", "complete"]
 
@@ -154,6 +155,17 @@ class Decision:
         if self.error is None or self.error_then is None or not self.share:
             return None
         return max(0, round((self.error.value - self.error_then) * self.unlabelled))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The decision as JSON values."""
+        names = ("wrong", "corrected", "hardly_better", "above_target")
+        return {**asdict(self), **{name: getattr(self, name) for name in names}} | {
+            "error": None if self.error is None else self.error._asdict(),
+            "alternative": None if self.alternative is None else self.alternative._asdict(),
+        }
+
+    def __str__(self) -> str:
+        return " ".join(decision_words(self.as_dict()).sentences)
 
 
 def decide(verdict: Verdict | None, about: Decision) -> Decision:

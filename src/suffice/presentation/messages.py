@@ -1,7 +1,6 @@
 """Sentences about the state of labelling, built from plain values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from suffice.presentation.number_format import (
@@ -45,89 +44,6 @@ NOT_GUARANTEED: Final = (
 )
 
 
-class ExpectedError(NamedTuple):
-    """The estimated error of a model, with its interval.
-
-    Attributes:
-        value: The estimate.
-        low: Lower end of its interval.
-        high: Upper end of its interval.
-        random_labels: Number of random labels that calibrate it; 0 where it is the model's own account alone.
-    """
-
-    value: float
-    low: float
-    high: float
-    random_labels: int = 0
-
-
-class NextLabels(NamedTuple):
-    """What the next labels are expected to change.
-
-    Attributes:
-        labels: How many labels.
-        now: The expected error now.
-        then: The expected error after them.
-        low: Lower end of its interval.
-        high: Upper end of its interval.
-    """
-
-    labels: int
-    now: float
-    then: float
-    low: float
-    high: float
-
-
-class VerdictValues(NamedTuple):
-    """What a rule says.
-
-    Attributes:
-        stop: Whether it says stop.
-        ready: Whether it judges already.
-        rule: Name of the rule.
-        reason: Why, without a full stop.
-    """
-
-    stop: bool
-    ready: bool
-    rule: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class StatusValues:
-    """What :func:`status_sentences` tells.
-
-    Attributes:
-        share: Whether the error is a share of the items (classes), or in units of the target (numbers).
-        initial: Labels with which the model starts.
-        n_labelled: Labels that there are.
-        learned: Labels that the model has learned; it may be fewer.
-        size: Items that there are, without those that were skipped, or None where that is not known.
-        verdict: What the rule says, or None before the model starts.
-        stopped_at: Labels at which the rule first said stop, or None.
-        forecast: Labels still to give until the rule stops (middle, least, most), or None.
-        error: The estimated error of the model, or None.
-        next_labels: What the next labels are expected to change, or None.
-        warning: That the model may be getting worse, in a sentence; empty where it is not known to.
-        problem: Why the model cannot learn, in a sentence; empty where it can.
-    """
-
-    share: bool
-    initial: int
-    n_labelled: int
-    learned: int
-    size: int | None = None
-    verdict: VerdictValues | None = None
-    stopped_at: int | None = None
-    forecast: tuple[int, int, int] | None = None
-    error: ExpectedError | None = None
-    next_labels: NextLabels | None = None
-    warning: str = ""
-    problem: str = ""
-
-
 def as_sentence(words: str) -> str:
     """Words with a capital at the start and a full stop at the end.
 
@@ -164,24 +80,188 @@ def more_labels(labels: int, low: int, high: int, *, coverage: float | None = No
 # Sentences of the page, the terminal and ``suffice status``.
 
 
-def status_sentences(status: StatusValues) -> list[str]:
-    """Verdict, warning, forecast, error and what the next labels bring, each in a sentence, as far as they are known.
+class DecisionWords(NamedTuple):
+    """A decision in words, the same wherever it is shown.
 
-    Returns:
-        Sentences, the most important first.
+    Attributes:
+        headline: The answer in a few words.
+        tone: Name of its colour: ``quiet``, ``on``, ``good`` or ``limit``.
+        sentences: The answer with its numbers, the most important first.
+    """
+
+    headline: str
+    tone: str
+    sentences: list[str]
+
+
+_HEADLINES: Final = {
+    "too early": ("Too early to say", "quiet"),
+    "keep going": ("Keep labelling", "on"),
+    "enough": ("You can stop now", "good"),
+    "limit": ("More labels will hardly help this model", "limit"),
+    "complete": ("Every item is labelled", "good"),
+}
+
+
+def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> DecisionWords:
+    r"""A decision in words.
+
+    Args:
+        decision: What :meth:`suffice.learner.decision.Decision.as_dict` returns.
+        initial: Number of labels with which the model starts.
 
     Examples:
-        >>> status_sentences(StatusValues(share=True, initial=10, n_labelled=6, learned=6))
-        ['Too early to say: 4 more labels are needed before the model starts.']
+        >>> error = {"value": 0.061, "low": 0.04, "high": 0.09, "random_labels": 30}
+        >>> reason = "1 more label is expected to avoid 0.2 wrong predictions"
+        >>> said = decision_words({"answer": "enough", "n_labelled": 300, "unlabelled": 4618, "share": True,
+        ...     "since": 283, "error": error, "rule": "LabelWorth", "reason": reason})
+        >>> print(said.headline, *said.sentences, sep="\n")
+        You can stop now
+        You can stop: about 6 % of the 4,618 unlabelled items are predicted wrong (estimate: 4 to 9 %).
+        More labels are not worth their cost: 1 more label is expected to avoid 0.2 wrong predictions.
+        The rule first said so at 283 labels.
     """
-    said = [] if status.problem and status.verdict is None else [_verdict_sentence(status)]
-    said += [status.warning] if status.warning else []
-    said += [*_forecast_sentence(status), *_error_sentence(status), *_next_labels_sentence(status)]
-    behind = status.n_labelled - status.learned
-    if behind > 0 and status.error is not None:
+    answer = decision["answer"]
+    headline, tone = _HEADLINES[answer]
+    sentences = {
+        "too early": _too_early_sentences,
+        "keep going": _keep_going_sentences,
+        "enough": _enough_sentences,
+        "limit": _limit_sentences,
+        "complete": _complete_sentences,
+    }[answer](decision, initial)
+    return DecisionWords(headline, tone, sentences)
+
+
+def error_words(decision: Mapping[str, Any]) -> str:
+    """The estimated error of the unlabelled items, as a part of a sentence; empty where there is none."""
+    error = decision.get("error")
+    if error is None:
+        return ""
+    left = f"the {count(decision['unlabelled'], 'unlabelled item')}"
+    kind = "estimate" if error["random_labels"] else "the model's own estimate"
+    if decision["share"]:
+        value, low, high = percents(error["value"], error["low"], error["high"])
+        return f"about {value} % of {left} are predicted wrong ({kind}: {low} to {high} %)"
+    value, low, high = numbers(error["value"], error["low"], error["high"])
+    return f"predictions for {left} are off by about {value} (root mean squared, {kind}: {low} to {high})"
+
+
+def _error_or(decision: Mapping[str, Any], otherwise: str) -> str:
+    return error_words(decision) or otherwise
+
+
+def _too_early_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
+    missing = min(initial, decision["n_labelled"] + decision["unlabelled"]) - decision["n_labelled"]
+    if missing > 0:
+        are = "are" if missing > 1 else "is"
+        return [f"Too early to say: {count(missing, 'more label')} {are} needed before the model starts."]
+    if not decision.get("reason") or decision.get("rule") == _LEARNER:
+        return ["Too early to say: the model is learning the first labels."]
+    return [f"Too early to say: {decision['reason']}."]
+
+
+def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
+    del initial
+    said = [f"Keep labelling: {_error_or(decision, 'the rule does not say stop yet')}."]
+    doubt = _doubt_sentence(decision)
+    if doubt:
+        return [*said, doubt]
+    forecast = decision.get("forecast")
+    if forecast is None:
+        return [*said, "How many more labels it takes is not yet predictable."]
+    labels, low, high = forecast["labels"], forecast["low"], forecast["high"]
+    if labels >= decision["unlabelled"]:
+        return [*said, "It may take all of the remaining items."]
+    more = as_sentence(more_labels(labels, low, high))[:-1]
+    corrected, then = decision.get("corrected"), decision.get("error_then")
+    if corrected:
+        wrong = f"{corrected:,} of these {decision['wrong']:,} wrong predictions"
+        return [*said, f"{more} would avoid about {wrong} (extrapolated); after that a label costs more than it saves."]
+    if then is not None and not decision["share"]:
+        return [*said, f"{more} would lower that to about {number(then)} (extrapolated); then more are not worth it."]
+    return [*said, f"{more} until it is enough (extrapolated)."]
+
+
+def _doubt_sentence(decision: Mapping[str, Any]) -> str:
+    """Why to go on although the rule says stop; empty where it does not."""
+    if decision.get("since") is None:
+        return ""
+    alternative = decision.get("alternative")
+    if alternative is not None:
+        return f"{_alternative_sentence(decision, alternative)} More labels will show whether that is chance."
+    return "The error is not yet known well enough; some more random labels will show it."
+
+
+def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
+    del initial
+    first = f"You can stop: {_error_or(decision, 'the rule says that it is enough')}."
+    return [first, *_stop_reasons(decision)]
+
+
+def _stop_reasons(decision: Mapping[str, Any]) -> list[str]:
+    reason, said = decision.get("reason", ""), []
+    if reason:
+        lead = "More labels are not worth their cost: " if decision["rule"] in _WORTH_RULES else ""
+        said.append(f"{lead}{reason}." if lead else as_sentence(reason))
+    since = decision.get("since")
+    if since is not None and since < decision["n_labelled"]:
+        said.append(f"The rule first said so at {count(since, 'label')}.")
+    return said
+
+
+def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
+    del initial
+    said = [f"More labels will hardly help this model: {_error_or(decision, 'its error does not fall any more')}."]
+    if decision.get("above_target"):
+        target = decision["at_most"]
+        said.append(f"You asked for at most {percent(target) if decision['share'] else number(target)}.")
+    if decision.get("hardly_better"):
+        baseline, common = decision["baseline"], decision.get("common")
+        if decision["share"]:
+            said.append(f"Always answering {shortened(str(common), 40)} would be wrong on {percent(baseline)}.")
+        else:
+            said.append(f"Always answering the mean of the labels would be off by {number(baseline)}.")
+    alternative = decision.get("alternative")
+    if alternative is None:
+        said.append("Try other features or another model.")
+    else:
+        said.append(_alternative_sentence(decision, alternative))
+    return [*said, *_stop_reasons(decision)]
+
+
+def _alternative_sentence(decision: Mapping[str, Any], alternative: Mapping[str, Any]) -> str:
+    """How much better another model is on the same labels."""
+    name = alternative["description"]
+    name = name[:1].upper() + name[1:]
+    which = f"{count(alternative['labels'], 'label')} that it had not seen"
+    if decision["share"]:
+        theirs, ours = (percent(alternative[key]) for key in ("error", "present"))
+        return f"{name} is wrong on {theirs} of {which}, the present model on {ours}."
+    theirs, ours = (number(alternative[key]) for key in ("error", "present"))
+    return f"{name} is off by {theirs} on {which}, the present model by {ours}."
+
+
+def _complete_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
+    del decision, initial
+    return ["There is nothing left to do: every item is labelled or skipped."]
+
+
+def status_sentences(words: DecisionWords, *, warning: str, problem: str, behind: int) -> list[str]:
+    """The decision, a warning, that labels are still being learned, and a problem, as far as there are any.
+
+    Args:
+        words: The decision in words.
+        warning: That the model may be getting worse; empty where it is not known to.
+        problem: Why the model cannot learn; empty where it can.
+        behind: Number of labels that the model has not learned yet.
+    """
+    said = [] if problem and words.tone == "quiet" else list(words.sentences)
+    said += [warning] if warning else []
+    if behind > 0 and words.tone != "quiet":
         last = f"{behind} labels" if behind > 1 else "label"
         said.append(f"The model is still learning the last {last}.")
-    return said + ([status.problem] if status.problem else [])
+    return said + ([problem] if problem else [])
 
 
 def worsening_sentence(random_labels: int) -> str:
@@ -197,67 +277,6 @@ def worsening_sentence(random_labels: int) -> str:
     )
 
 
-def _verdict_sentence(status: StatusValues) -> str:
-    verdict = status.verdict
-    if verdict is not None and verdict.stop:
-        return _stop_sentence(verdict, status.stopped_at)
-    if verdict is None or (verdict.rule == _LEARNER and status.error is None):
-        missing = min(status.initial, status.initial if status.size is None else status.size) - status.n_labelled
-        if missing > 0:
-            are = "are" if missing > 1 else "is"
-            return f"Too early to say: {count(missing, 'more label')} {are} needed before the model starts."
-        return "Too early to say: the model is learning the first labels."
-    if not verdict.ready:
-        return f"Too early to say: {verdict.reason}."
-    if verdict.rule == RATIO_RULE:
-        return f"Keep going: the last label still changed what the model says ({verdict.reason})."
-    return f"Keep going: {verdict.reason}."
-
-
-def _stop_sentence(verdict: VerdictValues, at: int | None) -> str:
-    if verdict.rule == _LEARNER:
-        return "There is nothing left to do: every item is labelled or skipped."
-    if verdict.rule == RATIO_RULE:
-        which = "the last label" if at is None else f"label {at:,}"
-        return f"You can stop now: {which} changed hardly anything ({verdict.reason})."
-    return f"You can stop now: {verdict.reason}{'' if at is None else f' (at {at:,} labels)'}."
-
-
-def _forecast_sentence(status: StatusValues) -> list[str]:
-    verdict, forecast = status.verdict, status.forecast
-    if verdict is None or verdict.stop or not verdict.ready:
-        return []
-    if forecast is None:
-        return ["How many more labels that takes cannot be told yet."]
-    labels, low, high = forecast
-    if not high:
-        return []
-    left = None if status.size is None else status.size - status.n_labelled
-    if left is not None and low > left:
-        return [f"The {count(left, 'label')} that can still be given will hardly be enough for that."]
-    only = f" Only {left:,} {'items are' if left != 1 else 'item is'} left." if left and high > left else ""
-    return [f"{as_sentence(more_labels(labels, low, high))[:-1]} until it is enough.{only}"]
-
-
-def _error_sentence(status: StatusValues) -> list[str]:
-    if status.error is None:
-        return []
-    value, low, high = (percents if status.share else numbers)(*status.error[:3])
-    if status.error.random_labels:
-        what = (
-            f"is wrong on about {value} % of the unlabelled items ({low} to {high} %)"
-            if status.share
-            else f"is off by about {value} on the unlabelled items (root mean squared; {low} to {high})"
-        )
-        return [f"The model {what}, {estimated_with(status.error.random_labels)}."]
-    what = (
-        f"be wrong on {value} % of the items ({low} to {high} %)"
-        if status.share
-        else f"be off by about {value} (root mean squared; {low} to {high})"
-    )
-    return [f"The model expects to {what}, if it is right about itself."]
-
-
 def estimated_with(random_labels: int) -> str:
     """What an estimate of the error rests on, as a part of a sentence.
 
@@ -266,19 +285,6 @@ def estimated_with(random_labels: int) -> str:
         'estimated with the help of 24 random labels'
     """
     return f"estimated with the help of {count(random_labels, 'random label')}"
-
-
-def _next_labels_sentence(status: StatusValues) -> list[str]:
-    bought = status.next_labels
-    if bought is None:
-        return []
-    which = f"The next {bought.labels} labels" if bought.labels != 1 else "The next label"
-    digits, unit = (percents, " %") if status.share else (numbers, "")
-    now, *_ = digits(bought.now, bought.low, bought.high)
-    then, low, high = digits(bought.then, bought.low, bought.high)
-    if now == then or _is_next_to_nothing(bought.now, bought.then):
-        return [f"{which} would change next to nothing in that."]
-    return [f"{which} would lower that to about {then}{unit} ({low} to {high}{unit})."]
 
 
 def _is_next_to_nothing(now: float, then: float) -> bool:

@@ -187,9 +187,9 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         features: Features to use instead of those made from the columns: an array with a row for each item, or the path
             of a .npy file.
         embed: Name or folder of a sentence-transformers model for the text, instead of TF-IDF.
-        model: gp or ridge for numbers (default gp), logistic for classes.
-        rule: The stopping rule. By default :class:`~suffice.ErrorStability` with threshold 0.05 for gp, 0.02 for ridge
-            and 0.1 for logistic.
+        model: gp or ridge for numbers (default gp), logistic or kernel for classes (default logistic).
+        rule: The stopping rule. By default :class:`~suffice.LabelWorth`: a wrong prediction among the unlabelled items
+            costs as much as a label.
         initial: Labels at random before the model chooses; 10 by default, or all items if there are fewer.
         random_share: Share of the later items that are drawn at random too, from 0 to 1. Their labels tell how good the
             model is on the items that nobody labels. 0 switches this off.
@@ -306,7 +306,7 @@ def make_project(  # noqa: PLR0913 - as above
     )
     settings.estimator()  # refuses a model that does not fit the task
     if rule is None:
-        rule = default_rule(settings.model)
+        rule = default_rule()
     chosen = rule.copy() if isinstance(rule, Criterion) else rule(settings)
     chosen.reset()
     settings = replace(settings, rule=chosen.state_dict())

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from suffice.criteria import Verdict
 from suffice.forecast import Forecast
+from suffice.learner.decision import Decision
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class LearningStatus:
         queue: Items to ask for next, the most useful first.
         problem: Why the model cannot learn, or cannot choose items, in a sentence; empty where it can.
         stopped_at: Labels at which the rule first said stop, or None where it did not.
+        decision: What follows from all of this, or None before the model has begun.
         warning: That the model may be getting worse, in a sentence; empty where it is not known to.
     """
 
@@ -94,3 +96,4 @@ class LearningStatus:
     problem: str = ""
     stopped_at: int | None = None
     warning: str = ""
+    decision: Decision | None = None

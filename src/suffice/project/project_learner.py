@@ -10,10 +10,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.criteria import Criterion, ErrorStability, Verdict
+from suffice.criteria import Criterion, ErrorStability, LabelWorth, Verdict
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.learner.backend import backend_type
+from suffice.learner.decision import Alternative, Decision, ErrorNow, decide
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import worsening_sentence
@@ -25,6 +26,10 @@ from suffice.project.state import Answer
 # With fewer random labels than this the model's own account is shown: they say too little.
 _FEWEST_RANDOM: Final = 5
 _EVERY: Final = 5
+# Other models are compared again once there are this many times the labels.
+_COMPARED_AGAIN: Final = 1.1
+# A stop is withdrawn once a label is worth this many times its cost.
+_WITHDRAWN: Final = 1.5
 _OFTEN_UP_TO: Final = 400
 
 
@@ -231,6 +236,8 @@ class ProjectLearner:
         self._picker: ActiveLearner | None = None
         self._picker_knows = 0
         self._problem = self._no_queue = ""
+        # Labels at which other models were compared, and the result.
+        self._compared: tuple[int, Alternative | None] | None = None
 
     @property
     def n_answers(self) -> int:
@@ -277,8 +284,7 @@ class ProjectLearner:
         if self._judge is None or self._tracker is None:
             return LearningStatus(problem=self._problem)
         errors, curve = self._tracker.errors(), _curve(self._judge.verdicts)
-        # The rule stops where it first says so: a label more, and a noisy curve may lie above the threshold again.
-        stop = next((each for each in self._judge.verdicts if each.stop), None)
+        stop = _standing_stop(self._judge.verdicts)
         verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
         # Only now, for what keeps the picker from choosing is said too.
         asked = self._ask(queue)
@@ -298,7 +304,32 @@ class ProjectLearner:
             problem=self._no_queue,
             warning=self._tracker.warning,
             stopped_at=None if stop is None else stop.n_labelled,
+            decision=self._decision(self._judge, verdict, stop, errors),
         )
+
+    def _decision(
+        self, judge: ActiveLearner, verdict: Verdict, stop: Verdict | None, errors: Sequence[ErrorEstimate]
+    ) -> Decision | None:
+        """What follows from the verdict and the estimated error; other models are compared now and then."""
+        if not errors:
+            return None
+        last = errors[-1]
+        error = ErrorNow(last.value, last.low, last.high, last.random_labels)
+        # A stop that stands is told with the numbers of now, if the rule says it now.
+        shown = judge.verdict if judge.verdict.stop else verdict
+        found = judge.decision_about(
+            shown,
+            error,
+            since=None if stop is None else stop.n_labelled,
+            at_most=self._settings.at_most,
+            compare=False,
+        )
+        if stop is None or not judge.left:
+            return found
+        n = len(judge.labelled)
+        if self._compared is None or n >= _COMPARED_AGAIN * self._compared[0] or n < self._compared[0]:
+            self._compared = n, judge.better_model()
+        return decide(shown, replace(found, alternative=self._compared[1]))
 
     def predictor(self) -> Predictor:
         """The model as it stands, to predict with; it stays as it is while more is learned.
@@ -378,6 +409,21 @@ class ProjectLearner:
             self._picker = None
             self._no_queue = f"The model learns but cannot choose: {reason(error)}. Items are asked for at random."
             return ()
+
+
+def _standing_stop(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The verdict that first said stop, while it stands; None if none does.
+
+    A stop of :class:`suffice.LabelWorth` stands until a label is worth clearly more than it costs. A stop of any other
+    rule stands: a label more, and a noisy curve may lie above its threshold again.
+    """
+    stop: Verdict | None = None
+    for each in verdicts:
+        if each.stop:
+            stop = stop or each
+        elif each.rule == LabelWorth.__name__ and each.value is not None and each.threshold is not None:
+            stop = None if each.value > _WITHDRAWN * each.threshold else stop
+    return stop
 
 
 def _curve(verdicts: Sequence[Verdict]) -> list[tuple[Point, bool]]:

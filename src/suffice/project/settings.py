@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal
 
-from suffice.criteria import Criterion, ErrorStability, criterion_from_dict
+from suffice.criteria import Criterion, LabelWorth, criterion_from_dict
 from suffice.errors import InvalidValueError, upgrade_advice
 from suffice.models.factory import MODEL_FAMILIES, make_model, model_description
 
@@ -15,9 +15,8 @@ Shown = Literal["table", "text", "image"]
 DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "kernel": 0.1, "dropout": 0.2}
 #: Labels at random before the model chooses, if nothing else is asked for.
 DEFAULT_INITIAL: Final = 10
-#: Share of the later items that are drawn at random, if nothing else is asked for. None: the label of an easy item
-#: changes little, and one such step would stop the paper's rule, which is the default of a project.
-DEFAULT_RANDOM_SHARE: Final = 0.0
+#: Share of the later items that are drawn at random, if nothing else is asked for. They calibrate the estimated error.
+DEFAULT_RANDOM_SHARE: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,8 @@ class Settings:
             Empty in projects made by version 0.7 or older: they use all of their features, as before.
         regularize: Whether a regression model learns its hyper-parameters as since version 0.8. False in projects made
             by an older version, so that their verdicts stay as they were.
+        at_most: The error that is wanted: for classes the share of wrong predictions, for numbers the root of the mean
+            squared error; or None.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Settings:
     components: tuple[tuple[int, int], ...] = field(default=())
     random_share: float = DEFAULT_RANDOM_SHARE
     regularize: bool = True
+    at_most: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON values."""
@@ -140,17 +142,14 @@ class Settings:
         )
 
 
-def default_rule(model: str) -> Criterion:
-    """The stopping rule of a project that nothing was said about: the paper's, with a threshold for the model.
-
-    Args:
-        model: gp, ridge or logistic.
+def default_rule() -> Criterion:
+    """The stopping rule of a project that nothing was said about: a label has to be worth what it costs.
 
     Examples:
-        >>> default_rule("ridge").threshold
-        0.02
+        >>> default_rule()
+        LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=None, tolerance=None)
     """
-    return ErrorStability(DEFAULT_THRESHOLDS[model], calibration=10)
+    return LabelWorth()
 
 
 def project_models() -> dict[str, Task]:

@@ -9,13 +9,8 @@ import numpy as np
 
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
-from suffice.presentation.messages import (
-    ExpectedError,
-    NextLabels,
-    StatusValues,
-    VerdictValues,
-    status_sentences,
-)
+from suffice.learner.decision import Decision
+from suffice.presentation.messages import DecisionWords, decision_words, status_sentences
 from suffice.presentation.shortening import thinned_positions
 from suffice.project.events import Label, moment
 from suffice.project.learning_status import LearningStatus, Point
@@ -104,14 +99,15 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         state = project.state()
         counted = _counted(state, project.settings, project.size)
         behind = max(0, state.n_labelled + state.n_skipped - learning_status.n_answers)
-    words = learning_sentences(
-        learning_status, project.settings, counted["n_labelled"], size=project.size - counted["n_skipped"]
-    )
+    about = learning_status, project.settings, counted["n_labelled"]
+    size = project.size - counted["n_skipped"]
+    words, said = learning_sentences(*about, size=size), decision_in_words(*about, size=size)
     told: dict[str, Any] = {
         **counted,
         "learned": learning_status.n_labelled,
         "behind": behind,
-        "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, words[0]),
+        "decision": {**decision_of(*about, size=size).as_dict(), **said._asdict()},
+        "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, said.sentences[0]),
         "forecast": None if learning_status.forecast is None else asdict(learning_status.forecast),
         "curve": [[each.n_labelled, each.value, each.threshold] for each in _thinned_curve(learning_status.curve)],
         "error": {
@@ -148,28 +144,31 @@ def learning_sentences(
         >>> learning_sentences(LearningStatus(n_labelled=6), settings, 6)
         ['Too early to say: 4 more labels are needed before the model starts.']
     """
-    verdict, forecast, bought = learning_status.verdict, learning_status.forecast, learning_status.purchase
-    error = learning_status.errors[-1] if learning_status.errors else None
     return status_sentences(
-        StatusValues(
-            share=settings.task == "classification",
-            initial=settings.initial,
-            n_labelled=n_labelled,
-            learned=learning_status.n_labelled,
-            size=size,
-            verdict=None
-            if verdict is None
-            else VerdictValues(verdict.stop, verdict.ready, verdict.rule, verdict.reason),
-            stopped_at=learning_status.stopped_at,
-            forecast=None if forecast is None else (forecast.labels, forecast.low, forecast.high),
-            error=None if error is None else ExpectedError(error.value, error.low, error.high, error.random_labels),
-            next_labels=None
-            if bought is None
-            else NextLabels(bought.labels, bought.now, bought.then, bought.low, bought.high),
-            warning=learning_status.warning,
-            problem=learning_status.problem,
-        )
+        decision_in_words(learning_status, settings, n_labelled, size=size),
+        warning=learning_status.warning,
+        problem=learning_status.problem,
+        behind=n_labelled - learning_status.n_labelled,
     )
+
+
+def decision_of(
+    learning_status: LearningStatus, settings: Settings, n_labelled: int, *, size: int | None = None
+) -> Decision:
+    """The decision of a project; before the model has begun it is too early to say."""
+    if learning_status.decision is not None:
+        return learning_status.decision
+    left = settings.initial if size is None else size - n_labelled
+    share = settings.task == "classification"
+    return Decision("complete" if not left and n_labelled else "too early", n_labelled, max(left, 0), share)
+
+
+def decision_in_words(
+    learning_status: LearningStatus, settings: Settings, n_labelled: int, *, size: int | None = None
+) -> DecisionWords:
+    """The decision of a project in words, the same wherever it is shown; arguments as for :func:`decision_of`."""
+    decision = decision_of(learning_status, settings, n_labelled, size=size)
+    return decision_words(decision.as_dict(), initial=settings.initial)
 
 
 def _thinned_curve(curve: Sequence[Point]) -> list[Point]:
