@@ -114,8 +114,8 @@ MistakeCost = Annotated[
     float | None,
     typer.Option(
         metavar="COST",
-        help="What one wrong prediction among the unlabelled items costs, in the same unit. With a label cost of 1: how "
-        "many labels it is worth to avoid one wrong prediction.",
+        help="What one wrong prediction among the unlabelled items costs, in the same unit. With a label cost of 1: "
+        "how many labels it is worth to avoid one wrong prediction.",
         show_default="1",
     ),
 ]
@@ -237,8 +237,8 @@ def target_error(text: str | None, task: str | None) -> float | None:
         value = math.nan
     if task == "regression" and percent:
         raise InvalidValueError(
-            f"--target-error must be a number in units of the target, not {text!r}: a share of wrong predictions is for "
-            "classes"
+            f"--target-error must be a number in units of the target, not {text!r}: a share of wrong predictions is "
+            "for classes"
         )
     share = task == "classification" or percent
     if not 0.0 < value < (1.0 if share else math.inf):
@@ -273,10 +273,8 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criteri
         0.1
     """
     costs = options.costs
-    if options.name is not None:
-        kind = _found(options.name)
-    else:
-        kind = ErrorStability if options.about_ratio else LabelWorth
+    unnamed: type[Criterion] = ErrorStability if options.about_ratio else LabelWorth
+    kind = unnamed if options.name is None else _found(options.name)
     fields = {spec.name for spec in dataclasses.fields(_as_dataclass(kind))}
     _require_together(options, kind, fields)
     _require_fitting_tolerance(options, model)
@@ -342,13 +340,16 @@ def _require_together(options: RuleOptions, kind: type[Criterion], fields: set[s
     """Refuse what does not go with a rule, and a rule without what it needs."""
     rule, costs = kind.__name__, options.costs
     if options.name is None and options.about_ratio and costs:
-        which = next(name for name in ("threshold", "bound", *options.stability_options) if getattr(options, name))
+        ratio_options = ("threshold", "bound", *options.stability_options)
+        which = next(name for name in ratio_options if getattr(options, name) is not None)
         raise InvalidValueError(
-            f"--{_dashed(which)} is for the rule ErrorStability, and --{_dashed(next(iter(costs)))} for LabelWorth: give "
-            "one of the two"
+            f"--{_dashed(which)} is for the rule ErrorStability, and --{_dashed(next(iter(costs)))} for LabelWorth: "
+            "give one of the two"
         )
     if missing := [f"--{_dashed(name)}" for name in _arguments(kind) if name in _COSTS and name not in costs]:
-        raise InvalidValueError(f"--rule {rule} weighs costs: give --error-cost and --label-cost; {missing[0]} is missing")
+        raise InvalidValueError(
+            f"--rule {rule} weighs costs: give --error-cost and --label-cost; {missing[0]} is missing"
+        )
     for name in costs:
         # Other rules have a tolerance of another kind.
         if kind is not LabelWorth and not (name in _COSTS and name in fields):
@@ -373,8 +374,8 @@ def _require_together(options: RuleOptions, kind: type[Criterion], fields: set[s
 def _require_fitting_tolerance(options: RuleOptions, model: ModelName | None) -> None:
     if options.tolerance is not None and model is not None and MODEL_FAMILIES[model].task == "classification":
         raise InvalidValueError(
-            "--tolerance is for numbers: it says how far off a prediction may be. The task here is classification, where a "
-            "prediction is right or wrong; leave it out, or use --task regression if the target is a number"
+            "--tolerance is for numbers: it says how far off a prediction may be. The task here is classification, "
+            "where a prediction is right or wrong; leave it out, or use --task regression if the target is a number"
         )
 
 

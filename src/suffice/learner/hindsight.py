@@ -10,7 +10,7 @@ import numpy as np
 from suffice.arguments import whole
 from suffice.criteria import Budget, Criterion, LabelWorth, Verdict
 from suffice.errors import InvalidValueError
-from suffice.learner.active import ActiveLearner
+from suffice.learner.active import ActiveLearner, family_name
 from suffice.learner.decision import (
     Alternative,
     Decision,
@@ -49,7 +49,7 @@ class RunDecision(NamedTuple):
     worsening: Worsening | None
 
 
-def run_decision(
+def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by keyword
     model: Any,
     X: Any,
     y: Any,
@@ -87,7 +87,7 @@ def run_decision(
     said = trace.replay(rule) if verdicts is None else list(verdicts)
     labels = np.asarray(as_labels(y))
     learner = _started(model, X, trace)
-    learner.tell(trace.initial, labels[trace.initial], random=_initial_random(learner, trace))
+    learner.tell(trace.initial, labels[trace.initial], random=_initial_random(trace))
     counts = trace.n_labelled.tolist()
     sizes = np.diff([len(trace.initial), *counts])
     items, random = (np.split(each.ravel(), np.cumsum(sizes)[:-1]) for each in (trace.indices, trace.is_random))
@@ -129,8 +129,8 @@ def _started(model: Any, X: Any, trace: Trace) -> ActiveLearner:
     )
 
 
-def _initial_random(learner: ActiveLearner, trace: Trace) -> Any:
-    del learner
+def _initial_random(trace: Trace) -> Any:
+    """Which initial items were drawn at random; None where the learner knows."""
     return np.isin(trace.initial, trace.random_items) if float(trace.about.get("random_share", 0.0)) > 0.0 else None
 
 
@@ -187,7 +187,7 @@ class AuditedStop:
     decision: Decision | None = None
 
 
-def audited_stop(
+def audited_stop(  # noqa: PLR0913 - as above
     model: Any,
     X: Any,
     y: Any,
@@ -238,8 +238,8 @@ def audited_stop(
         left_out = left_out_losses(_fitted(prepared, inputs[order], labels[order]))
         at_end = None if left_out is None else _mean_error(left_out[n:], share=share)
         raw = X if isinstance(X, np.ndarray) and X.dtype.kind in "fiu" else inputs
-        other = better_model(fitted, raw[first], labels[first], np.zeros(n, dtype=bool), present=_name(prepared))
-    baseline, common = trivial_error(labels[first], share=share)
+        other = better_model(fitted, raw[first], labels[first], np.zeros(n, dtype=bool), present=family_name(prepared))
+    baseline, common = trivial_error(labels[rest], share=share)
     about = Decision(
         answer="too early",
         n_labelled=n,
@@ -255,7 +255,7 @@ def audited_stop(
     return AuditedStop(n, len(rest), error, at_end, other, decide(stop, about))
 
 
-def audit_orders(  # noqa: PLR0913 - the options of an audit, all but three by keyword
+def audit_orders(  # noqa: PLR0913 - as above
     model: Any,
     X: Any,
     y: Any,
@@ -325,10 +325,3 @@ def _mean_error(losses: Floats, *, share: bool) -> float:
     """The share of wrong predictions, or the root of the mean squared error."""
     mean = float(np.mean(losses))
     return mean if share else math.sqrt(mean)
-
-
-def _name(prepared: PreparedModel) -> str:
-    """Name of the model among those that it is compared with."""
-    from suffice.learner.active import family_name
-
-    return family_name(prepared)
