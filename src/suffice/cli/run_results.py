@@ -29,6 +29,7 @@ from suffice.presentation.messages import (
     decision_words,
     labels_saved_sentence,
     orders_skipped_sentence,
+    raise_cost_sentence,
     run_headline,
     trivial_error_words,
     true_error_sentence,
@@ -52,6 +53,9 @@ _ERROR_NAME = {
 }
 #: What ``suffice run --tolerance`` measures after each step.
 OFF_SHARE = "share off by more than the tolerance"
+
+# An error at the end of at most this share of that at the stop is clearly lower.
+_CLEARLY_LOWER = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,6 +262,7 @@ def _summarise_run(console: Console, found: RunFinding) -> None:
         last = with_labels(found.n_labelled[-1], found.pool)
         said = true_error_sentence(errors, last, found.test, share=found.share, baseline=found.test_baseline)
         console.print(said, markup=False)
+        _say_whether_more_helps(console, found, *errors)
     if stopped:
         console.print(labels_saved_sentence(n, found.pool))
     elif n + found.batch <= found.pool:
@@ -272,7 +277,7 @@ def _summarise_audit(console: Console, found: RunFinding) -> None:
     assert stop is not None
     decision = stop.decision
     answer = "" if decision is None else decision.answer
-    headline = audit_headline(stop.n_labelled, found.n_labelled[-1], verdict.reason, answer)
+    headline = audit_headline(stop.n_labelled, found.n_labelled[-1], verdict.reason)
     console.print(f"\n{headline}", style="bold", markup=False)
     if stop.n_labelled is None:
         if verdict.forecast is not None:
@@ -287,6 +292,7 @@ def _summarise_audit(console: Console, found: RunFinding) -> None:
             console.print(sentence, markup=False)
         if decision.alternative is not None:
             console.print(try_sentence(decision.alternative.name, command=found.command))
+        _say_whether_more_helps(console, found, stop.error, stop.error_at_end)
     if found.orders is None:
         console.print(orders_skipped_sentence(5, found.orders_seconds))
     elif found.orders:
@@ -294,6 +300,16 @@ def _summarise_audit(console: Console, found: RunFinding) -> None:
         errors = [each.error for each in found.orders if each.error is not None]
         for sentence in audit_orders_sentences(stops, errors, share=found.share):
             console.print(sentence)
+
+
+def _say_whether_more_helps(console: Console, found: RunFinding, at_stop: float | None, at_end: float | None) -> None:
+    """Where the wanted error is not reached, say so if more labels would have lowered it."""
+    decision = found.decision
+    if decision is None or not decision.above_target or at_stop is None or at_end is None:
+        return
+    rule = found.verdicts[0].rule
+    if at_end < _CLEARLY_LOWER * at_stop and rule in (RATIO_RULE, LabelWorth.__name__):
+        console.print(raise_cost_sentence(ratio=rule == RATIO_RULE))
 
 
 def as_json(found: RunFinding, figure: Path | None, saved_trace: Path | None) -> dict[str, object]:

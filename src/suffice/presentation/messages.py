@@ -766,24 +766,31 @@ def _amount(value: float) -> str:
     return f"{round(value):,}" if 100.0 <= value < 1e9 else f"{value:.3g}"
 
 
-def audit_headline(labels: int | None, rows: int, reason: str, answer: str) -> str:
+def audit_headline(labels: int | None, rows: int, reason: str) -> str:
     """When labelling could have stopped.
 
     Args:
         labels: Labels at the stop; None if there was none.
         rows: Labels in all.
         reason: What the rule said there, or at the end.
-        answer: The answer of the decision at the stop.
 
     Examples:
-        >>> audit_headline(143, 500, "1 more label was worth less than it costs", "enough")
+        >>> audit_headline(143, 500, "1 more label was worth less than it costs")
         'Labelling could have stopped at 143 of 500 labels: 1 more label was worth less than it costs.'
     """
     if labels is None:
         return f"Not enough within all {rows:,} labels: {reason}."
-    if answer == "limit":
-        return f"This model had reached its limit at {labels:,} of {rows:,} labels: {reason}."
     return f"Labelling could have stopped at {labels:,} of {rows:,} labels: {reason}."
+
+
+def raise_cost_sentence(*, ratio: bool) -> str:
+    """That more labels do lower the error, and how to ask for them.
+
+    Args:
+        ratio: Whether the rule compares an error ratio with a threshold, and not costs.
+    """
+    option = "a lower --threshold" if ratio else "a higher --mistake-cost"
+    return f"Measured afterwards, more labels did lower the error; {option} makes the rule ask for them."
 
 
 def audit_error_sentence(error: float, at_end: float | None, rows: int, *, share: bool) -> str:
