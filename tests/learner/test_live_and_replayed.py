@@ -208,7 +208,10 @@ def test_a_record_for_one_rule_is_that_for_all(case: str) -> None:
         alone = sf.simulate(made.model(), *made.data, record=RULES[name], validation=made.held, **settings)
         provided = provided_fields(made.model(), validated=True)
         assert alone.recorded == (RULES[name].reads() & provided) | {"kl_new_old", "kl_old_new"}
-        assert alone.replay(RULES[name]) == whole.replay(RULES[name])
+        one, all_of_them = (trace.replay(RULES[name]) for trace in (alone, whole))
+        # Labels in blocks and one after the other differ in their last digits.
+        assert [(each.stop, each.ready) for each in one] == [(each.stop, each.ready) for each in all_of_them]
+        assert [each.value or 0.0 for each in one] == pytest.approx([each.value or 0.0 for each in all_of_them])
 
 
 SIZES = (1, 3, 2, 1, 4, 1, 2)
@@ -289,8 +292,8 @@ def test_skips_and_corrections_of_a_network() -> None:
 
 def test_what_is_told_after_a_correction_is_that_of_the_corrected_labels() -> None:
     X, y = numbers()
-    right = begun("ridge", RULES["LabelWorth"])
-    slip = begun("ridge", RULES["LabelWorth"])
+    right = begun("ridge", RULES["ErrorStability"])
+    slip = begun("ridge", RULES["ErrorStability"])
     told(right, y, [1] * 8)
     wrong = y.copy()
     wrong[right.labelled[14]] += 9.0
