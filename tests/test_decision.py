@@ -150,7 +150,7 @@ def test_a_model_that_fits_is_not_blamed() -> None:
 @pytest.mark.parametrize("model", [GaussianProcess(), BayesianRidge()])
 def test_numbers(model: Any) -> None:
     X = np.random.default_rng(1).normal(size=(300, 2))
-    y = np.sin(2.0 * X[:, 0]) * 3.0 + 0.1 * np.random.default_rng(2).normal(size=300)
+    y = 3.0 * np.sin(2.0 * X[:, 0] * X[:, 1]) + 0.1 * np.random.default_rng(2).normal(size=300)
     found = labelled(model, X, y, 100).decision()
     assert found.answer == ("limit" if isinstance(model, BayesianRidge) else "enough")
     if found.alternative is not None:

@@ -1,9 +1,8 @@
 """What a loop tells of its steps: each number is that of a dense recomputation, live and recorded alike."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from suffice.models.predictive import weight_draws
 from suffice.numerics.special_functions import Floats
 from suffice.posteriors import Gaussian
 from suffice.trace import Trace
+from tests.every_rule import LossRule
 
 STOP = sf.StopSet(np.array([3, 4, 11, 20, 21, 30, 44, 58]), 60)
 
@@ -239,16 +239,6 @@ def test_losses_of_a_batch_are_those_of_the_model_before_it(name: str) -> None:
         # Variances fall with every label, those of the same batch too.
         in_turn = [Truth(before, X, y, [*known, *picked[:k]]).latent(X[[picked[k]]])[1][0] for k in range(4)]
         assert expected > np.mean(in_turn) + noise + 1e-6
-
-
-@dataclass
-class LossRule(sf.Criterion):
-    """Requires the losses of the selected items, and never stops."""
-
-    requires: ClassVar[frozenset[str]] = frozenset({"selected_loss", "selected_expected_loss"})
-
-    def judge(self, step: sf.Step) -> sf.Verdict:
-        return self.verdict(step, stop=False, reason="nothing is compared")
 
 
 @pytest.mark.parametrize("name", ["process", "ridge"])

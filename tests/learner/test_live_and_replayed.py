@@ -15,12 +15,18 @@ from suffice.criteria import Criterion, Verdict
 from suffice.engines.tracked_rows import FollowedVariance
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 from suffice.learner.prepare import provided_fields
-from suffice.learner.step_inputs import ClassInputCollector, LaplacePredictor, SampledPredictor, joined_rows
+from suffice.learner.step_inputs import (
+    ClassInputCollector,
+    ExpectedErrors,
+    LaplacePredictor,
+    SampledPredictor,
+    joined_rows,
+)
 from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, GaussianProcess
 from suffice.numerics.special_functions import Floats
 from suffice.research.compare.judging import guarantees
 from suffice.trace import Trace
-from tests.every_rule import OF_CLASSES_ONLY, RULES
+from tests.every_rule import OF_CLASSES_ONLY, RULES, LossRule
 
 WORDS = np.array(["ham", "spam", "eggs", "toast"])
 
@@ -433,7 +439,7 @@ def test_a_class_that_is_corrected_away(name: str) -> None:
 def test_a_class_that_is_corrected_away_keeps_its_column_without_probability() -> None:
     X, y = order_with_late_classes()
     learner = with_a_class_corrected_away(
-        sf.SelectedAccuracy() | sf.PredictedFChange() | sf.LabelWorth(1.0, 1.0) | sf.IntrinsicStopping()
+        sf.SelectedAccuracy() | sf.PredictedFChange() | LossRule() | sf.IntrinsicStopping()
     )
     learner.tell([16, 17], y[16:18])
     model, items = learner.model, sf.StopSet.draw(60, 30).indices
@@ -905,11 +911,14 @@ def test_nothing_is_said_of_items_that_were_taken() -> None:
         def gains(self, rows: Any) -> Floats:
             return np.asarray(rows, dtype=np.float64)
 
+        def errors(self, rows: Any) -> ExpectedErrors:
+            raise AssertionError(f"nobody asked for the errors of {rows}")
+
     from suffice.learner.step_inputs import StepInputs
 
     wanted = StepInputs(frozenset({"pool_changes", "pool_gain", "expected_error"}), stop=np.array([0, 5]))
     model, collector = Flipping(), ClassInputCollector(wanted, 6)
-    collector.begin(model)
+    collector.begin(model, 3)
     model.turn = 1
     collector.take(np.array([5]))
     sure, doubting = (-p * np.log(p) - (1.0 - p) * np.log(1.0 - p) for p in (0.9, 0.2))

@@ -130,7 +130,7 @@ def test_observing_is_fitting_whenever_the_labels_have_doubled() -> None:
 
 
 def told(X: Floats, y: Any, k: int, n: int) -> ActiveLearner:
-    learner = ActiveLearner(growing(k), X, acquisition="order", initial=10)
+    learner = ActiveLearner(growing(k), X, criterion=sf.ErrorStability(), acquisition="order", initial=10)
     for item in range(n):
         learner.tell(item, y[item])
     return learner

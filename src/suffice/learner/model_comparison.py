@@ -26,6 +26,8 @@ _CLEARLY: Final = 2.5
 _CLEARLY_BETTER: Final = 0.8
 _POSSIBLY: Final = 1.0
 _POSSIBLY_BETTER: Final = 0.9
+# A smaller difference does not matter: of the share of wrong classes, or of squared errors relative to the variance.
+_SMALLEST: Final = 0.01
 # Errors are stated for random labels if there are so many of them.
 _FEWEST_RANDOM: Final = 20
 
@@ -36,7 +38,8 @@ def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "
     The present model predicts each label without having learned it; the others by cross validation in five parts. With
     :math:`d_i` the differences of the losses (0 or 1 for classes, squares for numbers) another model is clearly better
     if :math:`\bar d > 2.5\, s_d / \sqrt n`, its loss is at most 0.8 times that of the present model, and it is no worse
-    on the random labels alone. It is possibly better with 1 in place of 2.5 and 0.9 in place of 0.8.
+    on the random labels alone. It is possibly better with 1 in place of 2.5 and 0.9 in place of 0.8. A difference below
+    0.01, for numbers below 0.01 of the variance of the labels, does not count.
 
     Args:
         model: The present model, fitted; one that can leave labels out (:class:`suffice.models.BayesianLogistic`,
@@ -69,7 +72,8 @@ def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "
             for times, share_of in ((_POSSIBLY, _POSSIBLY_BETTER), (_CLEARLY, _CLEARLY_BETTER))
         )
         not_worse = not drawn.any() or float(difference[drawn].mean()) >= 0.0
-        if possibly and not_worse:
+        scale = 1.0 if share else float(labels.var())
+        if possibly and not_worse and float(difference.mean()) >= _SMALLEST * scale:
             rows = drawn if np.count_nonzero(drawn) >= _FEWEST_RANDOM else np.ones(len(labels), dtype=bool)
             errors = [float(each[rows].mean()) for each in (losses, current)]
             ours, theirs = errors if share else [math.sqrt(each) for each in errors]
