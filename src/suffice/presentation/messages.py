@@ -107,7 +107,7 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     r"""A decision in words.
 
     Args:
-        decision: What :meth:`suffice.learner.decision.Decision.as_dict` returns.
+        decision: What :meth:`suffice.decision.Decision.as_dict` returns.
         initial: Number of labels with which the model starts.
 
     Examples:

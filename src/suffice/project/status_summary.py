@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
-from suffice.learner.decision import Decision
+from suffice.decision import Decision
 from suffice.presentation.messages import DecisionWords, decision_words, status_sentences
 from suffice.presentation.shortening import thinned_positions
 from suffice.project.events import Label, moment
