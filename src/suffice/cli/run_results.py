@@ -44,7 +44,7 @@ from suffice.tables import Table
 from suffice.trace import Trace
 
 if TYPE_CHECKING:
-    from suffice.learner.decision import Decision
+    from suffice.decision import Decision
     from suffice.learner.hindsight import AuditedStop
 
 _ERROR_NAME = {
@@ -320,7 +320,9 @@ def as_json(found: RunFinding, figure: Path | None, saved_trace: Path | None) ->
     )
     error, stopped = _plain(found.error), found.stop is not None
     wrong, decision = found.wrong_share, found.decision
+    ratio = verdict.rule == RATIO_RULE
     values = {"value": _plain(found.compared.values), "threshold": _plain(found.compared.thresholds)}
+    values |= {"ratio": _plain(found.ratio)} if ratio else {}
     return {
         "task": found.table.kind,
         "model": found.model,
@@ -350,6 +352,7 @@ def as_json(found: RunFinding, figure: Path | None, saved_trace: Path | None) ->
         if found.best is None
         else {name: getattr(found.best, name) for name in ("labels", "cost", "cost_at_stop", "regret")},
         "value": verdict.value,
+        **({"ratio": verdict.value} if ratio else {}),
         "threshold": verdict.threshold,
         "reason": verdict.reason,
         "certificate": None if verdict.certificate is None else str(verdict.certificate),
@@ -425,7 +428,7 @@ def _plain(values: Iterable[float]) -> list[float | None]:
 def found_run(request: RunRequest, job: TableJob, trace: Trace) -> RunFinding:
     """Replay the rule on a run, and find the decision at its stop."""
     # Brings scikit-learn, which a wrong option need not wait for.
-    from suffice.learner.decision import trivial_error
+    from suffice.decision import trivial_error
     from suffice.learner.hindsight import run_decision
 
     verdicts = trace.replay(job.rule)

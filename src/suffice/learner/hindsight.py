@@ -9,19 +9,19 @@ import numpy as np
 
 from suffice.arguments import whole
 from suffice.criteria import Budget, Criterion, LabelWorth, Verdict
-from suffice.errors import InvalidValueError
-from suffice.learner.active import ActiveLearner, family_name
-from suffice.learner.decision import (
+from suffice.decision import (
     Alternative,
     Decision,
     ErrorNow,
-    better_model,
     decide,
     fall_per_label,
     more_labels_error,
     trivial_error,
 )
+from suffice.errors import InvalidValueError
+from suffice.learner.active import ActiveLearner, family_name
 from suffice.learner.error_estimate import Worsening, left_out_losses
+from suffice.learner.model_comparison import better_model
 from suffice.learner.prepare import PreparedModel, prepare
 from suffice.learner.simulation import audit
 from suffice.models.inputs import as_labels
@@ -79,8 +79,8 @@ def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by k
         >>> X = np.random.default_rng(0).normal(size=(300, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
         >>> trace = simulate(BayesianLogistic(), X, y, steps=60)
         >>> found = run_decision(BayesianLogistic(), X, y, trace, LabelWorth())
-        >>> found.decision.answer, found.decision.n_labelled == trace.n_labelled[found.step]
-        ('enough', True)
+        >>> found.decision.answer, found.decision.n_labelled - int(trace.n_labelled[found.step])
+        ('enough', 0)
     """
     if not len(trace):
         raise InvalidValueError("the run has no step; there is nothing to decide")
@@ -175,7 +175,7 @@ class AuditedStop:
         error_at_end: Error on the same rows of the model with all labels, each row left out of it. None for a model
             that cannot leave labels out.
         alternative: Another model that is better on the labels up to the stop, see
-            :func:`suffice.learner.decision.better_model`.
+            :func:`suffice.learner.model_comparison.better_model`.
         decision: Whether it was enough there, with the measured error; None if the rule never says stop.
     """
 
@@ -216,8 +216,8 @@ def audited_stop(  # noqa: PLR0913 - as above
         >>> X = rng.normal(size=(300, 3)); y = X @ [1.0, 2.0, 3.0] + rng.normal(size=300)
         >>> rule = LabelWorth(mistake_cost=0.1)
         >>> stop = audited_stop(BayesianRidge(), X, y, audit(BayesianRidge(), X, y), rule)
-        >>> stop.n_labelled + stop.rows, 0.8 < stop.error < 1.3, 0.8 < stop.error_at_end < 1.3
-        (300, True, True)
+        >>> stop.n_labelled + stop.rows, stop.error > stop.error_at_end > 0.8
+        (300, True)
     """
     said = trace.replay(rule) if verdicts is None else verdicts
     stop = next((verdict for verdict in said if verdict.stop), None)

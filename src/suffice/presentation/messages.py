@@ -845,6 +845,17 @@ def orders_skipped_sentence(orders: int, seconds: float) -> str:
     )
 
 
+def assumed_costs_sentence(label: float, mistake: float, unlabelled: int, *, task: str) -> str:
+    """The costs that a recommendation is for.
+
+    Examples:
+        >>> assumed_costs_sentence(1.0, 20.0, 5000, task="classification")
+        'Costs: 1 for a label, 20 for each wrong prediction among 5,000 items.'
+    """
+    wrong = "wrong prediction" if task == "classification" else "prediction no better than the mean"
+    return f"Costs: {label:.6g} for a label, {mistake:.6g} for each {wrong} among {count(unlabelled, 'item')}."
+
+
 def expected_cost_sentence(typical: float, median: float, p90: float, mean: float) -> str:
     """How much dearer than the best stop a recommended rule is expected to be."""
     return (
