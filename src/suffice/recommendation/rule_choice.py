@@ -102,8 +102,8 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
     Args:
         task: ``regression`` or ``classification``.
         model: ``gp``, ``ridge`` or ``logistic``; for any other, what holds on average over the models of the task.
-        error_cost: What it costs when the error is larger by 1: in squared units of the target for regression, in nats
-            of cross entropy for classification.
+        error_cost: What it costs when the error is larger by 1: in squared units of the target for regression; for
+            classification the share of wrong predictions.
         label_cost: What a label costs, in the same money.
         target_variance: Variance of the target, for regression, so that the cost of an error can be compared with
             that of the data sets of the comparison, whose targets are standardised; 1 if left out.
@@ -120,7 +120,7 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
     Examples:
         >>> advice = recommend("classification", "logistic", error_cost=2000.0, label_cost=0.5)
         >>> advice.rule
-        LabelWorth(error_cost=2000.0, label_cost=0.5, window=0.3, caution=10.0)
+        LabelWorth(error_cost=2000.0, label_cost=0.5, mistake_cost=None, tolerance=None)
     """
     _require_task(task, model)
     if task == "classification" and target_variance is not None:
