@@ -85,13 +85,20 @@ class DecisionWords(NamedTuple):
 
     Attributes:
         headline: The answer in a few words.
-        tone: Name of its colour: ``quiet``, ``on``, ``good`` or ``limit``.
+        tone: Name of its colour: ``quiet``, ``on``, ``good`` or ``limit``. It is never ``good`` without an error.
         sentences: The answer with its numbers, the most important first.
+        error_figure: The error as a large figure; empty where there is none.
+        error_note: What the figure is, and what it rests on.
+        outlook: What more labels bring, as figures with their notes: now and after these labels. Empty where that is
+            not predictable, or more labels are not worth their cost.
     """
 
     headline: str
     tone: str
     sentences: list[str]
+    error_figure: str = ""
+    error_note: str = ""
+    outlook: Sequence[tuple[str, str]] = ()
 
 
 _HEADLINES: Final = {
@@ -99,7 +106,8 @@ _HEADLINES: Final = {
     "keep going": ("Keep labelling", "on"),
     "enough": ("You can stop now", "good"),
     "limit": ("More labels will hardly help this model", "limit"),
-    "complete": ("Every item is labelled", "good"),
+    # Nothing is left to predict, so there is no error to show.
+    "complete": ("Nothing is left to label", "quiet"),
 }
 
 
@@ -112,14 +120,14 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
 
     Examples:
         >>> error = {"value": 0.061, "low": 0.04, "high": 0.09, "random_labels": 30}
-        >>> reason = "1 more label is expected to avoid 0.2 wrong predictions"
         >>> said = decision_words({"answer": "enough", "n_labelled": 300, "unlabelled": 4618, "share": True,
-        ...     "since": 283, "error": error, "rule": "LabelWorth", "reason": reason})
-        >>> print(said.headline, *said.sentences, sep="\n")
+        ...     "since": 283, "error": error, "rule": "LabelWorth"})
+        >>> print(said.headline, *said.sentences, said.error_figure.replace("\xa0", " "), sep="\n")
         You can stop now
         You can stop: about 6 % of the 4,618 unlabelled items are predicted wrong (estimate: 4 to 9 %).
-        More labels are not worth their cost: 1 more label is expected to avoid 0.2 wrong predictions.
+        More labels are not worth their cost: each is expected to avoid too few wrong predictions.
         The rule first said so at 283 labels.
+        6 %
     """
     answer = decision["answer"]
     headline, tone = _HEADLINES[answer]
@@ -130,7 +138,46 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         "limit": _limit_sentences,
         "complete": _complete_sentences,
     }[answer](decision, initial)
-    return DecisionWords(headline, tone, sentences)
+    figure, note = ("", "") if answer == "complete" else _error_figure(decision)
+    if tone == "good" and not figure:
+        tone = "quiet"
+    return DecisionWords(headline, tone, sentences, figure, note, _outlook(decision))
+
+
+def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
+    """The error as a figure, and what it is; empty where there is none."""
+    error = decision.get("error")
+    if error is None:
+        return "", ""
+    figure, interval = with_interval(error["value"], error["low"], error["high"], share=decision["share"])
+    left = f"the {count(decision['unlabelled'], 'unlabelled item')}"
+    what = f"of {left} predicted wrong" if decision["share"] else f"typical error of a prediction, for {left}"
+    random_labels = error["random_labels"]
+    basis = estimated_with(random_labels) if random_labels else "the model's own estimate"
+    return figure, f"{what}, after {count(decision['n_labelled'], 'label')} ({interval}; {basis})"
+
+
+def _outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the labels of the forecast bring: the number of wrong predictions, or the error, now and then."""
+    forecast, then = decision.get("forecast"), decision.get("error_then")
+    if forecast is None or then is None or forecast["labels"] >= decision["unlabelled"]:
+        return []
+    after = f"after {more_labels(forecast['labels'], forecast['low'], forecast['high'])}, extrapolated"
+    if not decision["share"]:
+        figure, later = _error_figure(decision)[0], _error_then(decision)
+        return [(figure, "typical error now, estimated"), (later, after)] if later else []
+    wrong, corrected = decision["wrong"], decision["corrected"]
+    return [] if not corrected else [(f"{wrong:,}", "wrong predictions now, estimated"), (f"{wrong - corrected:,}", after)]
+
+
+def _error_then(decision: Mapping[str, Any]) -> str:
+    """The error of numbers after the labels of the forecast, with the digits of the error now; empty if it is equal."""
+    error, then = decision.get("error"), decision.get("error_then")
+    if error is None or then is None or decision["share"]:
+        return ""
+    now, _, _ = numbers(error["value"], error["low"], error["high"])
+    later = numbers(then, error["low"], error["high"])[0]
+    return "" if later == now else later
 
 
 def error_words(decision: Mapping[str, Any]) -> str:
@@ -144,7 +191,7 @@ def error_words(decision: Mapping[str, Any]) -> str:
         value, low, high = percents(error["value"], error["low"], error["high"])
         return f"about {value} % of {left} are predicted wrong ({kind}: {low} to {high} %)"
     value, low, high = numbers(error["value"], error["low"], error["high"])
-    return f"predictions for {left} are off by about {value} (root mean squared, {kind}: {low} to {high})"
+    return f"predictions for {left} are typically off by about {value} ({kind}: {low} to {high})"
 
 
 def _error_or(decision: Mapping[str, Any], otherwise: str) -> str:
@@ -174,12 +221,13 @@ def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str
     if labels >= decision["unlabelled"]:
         return [*said, "It may take all of the remaining items."]
     more = as_sentence(more_labels(labels, low, high))[:-1]
-    corrected, then = decision.get("corrected"), decision.get("error_then")
+    corrected, then = decision.get("corrected"), _error_then(decision)
     if corrected:
         wrong = f"{corrected:,} of these {decision['wrong']:,} wrong predictions"
         return [*said, f"{more} would avoid about {wrong} (extrapolated); after that a label costs more than it saves."]
-    if then is not None and not decision["share"]:
-        return [*said, f"{more} would lower that to about {number(then)} (extrapolated); then more are not worth it."]
+    if then:
+        lower = f"would lower that to about {then} (extrapolated)"
+        return [*said, f"{more} {lower}; after that a label costs more than it saves."]
     return [*said, f"{more} until it is enough (extrapolated)."]
 
 
@@ -201,9 +249,13 @@ def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
 
 def _stop_reasons(decision: Mapping[str, Any]) -> list[str]:
     reason, said = decision.get("reason", ""), []
-    if reason:
-        lead = "More labels are not worth their cost: " if decision["rule"] in _WORTH_RULES else ""
-        said.append(f"{lead}{reason}." if lead else as_sentence(reason))
+    if decision["rule"] == RATIO_RULE:
+        said.append("The last labels changed the model so little that the stopping rule says stop.")
+    elif decision["rule"] in _WORTH_RULES:
+        little = "avoid too few wrong predictions" if decision["share"] else "lower the error too little"
+        said.append(f"More labels are not worth their cost: each is expected to {little}.")
+    elif reason:
+        said.append(as_sentence(reason))
     since = decision.get("since")
     if since is not None and since < decision["n_labelled"]:
         said.append(f"The rule first said so at {count(since, 'label')}.")
@@ -225,8 +277,11 @@ def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     alternative = decision.get("alternative")
     if alternative is None:
         said.append("Try other features or another model.")
+    elif alternative["name"] == "forest":
+        remedy = "That model cannot be used here; export the labels to train it elsewhere."
+        said.append(f"{_alternative_sentence(decision, alternative)} {remedy}")
     else:
-        said.append(_alternative_sentence(decision, alternative))
+        said.append(f"{_alternative_sentence(decision, alternative)} Try that model.")
     return [*said, *_stop_reasons(decision)]
 
 
@@ -244,7 +299,7 @@ def _alternative_sentence(decision: Mapping[str, Any], alternative: Mapping[str,
 
 def _complete_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del decision, initial
-    return ["There is nothing left to do: every item is labelled or skipped."]
+    return ["Every item is labelled or skipped, so there is nothing left to predict."]
 
 
 def status_sentences(words: DecisionWords, *, warning: str, problem: str, behind: int) -> list[str]:
@@ -256,9 +311,10 @@ def status_sentences(words: DecisionWords, *, warning: str, problem: str, behind
         problem: Why the model cannot learn; empty where it can.
         behind: Number of labels that the model has not learned yet.
     """
-    said = [] if problem and words.tone == "quiet" else list(words.sentences)
+    early = words.headline == _HEADLINES["too early"][0]
+    said = [] if problem and early else list(words.sentences)
     said += [warning] if warning else []
-    if behind > 0 and words.tone != "quiet":
+    if behind > 0 and not early:
         last = f"{behind} labels" if behind > 1 else "label"
         said.append(f"The model is still learning the last {last}.")
     return said + ([problem] if problem else [])
