@@ -398,9 +398,7 @@ def undo(sent: UndoSent, context: Context) -> Receipt:
 @labelling_router.post("/model", responses=documented(409, 415, 507))
 def switch_model(sent: ModelSent, context: Context) -> Receipt:
     """Let another model learn all labels, from the first one on; no label is lost."""
-    return _done(
-        context, lambda: context.project.switch_model(sent.model, person=sent.person, request=sent.request)
-    )
+    return _done(context, lambda: context.project.switch_model(sent.model, person=sent.person, request=sent.request))
 
 
 def _done(context: AppContext, write: Callable[[], WriteReceipt]) -> Receipt:

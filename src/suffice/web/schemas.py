@@ -307,6 +307,7 @@ class DecisionAnswer(_Response):
     error_figure: Text
     error_note: Text
     outlook: list[tuple[Text, Text]]
+    outlook_note: Text
 
 
 class ClassCount(_Response):

@@ -97,20 +97,13 @@ function errorData(status, project) {
   };
 }
 
-function outlook({ decision: { outlook: figures, answer, sentences } }) {
-  const figure = ([value, note]) => h("span", {}, h("b", {}, value), h("small", {}, note));
-  if (figures.length) {
-    return [
-      h("p", { class: "deal" }, figure(figures[0]), h("span", { class: "arrow", "aria-hidden": "true" }, "→"),
-        figure(figures[1])),
-      quiet("Extrapolated: it assumes that the error goes on falling as it did. After these labels a label costs more " +
-        "than it saves."),
-    ];
-  }
-  if (answer === "too early") return quiet("That can be told once the model has learned a few labels.");
-  if (answer === "complete") return quiet("There are no more labels to give.");
-  if (answer === "keep going") return sentences.slice(1, 2).map((each) => h("p", {}, unbroken(each)));
-  return h("p", {}, "Little: the stopping rule says that more labels are not worth their cost.");
+function outlook({ decision: { outlook: figures, outlook_note: note } }) {
+  const figure = ([value, words]) => h("span", {}, h("b", {}, value), h("small", {}, words));
+  return [
+    figures.length > 0 && h("p", { class: "deal" }, figure(figures[0]),
+      h("span", { class: "arrow", "aria-hidden": "true" }, "→"), figure(figures[1])),
+    note && quiet(unbroken(note)),
+  ];
 }
 
 function ruleData({ curve, decision: { forecast }, size }, project) {
