@@ -2,16 +2,14 @@
 
 import json
 import math
-from bisect import bisect_right
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice import Criterion, ExpectedCost, LabelWorth, Step, Verdict
+from suffice import Criterion, ExpectedCost, Step, Verdict
 from suffice.errors import InvalidValueError
 from suffice.testing import check_criterion
 from tests.every_rule import made_up_steps
@@ -23,8 +21,6 @@ Row = tuple[int, float, float, float]
 RULES: dict[str, Callable[[], Criterion]] = {
     "ExpectedCost": lambda: ExpectedCost(200.0, 1.0, window=5),
     "ExpectedCost, dear errors": lambda: ExpectedCost(1e6, 0.5, window=2.5),
-    "LabelWorth": lambda: LabelWorth(1000.0, 1.0),
-    "LabelWorth, bold": lambda: LabelWorth(100.0, 1.0, window=0.05, caution=0.0),
 }
 
 
@@ -112,22 +108,6 @@ class TestExpectedCost:
         assert values(ExpectedCost(1.0, 1.0), shifted)[-1] == pytest.approx(0.05)
 
 
-def by_definition(history: list[Row], window: float, caution: float) -> float:
-    """What a label brings, from the whole history: the formula of the documentation, term by term."""
-    n, e = history[-1][0], history[-1][1]
-    back = max(2.0, window * n)
-    s = max(0, bisect_right([row[0] for row in history], n - back) - 1)
-    seen = history[s:]
-    first = seen[0][0]
-    moved = max(abs(row[1] - e) for row in seen)
-    slope = e / n if first == n else moved / (n - first) * ((n + first) / (2.0 * n)) ** 2
-    labels = [row[0] - before[0] for before, row in pairwise(seen)]
-    came = sum(k * row[2] for k, row in zip(labels, seen[1:], strict=True)) + 5.0 * e
-    expected = sum(k * row[3] for k, row in zip(labels, seen[1:], strict=True)) + 5.0 * e
-    misjudged = min(max(came / expected, 0.1), 10.0) if expected > 0.0 else 1.0
-    return misjudged * max(min(slope, e / n), caution * e / n**2)
-
-
 @st.composite
 def histories(draw: st.DrawFn) -> list[Row]:
     sizes = draw(st.lists(st.integers(1, 12), min_size=1, max_size=30))
@@ -139,155 +119,11 @@ def histories(draw: st.DrawFn) -> list[Row]:
     return found
 
 
-class TestLabelWorth:
-    def test_the_first_step(self) -> None:
-        """Nothing is known but that no curve is steeper than e/n; for few labels caution asks for more."""
-        assert values(LabelWorth(100.0, 1.0), worths((40, 0.8, 3.0, 1.0))) == pytest.approx([100.0 * 0.8 / 40])
-        assert values(LabelWorth(100.0, 1.0), worths((5, 0.8, 3.0, 1.0))) == pytest.approx([100.0 * 10.0 * 0.8 / 25])
-        assert values(LabelWorth(100.0, 1.0, caution=0.0), worths((5, 0.8, 3.0, 1.0))) == pytest.approx([16.0])
-        assert values(LabelWorth(100.0, 1.0), worths((0, 0.8, 3.0, 1.0))) == pytest.approx([800.0])
-
-    def test_the_slope(self) -> None:
-        """From 70 to 100 labels, losses as expected: .03 / 30, at the middle of the window, brought to its end."""
-        steps = worths((70, 0.50, 0.5, 0.5), (85, 0.48, 0.5, 0.5), (100, 0.47, 0.5, 0.5))
-        expected = 0.03 / 30.0 * (170.0 / 200.0) ** 2
-        assert values(LabelWorth(1.0, 1.0, caution=0.0), steps)[-1] == pytest.approx(expected)
-        # Caution asks for 10 * .47 / 100^2 at least, which is less.
-        assert values(LabelWorth(1.0, 1.0), steps)[-1] == pytest.approx(expected)
-
-    def test_the_ceiling(self) -> None:
-        """No curve falls faster than 1/n: the slope here is .08, and e/n .001."""
-        steps = worths((70, 3.0, 0.5, 0.5), (100, 0.1, 0.5, 0.5))
-        assert values(LabelWorth(1.0, 1.0, caution=0.0), steps)[-1] == pytest.approx(0.001)
-
-    def test_the_floor(self) -> None:
-        """Nothing moves any more: caution alone is left, 10 e / n^2; and nothing without it."""
-        steps = worths((70, 0.4, 0.5, 0.5), (100, 0.4, 0.5, 0.5))
-        assert values(LabelWorth(1.0, 1.0), steps)[-1] == pytest.approx(10.0 * 0.4 / 100**2)
-        bold = LabelWorth(1.0, 1e-9, caution=0.0).observe_all(steps)[-1]
-        assert bold.value == 0.0
-        assert bold.stop
-
-    def test_an_error_that_rises_moves_too(self) -> None:
-        up, down = (
-            values(LabelWorth(1.0, 1.0, caution=0.0), worths((70, 0.4 + d, 0.5, 0.5), (100, 0.4, 0.5, 0.5)))[-1]
-            for d in (-0.02, 0.02)
-        )
-        assert up == pytest.approx(0.02 / 30.0 * 0.85**2)
-        assert up == pytest.approx(down)
-
-    def test_the_farthest_counts_wherever_it_was(self) -> None:
-        """Down and up again: both ends alike, and .05 in between."""
-        steps = worths((70, 0.4, 0.5, 0.5), (90, 0.35, 0.5, 0.5), (100, 0.4, 0.5, 0.5))
-        assert values(LabelWorth(1.0, 1.0, caution=0.0), steps)[-1] == pytest.approx(0.05 / 30.0 * 0.85**2)
-
-    def test_what_was_found_of_the_models_judgement(self) -> None:
-        """Losses of 20 labels at .9 against .5, and of 10 at .3 against .5; each counts as many times as labels."""
-        steps = worths((70, 0.4, 9.0, 9.0), (90, 0.4, 0.9, 0.5), (100, 0.4, 0.3, 0.5))
-        c = (20 * 0.9 + 10 * 0.3 + 5 * 0.4) / (20 * 0.5 + 10 * 0.5 + 5 * 0.4)
-        assert values(LabelWorth(1.0, 1.0), steps)[-1] == pytest.approx(c * 10.0 * 0.4 / 100**2)
-
-    def test_that_finding_is_bounded(self) -> None:
-        for came, expected, factor in ((1e6, 0.01, 10.0), (0.0, 1e6, 0.1)):
-            steps = worths((70, 0.4, 1.0, 1.0), (100, 0.4, came, expected))
-            assert values(LabelWorth(1.0, 1.0), steps)[-1] == pytest.approx(factor * 10.0 * 0.4 / 100**2)
-
-    def test_batches(self) -> None:
-        """Whether labels come one by one or ten at a time, the same curve has the same worth."""
-        single = worths(*((n, 1.0 / n, 0.7, 0.5) for n in range(20, 201)))
-        batched = worths(*((n, 1.0 / n, 0.7, 0.5) for n in range(20, 201, 10)))
-        one, ten = (values(LabelWorth(100.0, 1.0), steps)[-1] for steps in (single, batched))
-        assert one == pytest.approx(ten, rel=1e-9)
-
-    def test_the_edge_of_the_window(self) -> None:
-        """At 100 labels a window of .3 goes back to 70; a step at 71 is too near, and so the one before counts."""
-        far = worths((50, 0.9, 0.5, 0.5), (70, 0.5, 0.5, 0.5), (100, 0.4, 0.5, 0.5))
-        near = worths((50, 0.9, 0.5, 0.5), (71, 0.5, 0.5, 0.5), (100, 0.4, 0.5, 0.5))
-        rule = LabelWorth(1.0, 1.0, caution=0.0)
-        assert values(rule.copy(), far)[-1] == pytest.approx(0.1 / 30.0 * 0.85**2)
-        assert values(rule.copy(), near)[-1] == pytest.approx(min(0.5 / 50.0 * 0.75**2, 0.004))
-
-    def test_at_least_two_labels_back(self) -> None:
-        """A window of one part in a hundred of five labels is less than one label."""
-        steps = worths((3, 0.50, 0.5, 0.5), (4, 0.45, 0.5, 0.5), (5, 0.41, 0.5, 0.5))
-        found = values(LabelWorth(1.0, 1.0, window=0.01, caution=0.0), steps)[-1]
-        assert found == pytest.approx(0.09 / 2.0 * (8.0 / 10.0) ** 2)
-
-    def test_where_no_label_was_bought(self) -> None:
-        steps = worths((40, 0.8, 0.5, 0.5), (40, 0.7, 0.5, 0.5))
-        assert values(LabelWorth(1.0, 1.0), steps)[-1] == pytest.approx(0.7 / 40)
-
-    @pytest.mark.parametrize("losses", [(0.0, 0.0), (3.0, 0.5)])
-    def test_a_model_that_expects_no_error_at_all_stops(self, losses: tuple[float, float]) -> None:
-        """However dear an error is: there is none, as far as the model knows, and none to fall from."""
-        verdicts = LabelWorth(1e9, 1e-9).observe_all(worths((2, 0.0, *losses), (50, 0.0, *losses)))
-        assert [v.value for v in verdicts] == [0.0, 0.0]
-        assert stops(verdicts) == [True, True]
-
-    @pytest.mark.parametrize("bad", [-1e-300, -0.25])
-    def test_an_error_below_0_is_refused(self, bad: float) -> None:
-        rule = LabelWorth(1.0, 1.0)
-        rule.observe(worths((10, 0.5, 0.5, 0.5))[0])
-        before = json.dumps(rule.state_dict())
-        with pytest.raises(
-            InvalidValueError, match=f"LabelWorth requires an expected_error of at least 0.* not {bad:.3g};"
-        ):
-            rule.observe(worths((20, bad, 0.5, 0.5))[0])
-        assert json.dumps(rule.state_dict()) == before
-
-    def test_labels_that_become_fewer_are_refused(self) -> None:
-        rule = LabelWorth(1.0, 1.0)
-        rule.observe_all(worths((10, 0.5, 0.5, 0.5), (20, 0.4, 0.5, 0.5)))
-        before = json.dumps(rule.state_dict())
-        with pytest.raises(InvalidValueError, match=r"n_labelled fell from 20 to 15; reset\(\) the rule for another"):
-            rule.observe(worths((15, 0.4, 0.5, 0.5))[0])
-        assert json.dumps(rule.state_dict()) == before
-        rule.reset()
-        assert rule.observe(worths((15, 0.4, 0.5, 0.5))[0]).n_labelled == 15
-
-    @given(st.floats(0.5, 50.0), st.floats(0.01, 5.0), st.floats(1.0, 1e4), st.floats(0.1, 10.0), st.floats(0.2, 5.0))
-    def test_so_many_labels_are_bought_at_least(
-        self, caution: float, error: float, error_cost: float, label_cost: float, misjudged: float
-    ) -> None:
-        """A model that never moves stops at the floor of the documentation, sqrt(caution c e A / kappa), not before."""
-        rule = LabelWorth(error_cost, label_cost, caution=caution)
-        # Ten losses of so many times what was expected of them, and the five labels that the model is believed for.
-        c = (10.0 * misjudged + 5.0) / 15.0
-        floor = math.sqrt(caution * c * error * error_cost / label_cost)
-        for n in range(40, 1001, 20):
-            steps = worths((n - 10, error, 1.0, 1.0), (n, error, misjudged * error, error))
-            if abs(n - floor) > 1e-6 * floor:
-                assert rule.copy().observe_all(steps)[-1].stop == (n > floor)
-
-    @given(histories(), st.floats(0.5, 50.0), st.floats(1.0, 1e4))
-    def test_no_stop_lies_below_the_floor(self, history: list[Row], caution: float, error_cost: float) -> None:
-        """On any history, with c at its least, 1/10."""
-        verdicts = LabelWorth(error_cost, 2.0, caution=caution).observe_all(worths(*history))
-        for verdict, row in zip(verdicts, history, strict=True):
-            if verdict.stop:
-                assert row[0] > math.sqrt(caution * 0.1 * row[1] * error_cost / 2.0) * (1.0 - 1e-9)
-
-    @given(histories(), st.floats(0.01, 0.99), st.floats(0.0, 30.0))
-    def test_the_formula_on_any_history(self, history: list[Row], window: float, caution: float) -> None:
-        rule = LabelWorth(3.0, 1.0, window=window, caution=caution)
-        for t, verdict in enumerate(rule.observe_all(worths(*history))):
-            worth = 3.0 * by_definition(history[: t + 1], window, caution)
-            assert verdict.value == pytest.approx(worth, rel=1e-9)
-            assert verdict.stop == (verdict.value is not None and verdict.value < 1.0)
-            assert verdict.ready
-
-    @given(histories(), st.floats(0.0, 30.0))
-    def test_more_caution_never_stops_earlier(self, history: list[Row], caution: float) -> None:
-        steps = worths(*history)
-        careful, bold = (values(LabelWorth(1.0, 1.0, caution=c), steps) for c in (caution + 1.0, caution))
-        assert all(a >= b for a, b in zip(careful, bold, strict=True))  # type: ignore[operator]
-
-
 def stops(verdicts: list[Verdict]) -> list[bool]:
     return [verdict.stop for verdict in verdicts]
 
 
-@pytest.mark.parametrize("kind", [ExpectedCost, LabelWorth])
+@pytest.mark.parametrize("kind", [ExpectedCost])
 class TestUnitsDoNotMatter:
     @examples(50)
     @given(histories(), st.integers(-20, 20))
@@ -319,7 +155,7 @@ class TestUnitsDoNotMatter:
         )
 
 
-@pytest.mark.parametrize("kind", [ExpectedCost, LabelWorth])
+@pytest.mark.parametrize("kind", [ExpectedCost])
 class TestBoth:
     @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "much", None, True])
     def test_costs_are_above_0(self, kind: Any, bad: Any) -> None:
@@ -376,28 +212,9 @@ def test_the_window_of_expected_cost_is_in_labels(bad: Any) -> None:
         ExpectedCost(1.0, 1.0, window=bad)
 
 
-@pytest.mark.parametrize("bad", [0.0, 1.0, -0.1, 10, math.nan, "long"])
-def test_the_window_of_label_worth_is_a_share(bad: Any) -> None:
-    with pytest.raises(InvalidValueError, match="window must be a number above 0 and below 1, not"):
-        LabelWorth(1.0, 1.0, window=bad)
-
-
-@pytest.mark.parametrize("bad", [-0.1, math.nan, math.inf, "much"])
-def test_caution_is_not_below_0(bad: Any) -> None:
-    with pytest.raises(InvalidValueError, match="caution must be a number of at least 0, not"):
-        LabelWorth(1.0, 1.0, caution=bad)
-
-
 def test_an_error_beyond_all_bounds_gets_a_finite_verdict() -> None:
-    for kind in (ExpectedCost, LabelWorth):
+    for kind in (ExpectedCost,):
         rule = kind(1.0, 1.0)
         for step in worths((10, 1e300, 0.5, 0.5), (30, 1e299, 0.5, 0.5)):
             verdict = rule.observe(step)
             assert verdict.value is None or math.isfinite(verdict.value)
-
-
-@pytest.mark.parametrize("row", [(30, 1.7e308, 0.5, 0.5), (30, 0.5, 1.7e308, 1.7e308)])
-def test_numbers_at_the_end_of_their_range_get_a_finite_verdict(row: Row) -> None:
-    verdict = LabelWorth(1.0, 1.0).observe_all(worths((10, 0.5, 0.5, 0.5), row))[-1]
-    assert verdict.value is not None
-    assert math.isfinite(verdict.value)

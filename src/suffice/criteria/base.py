@@ -260,6 +260,13 @@ class Criterion(ABC):
             "state": self._saved(init=False),
         }
 
+    @classmethod
+    def from_older_version(
+        cls, params: Mapping[str, Any], state: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return saved parameters and state in the present form; a rule whose form has changed overrides it."""
+        return params, state
+
     def check_state(self) -> None:  # noqa: B027 - a rule without relations in its state needs none
         """Refuse a restored state that contradicts itself or the parameters; called by :func:`criterion_from_dict`.
 
@@ -346,6 +353,8 @@ def criterion_from_dict(state: Mapping[str, Any]) -> Criterion:
             f"no stopping rule is named {name!r}; known: {', '.join(sorted(_RULES))}. Import the module of your "
             "own rule before you restore it"
         )
+    if isinstance(params, Mapping) and isinstance(kept, Mapping):
+        params, kept = _RULES[name].from_older_version(params, kept)
     try:
         rule = _RULES[name](**{key: _revived(value) for key, value in params.items()})
     except (TypeError, AttributeError) as error:

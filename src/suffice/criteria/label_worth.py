@@ -2,21 +2,24 @@
 
 import math
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import ClassVar, Final
+from statistics import median
+from typing import Any, ClassVar, Final
 
 from suffice.arguments import real
 from suffice.criteria.base import Criterion, apart
 from suffice.criteria.rule_info import ComparedRule, RuleInfo
+from suffice.criteria.saved_state import require_state, rises, within
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Curve, Verdict
 from suffice.errors import InvalidValueError
 
 __all__ = ["ExpectedCost", "LabelWorth"]
 
-# The worth of a label is averaged over this many labels, and at least so many steps.
-_AVERAGED_LABELS: Final = 5
-_AVERAGED_STEPS: Final = 3
+# The median of the worth is taken over this many labels, and at least so many steps.
+_MEDIAN_LABELS: Final = 5
+_MEDIAN_STEPS: Final = 3
 # Share of the reducible error and of the recent gain that the next label brings, times the labels so far.
 _SHARE: Final = 0.75
 # The same of the whole error, after the first label.
@@ -72,6 +75,11 @@ class ExpectedCost(Criterion):
         self.error_cost, self.label_cost = _costs(self.error_cost, self.label_cost)
         self.window = real(self.window, "window", "of at least 1", lambda x: x >= 1.0)
 
+    def check_state(self) -> None:
+        """Refuse a saved state whose counts do not rise, or that has another number of errors."""
+        require_state(self, "counts", "rising", holds=rises(self.counts))
+        require_state(self, "errors", "as many as counts", holds=len(self.errors) == len(self.counts))
+
     def judge(self, step: Step) -> Verdict:
         """Measure the fall, and compare its worth with the cost of a label."""
         assert step.expected_error is not None
@@ -112,8 +120,8 @@ class LabelWorth(Criterion):
 
     .. math:: \textrm{mistake\_cost} \cdot M \Delta < \textrm{label\_cost}.
 
-    The decision does not rest on one step: :math:`n^2 \Delta`, which changes little from label to label, is averaged
-    (as a geometric mean) over the last 5 labels and at least 3 steps.
+    The decision never rests on one step: the rule takes the median of :math:`n^2 \Delta`, which changes little from
+    label to label, over the last 5 labels and at least 3 steps.
 
     *Wrong* means: for classes, another class than the true one. For numbers, an error above ``tolerance``; with
     :math:`v` the expected squared error, :math:`e` becomes the share :math:`s(v) = 2\Phi(-w/\sqrt v)`, :math:`r` becomes
@@ -137,7 +145,7 @@ class LabelWorth(Criterion):
         ...                 recent_gain=reducible, error_scale=1.0, calibration=1.0)
         ...     verdict = rule.observe(step)
         >>> print(verdict)
-        Stop at 320 labels: 1 more label is expected to avoid 0.226 wrong predictions among the 4,680 unlabelled items, worth 0.226, which is below its cost of 1.
+        Stop at 320 labels: 1 more label is expected to avoid 0.227 wrong predictions among the 4,680 unlabelled items, worth 0.227, which is below its cost of 1.
     """  # noqa: E501 - one sentence
 
     error_cost: float | None = None
@@ -146,7 +154,7 @@ class LabelWorth(Criterion):
     mistake_cost: float | None = None
     tolerance: float | None = None
     counts: list[int] = field(default_factory=list, init=False, repr=False)
-    # log(n^2 worth) of each step, and the averaged worth.
+    # log(n^2 worth) of each step, and the worth by the median.
     worths: list[float] = field(default_factory=list, init=False, repr=False)
     values: list[float] = field(default_factory=list, init=False, repr=False)
 
@@ -170,6 +178,35 @@ class LabelWorth(Criterion):
             if value is not None or name == "label_cost":
                 setattr(self, name, real(value, name, "above 0", lambda x: x > 0.0))
 
+    @classmethod
+    def from_older_version(
+        cls, params: Mapping[str, Any], state: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return the two costs of a rule saved by version 0.8 or older, which then starts anew."""
+        if "window" not in params:
+            return params, state
+        kept = {name: params[name] for name in ("error_cost", "label_cost") if name in params}
+        return kept, {"counts": [], "worths": [], "values": []}
+
+    def check_state(self) -> None:
+        """Refuse a saved state whose counts do not rise, or whose values do not follow from the worths."""
+        require_state(self, "counts", "rising", holds=rises(self.counts))
+        lengths = len(self.worths) == len(self.values) == len(self.counts)
+        require_state(self, "worths", "as many as counts and values", holds=lengths)
+        least, most = math.log(_LEAST_WORTH) - 1.0, math.log(_LARGEST_NUMBER) + 100.0
+        require_state(self, "worths", f"from {least:.0f} to {most:.0f}", holds=within(self.worths, least, most))
+        follow = all(
+            math.isclose(value, self._median(at), rel_tol=1e-9, abs_tol=1e-300) for at, value in enumerate(self.values)
+        )
+        require_state(self, "values", "those that follow from worths", holds=follow)
+
+    def _median(self, at: int) -> float:
+        """Return the worth at a step, as the median over the last labels and at least three steps."""
+        n = self.counts[at]
+        first = min(bisect_right(self.counts, n - _MEDIAN_LABELS, hi=at + 1), at + 1 - _MEDIAN_STEPS)
+        recent = self.worths[max(first, 0) : at + 1]
+        return math.exp(median(recent) - 2.0 * math.log(max(n, 1)))
+
     def judge(self, step: Step) -> Verdict:
         """Estimate what a label saves, and compare its worth with its cost."""
         if self.counts and step.n_labelled < self.counts[-1]:
@@ -181,13 +218,11 @@ class LabelWorth(Criterion):
             for kept in (self.counts, self.worths, self.values):
                 del kept[-1]
         self.counts.append(step.n_labelled)
-        n = 2.0 * math.log(max(step.n_labelled, 1))
-        self.worths.append(n + math.log(min(max(self._worth(step), _LEAST_WORTH), _LARGEST_NUMBER)))
-        first = min(bisect_right(self.counts, step.n_labelled - _AVERAGED_LABELS), len(self.counts) - _AVERAGED_STEPS)
-        recent = self.worths[max(first, 0) :]
-        worth = math.exp(sum(recent) / len(recent) - n)
+        worth = min(max(self._worth(step), _LEAST_WORTH), _LARGEST_NUMBER)
+        self.worths.append(math.log(worth) + 2.0 * math.log(max(step.n_labelled, 1)))
+        worth = self._median(len(self.counts) - 1)
         self.values.append(worth)
-        ready = len(self.counts) >= _AVERAGED_STEPS
+        ready = len(self.counts) >= _MEDIAN_STEPS
         stop = ready and worth < self.label_cost
         outlook = Curve(self.counts, self.values, len(self.counts), self.label_cost)
         return self.verdict(
@@ -242,8 +277,8 @@ class LabelWorth(Criterion):
         return max((step.pool_size or 0) - step.n_labelled, 0)
 
     def _reason(self, step: Step, worth: float) -> str:
-        if len(self.counts) < _AVERAGED_STEPS:
-            return f"the worth of a label is averaged over {_AVERAGED_STEPS} steps, which are not yet done"
+        if len(self.counts) < _MEDIAN_STEPS:
+            return f"the worth of a label is estimated from {_MEDIAN_STEPS} steps, which are not yet done"
         shown, cost = apart(worth, self.label_cost)
         compared = f"worth {shown}, which is {'below' if worth < self.label_cost else 'not below'} its cost of {cost}"
         if self.error_cost is not None:

@@ -1,0 +1,228 @@
+"""LabelWorth: numbers computed by hand, units, costs, tolerance, averaging, bad inputs, states of earlier versions."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from suffice import LabelWorth, Step, criterion_from_dict
+from suffice.errors import InvalidValueError
+from suffice.testing import check_criterion
+from tests.every_rule import made_up_steps
+from tests.thoroughness import examples
+
+
+def step(n: int = 100, **given: Any) -> Step:
+    """A step of a classifier with a pool of 1,100 items."""
+    fields = {
+        "pool_size": 1100,
+        "unlabelled_error": 0.2,
+        "reducible_error": 0.1,
+        "recent_gain": 0.06,
+        "error_scale": 1.0,
+        "calibration": 0.5,
+    }
+    return Step(n_labelled=n, **{**fields, **given})
+
+
+def worth(rule: LabelWorth, *steps: Step) -> float:
+    value = rule.observe_all(list(steps))[-1].value
+    assert value is not None
+    return value
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        LabelWorth,
+        lambda: LabelWorth(30.0, 1.0),
+        lambda: LabelWorth(mistake_cost=3.0, label_cost=0.5),
+        lambda: LabelWorth(tolerance=0.5),
+    ],
+)
+def test_conformance(make: Any) -> None:
+    check_criterion(make, made_up_steps(60, seed=3))
+
+
+def test_by_hand() -> None:
+    # 1,000 unlabelled items; (0.5 x 0.1 + 0.06) x 3/4 / 100 of them become right.
+    assert worth(LabelWorth(), step()) == pytest.approx(1000 * 0.75 * 0.11 / 100)
+    assert worth(LabelWorth(mistake_cost=4.0), step()) == pytest.approx(4 * 1000 * 0.75 * 0.11 / 100)
+    assert worth(LabelWorth(30.0, 2.0), step()) == pytest.approx(30.0 * 0.75 * 0.11 / 100)
+
+
+def test_the_first_labels_are_worth_a_share_of_the_whole_error() -> None:
+    certain = step(10, reducible_error=0.0, recent_gain=0.0)
+    assert worth(LabelWorth(), certain) == pytest.approx(1090 * 3.0 * 0.5 * 0.2 / 100)
+
+
+def test_irreducible_error_buys_nothing() -> None:
+    noisy = [step(n, unlabelled_error=0.5, reducible_error=0.0, recent_gain=0.0) for n in range(60, 70)]
+    assert LabelWorth().observe_all(noisy)[-1].stop
+
+
+def test_numbers_are_relative_to_the_variance_of_the_labels() -> None:
+    one = {"unlabelled_error": 4.0, "reducible_error": 2.0, "recent_gain": 1.0, "calibration": 1.0}
+    assert worth(LabelWorth(), step(error_scale=8.0, **one)) == pytest.approx(1000 * 0.75 * (3.0 / 8.0) / 100)
+    # With the cost of an error there is nothing relative.
+    assert worth(LabelWorth(50.0), step(error_scale=8.0, **one)) == pytest.approx(50 * 0.75 * 3.0 / 100)
+
+
+def test_numbers_outside_of_a_tolerance_are_wrong() -> None:
+    given_ = {
+        "unlabelled_error": 2.0,
+        "reducible_error": 0.5,
+        "recent_gain": 0.25,
+        "calibration": 1.5,
+        "error_scale": 9.0,
+    }
+    share = lambda variance: 2.0 * norm.cdf(-1.2 / math.sqrt(variance))  # noqa: E731
+    reducible, gain = share(3.0) - share(3.0 - 0.75), share(3.25) - share(3.0)
+    expected = 1000 * max(0.75 * (reducible + gain), 3.0 * share(3.0) / 100) / 100
+    assert worth(LabelWorth(tolerance=1.2), step(**given_)) == pytest.approx(expected)
+
+
+def test_one_step_alone_never_stops() -> None:
+    rule = LabelWorth()
+    low = [rule.observe(step(n, reducible_error=1e-9, recent_gain=1e-9, unlabelled_error=1e-9)) for n in (50, 51, 52)]
+    assert [(each.ready, each.stop) for each in low] == [(False, False), (False, False), (True, True)]
+    assert "3 steps" in low[0].reason
+
+
+def test_a_dip_of_one_step_does_not_stop() -> None:
+    rule = LabelWorth()
+    for n in range(100, 120):
+        before = rule.observe(step(n, reducible_error=0.3))
+    dip = rule.observe(step(120, reducible_error=0.01, recent_gain=0.01))
+    assert not before.stop
+    assert not dip.stop
+
+
+def test_the_median_is_over_five_labels() -> None:
+    rule = LabelWorth(1.0, 1.0)
+    reducible = [0.1, 0.2, 0.4, 0.1, 0.3, 0.2, 0.1]
+    steps = [step(100 + k, reducible_error=r, recent_gain=0.0, calibration=1.0) for k, r in enumerate(reducible)]
+    logs = [math.log(0.75 * r * (100 + k)) for k, r in enumerate(reducible)]
+    assert worth(rule, *steps) == pytest.approx(math.exp(sorted(logs[-5:])[2]) / 106**2)
+
+
+def test_batches_count_three_steps() -> None:
+    batches = ((50, 0.4), (100, 0.3), (150, 0.1))
+    steps = [step(n, reducible_error=r, recent_gain=0.0, calibration=1.0) for n, r in batches]
+    assert worth(LabelWorth(1.0), *steps) == pytest.approx(0.75 * 0.4 * 50 / 150**2)
+
+
+def test_a_step_without_new_labels_replaces_the_last() -> None:
+    once, twice = LabelWorth(), LabelWorth()
+    twice.observe(step(100, reducible_error=0.9))
+    assert twice.observe(step(100)).value == once.observe(step(100)).value
+    assert twice.counts == [100]
+
+
+def test_labels_that_become_fewer_are_refused() -> None:
+    rule = LabelWorth()
+    rule.observe(step(100))
+    with pytest.raises(InvalidValueError, match="n_labelled fell from 100 to 99"):
+        rule.observe(step(99))
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.integers(1, 1000))
+@examples(50)
+def test_units_of_money_do_not_matter(mistake: float, label: float, reducible: float, gain: float, n: int) -> None:
+    at = step(n, reducible_error=reducible, recent_gain=gain)
+    one, other = LabelWorth(mistake_cost=mistake, label_cost=label), LabelWorth(mistake_cost=mistake / label)
+    for _ in range(3):
+        first, second = one.observe(at), other.observe(at)
+    assert first.value == pytest.approx((second.value or 0.0) * label, rel=1e-9)
+
+
+@given(st.floats(0.01, 100.0), st.floats(1.0, 10.0))
+@examples(50)
+def test_dearer_mistakes_never_stop_sooner(mistake: float, factor: float) -> None:
+    steps = [step(n, reducible_error=5.0 / n, recent_gain=5.0 / n) for n in range(20, 400, 5)]
+    cheap, dear = (
+        next((t for t, each in enumerate(LabelWorth(mistake_cost=cost).observe_all(steps)) if each.stop), len(steps))
+        for cost in (mistake, mistake * factor)
+    )
+    assert cheap <= dear
+
+
+def test_nothing_left_to_label_is_worth_nothing() -> None:
+    rule = LabelWorth()
+    for n in (1098, 1099, 1100):
+        verdict = rule.observe(step(n))
+    assert verdict.stop
+    assert verdict.value is not None
+    assert verdict.value < 1e-3
+
+
+@given(st.lists(st.floats(0.0, 1e308), min_size=3, max_size=3), st.floats(0.0, 1e308), st.floats(0.0, 1e308))
+@examples(50)
+def test_any_number_gets_a_finite_verdict(errors: list[float], scale: float, calibration: float) -> None:
+    given_ = dict(zip(("unlabelled_error", "reducible_error", "recent_gain"), errors, strict=True))
+    for rule in (LabelWorth(), LabelWorth(1e300), LabelWorth(tolerance=1e-300)):
+        for n in (1, 2, 3):
+            verdict = rule.observe(step(n, error_scale=scale, calibration=calibration, **given_))
+            assert verdict.value is not None
+            assert math.isfinite(verdict.value)
+
+
+@pytest.mark.parametrize("name", ["error_cost", "label_cost", "mistake_cost", "tolerance"])
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "much"])
+def test_costs_are_above_0(name: str, bad: Any) -> None:
+    with pytest.raises(InvalidValueError, match=f"{name} must be"):
+        LabelWorth(**{name: bad})
+
+
+def test_two_ways_to_say_what_errors_cost() -> None:
+    with pytest.raises(InvalidValueError, match="error_cost or mistake_cost"):
+        LabelWorth(1.0, mistake_cost=1.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "scale", "words"),
+    [
+        (
+            LabelWorth(),
+            1.0,
+            "avoid 0.825 wrong predictions among the 1,000 unlabelled items, worth 0.825, which is below",
+        ),
+        (
+            LabelWorth(mistake_cost=2.0),
+            1.0,
+            "avoid 0.825 wrong predictions among the 1,000 unlabelled items, worth 1.65",
+        ),
+        (LabelWorth(), 2.0, "lower the squared error of the 1,000 unlabelled items by 0.041"),
+        (LabelWorth(10.0), 1.0, "lower the error by 0.000825, worth 0.00825, which is below its cost of 1"),
+    ],
+)
+def test_the_reason_has_the_units_of_the_user(rule: LabelWorth, scale: float, words: str) -> None:
+    for n in (98, 99, 100):
+        # The same n^2 worth at each step.
+        factor = 1000 / (1100 - n) * 100 / n if rule.error_cost is None else 100 / n
+        given_ = {"reducible_error": 0.1 * factor, "recent_gain": 0.06 * factor, "error_scale": scale}
+        reason = rule.observe(step(n, **given_)).reason
+    assert words in reason
+
+
+def test_a_rule_of_an_earlier_version_starts_anew_with_its_costs() -> None:
+    state = {"counts": [10], "errors": [0.5], "losses": [0.0], "expected_losses": [0.0]}
+    params = {"error_cost": 1000.0, "label_cost": 2.0, "window": 0.3, "caution": 10.0}
+    found = criterion_from_dict(json.loads(json.dumps({"rule": "LabelWorth", "params": params, "state": state})))
+    assert found.state_dict() == LabelWorth(1000.0, 2.0).state_dict()
+
+
+def test_a_forecast_refers_to_the_worth() -> None:
+    rule = LabelWorth()
+    for n in range(20, 120):
+        verdict = rule.observe(step(n, reducible_error=0.5 * 20 / n, recent_gain=0.5 * 20 / n, calibration=1.0))
+    assert not verdict.stop
+    assert verdict.forecast is not None
+    # Reducible error and gain fall like 1/n, so the worth falls like 1/n^2.
+    due = 119 * math.sqrt(verdict.value or 0.0) - 119
+    assert verdict.forecast.low <= due * 1.2
+    assert verdict.forecast.high >= due * 0.8
