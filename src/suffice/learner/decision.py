@@ -11,7 +11,7 @@ from suffice.forecast import Forecast
 from suffice.learner.error_estimate import left_out_losses
 from suffice.models.factory import make_model
 from suffice.numerics.special_functions import Floats
-from suffice.presentation.messages import decision_words
+from suffice.presentation.messages import STOPS, decision_words
 
 Answer = Literal["too early", "keep going", "enough", "limit", "complete"]
 
@@ -113,7 +113,7 @@ class Decision:
     @property
     def stop(self) -> bool:
         """Whether more labels are not worth their cost, or nothing is left to label."""
-        return self.answer in ("enough", "limit", "complete")
+        return self.answer in STOPS
 
     @property
     def hardly_better(self) -> bool:

@@ -82,12 +82,14 @@ class DecisionWords(NamedTuple):
     Attributes:
         headline: The answer in a few words.
         tone: Name of its colour: ``quiet``, ``on``, ``good`` or ``limit``. It is never ``good`` without an error.
-        sentences: The answer with its numbers, the most important first.
+        sentences: The answer with its numbers, the most important first; the first one begins with the headline.
         error_figure: The error as a large figure; empty where there is none.
         error_note: What the figure is, and what it rests on.
         outlook: What more labels bring, as figures with their notes: now and after these labels. Empty where that is
             not predictable, or more labels are not worth their cost.
         outlook_note: What more labels bring, in words.
+        summary: The first sentence without the headline, to stand below it.
+        remedy: Why the error is too large and what to try, where the answer is that the model has reached its limit.
     """
 
     headline: str
@@ -97,8 +99,12 @@ class DecisionWords(NamedTuple):
     error_note: str = ""
     outlook: Sequence[tuple[str, str]] = ()
     outlook_note: str = ""
+    summary: str = ""
+    remedy: str = ""
 
 
+#: The answers that are reasons to stop.
+STOPS: Final = frozenset({"enough", "limit", "complete"})
 _HEADLINES: Final = {
     "too early": ("Too early to say", "quiet"),
     "keep going": ("Keep labelling", "on"),
@@ -128,7 +134,7 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         ...     "since": 283, "error": error, "rule": "LabelWorth"})
         >>> print(said.headline, *said.sentences, said.error_figure.replace("\xa0", " "), sep="\n")
         You can stop now
-        You can stop: about 6 % of the 4,618 unlabelled items are predicted wrong (estimate: 4 to 9 %).
+        You can stop now: about 6 % of the 4,618 unlabelled items are predicted wrong (estimate: 4 to 9 %).
         More labels are not worth their cost: each is expected to avoid too few wrong predictions.
         The rule first said so at 283 labels.
         6 %
@@ -147,7 +153,9 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         tone = "quiet"
     outlook = _outlook(decision)
     said = _EXTRAPOLATED if outlook else _outlook_note(decision, sentences)
-    return DecisionWords(headline, tone, sentences, figure, note, outlook, said)
+    summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
+    remedy = " ".join(_remedy_sentences(decision)) if answer == "limit" else ""
+    return DecisionWords(headline, tone, sentences, figure, note, outlook, said, summary, remedy)
 
 
 def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
@@ -160,7 +168,7 @@ def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
     what = f"of {left} predicted wrong" if decision["share"] else f"typical error of a prediction, for {left}"
     random_labels = error["random_labels"]
     basis = estimated_with(random_labels) if random_labels else "the model's own estimate"
-    return figure, f"{what}, after {count(decision['n_labelled'], 'label')} ({interval}; {basis})"
+    return figure, f"{what}, after {count(decision['n_labelled'], 'label')} (likely {interval}; {basis})"
 
 
 def _outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -261,7 +269,7 @@ def _doubt_sentence(decision: Mapping[str, Any]) -> str:
 
 def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del initial
-    first = f"You can stop: {_error_or(decision, 'the rule says that it is enough')}."
+    first = f"You can stop now: {_error_or(decision, 'the rule says that it is enough')}."
     return [first, *_stop_reasons(decision)]
 
 
@@ -282,7 +290,13 @@ def _stop_reasons(decision: Mapping[str, Any]) -> list[str]:
 
 def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del initial
-    said = [f"More labels will hardly help this model: {_error_or(decision, 'its error does not fall any more')}."]
+    first = f"More labels will hardly help this model: {_error_or(decision, 'its error does not fall any more')}."
+    return [first, *_remedy_sentences(decision), *_stop_reasons(decision)]
+
+
+def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
+    """Why the error is too large, and what to try."""
+    said = []
     if decision.get("above_target"):
         target = decision["at_most"]
         said.append(f"You asked for at most {percent(target) if decision['share'] else number(target)}.")
@@ -300,24 +314,22 @@ def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
         said.append(f"{_alternative_sentence(decision, alternative)} {remedy}")
     else:
         said.append(f"{_alternative_sentence(decision, alternative)} Try that model.")
-    return [*said, *_stop_reasons(decision)]
+    return said
 
 
 def _alternative_sentence(decision: Mapping[str, Any], alternative: Mapping[str, Any]) -> str:
     """How much better another model is on the same labels."""
-    name = alternative["description"]
-    name = name[:1].upper() + name[1:]
-    which = f"{count(alternative['labels'], 'label')} that it had not seen"
+    name, which = alternative["description"], f"{count(alternative['labels'], 'label')} that it had not seen"
     if decision["share"]:
-        theirs, ours = (percent(alternative[key]) for key in ("error", "present"))
-        return f"{name} is wrong on {theirs} of {which}, the present model on {ours}."
+        theirs, ours = (f"{round(alternative[key] * alternative['labels']):,}" for key in ("error", "present"))
+        return f"Another model, {name}, is wrong on {theirs} of {which}, the present model on {ours}."
     theirs, ours = (number(alternative[key]) for key in ("error", "present"))
-    return f"{name} is off by {theirs} on {which}, the present model by {ours}."
+    return f"Another model, {name}, is typically off by {theirs} on {which}, the present model by {ours}."
 
 
 def _complete_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del decision, initial
-    return ["Every item is labelled or skipped, so there is nothing left to predict."]
+    return ["Nothing is left to label: every item is labelled or skipped."]
 
 
 def status_sentences(words: DecisionWords, *, warning: str, problem: str, behind: int) -> list[str]:

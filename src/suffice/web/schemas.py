@@ -308,6 +308,8 @@ class DecisionAnswer(_Response):
     error_note: Text
     outlook: list[tuple[Text, Text]]
     outlook_note: Text
+    summary: Text
+    remedy: Text
 
 
 class ClassCount(_Response):

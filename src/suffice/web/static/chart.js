@@ -131,7 +131,7 @@ function outlook(x, y, forecast, last, far, height) {
     svg("rect", { class: "wash", x: from, y: EDGE.top, width: Math.max(2, to - from), height: floor - EDGE.top }),
     svg("rect", { class: "strip", x: from, y: floor - 3, width: Math.max(2, to - from), height: 6, rx: 3 }),
     middle <= far && svg("line", { x1: at, x2: at, y1: EDGE.top, y2: floor }),
-    svg("text", { x: x(x.domain[1]), y: 11, "text-anchor": "end" }, `extrapolated: ${roughly(middle)}${upTo}`));
+    svg("text", { x: x(x.domain[1]), y: 11, "text-anchor": "end" }, `extrapolated: enough near ${roughly(middle)}${upTo}`));
 }
 
 function follow(picture, reader, { data, x, y, width, readout }) {

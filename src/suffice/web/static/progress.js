@@ -32,6 +32,8 @@ export function makeProgressView(root, project) {
   const details = h("details", { class: "card wide" },
     h("summary", {}, "Details: what the stopping rule compares, and what it certifies"),
     h("div", { class: "stack" }, curve, facts));
+  parts.decision.element.classList.add("wide");
+  parts.people.element.classList.toggle("wide", project.task === "regression");
   const cards = Object.values(parts).map((each) => each.element);
   put(root, h("h2", { class: "visually-hidden" }, "Progress"), h("div", { class: "board" }, cards, details));
   parts.classes.element.hidden = project.task === "regression";
@@ -93,16 +95,21 @@ function errorData(status, project) {
     then: then && then.n <= status.size ? then : null,
     sentence: `After ${many(n, "label")} the estimated error is ${format(value)}, ${between(low, high)}.`,
     columns: ["Error", "At least", "At most", ""],
-    read: ([at, number, from, to]) => `At ${many(at, "label")}: ${format(number)}, ${between(from, to)} (estimated)`,
+    // The newest one is told as the decision tells it.
+    read: ([at, number, from, to]) => (at === decided.n_labelled && decided.error_figure
+      ? `At ${many(at, "label")}: ${decided.error_figure} (estimated)`
+      : `At ${many(at, "label")}: ${format(number)}, ${between(from, to)} (estimated)`),
   };
 }
+
+const plain = (...children) => h("p", {}, ...children);
 
 function outlook({ decision: { outlook: figures, outlook_note: note } }) {
   const figure = ([value, words]) => h("span", {}, h("b", {}, value), h("small", {}, words));
   return [
     figures.length > 0 && h("p", { class: "deal" }, figure(figures[0]),
       h("span", { class: "arrow", "aria-hidden": "true" }, "→"), figure(figures[1])),
-    note && quiet(unbroken(note)),
+    note && (figures.length ? quiet : plain)(unbroken(note)),
   ];
 }
 
@@ -126,5 +133,5 @@ function ruleData({ curve, decision: { forecast }, size }, project) {
 }
 
 function certificate({ verdict }) {
-  return verdict?.certificate ? certified(verdict.certificate) : quiet("The rule has certified nothing.");
+  return verdict?.certificate ? certified(verdict.certificate) : quiet("The rule has given no certificate.");
 }

@@ -2,7 +2,7 @@
 // and numbers are those of status.decision, here and everywhere else.
 
 import { capital } from "./api.js";
-import { button, h, many, percent, put, quiet, short, svg, unbroken } from "./dom.js";
+import { button, count, h, many, percent, put, quiet, short, svg, unbroken } from "./dom.js";
 import { openDialog } from "./dialog.js";
 import { submit } from "./outbox.js";
 import { person } from "./person.js";
@@ -39,7 +39,7 @@ export function decisionParts(status, { large = false } = {}) {
     error: decision.error_figure
       ? h("p", { class: "error-now" }, h("b", {}, decision.error_figure), " ",
         h("span", { class: "muted" }, unbroken(decision.error_note)))
-      : first && h("p", {}, first),
+      : first && h("p", {}, first === decision.sentences[0] ? unbroken(decision.summary) : first),
     problem: problem && h("p", { class: "problem" }, capital(problem)),
     rest: rest.length > 0 && h("ul", { class: "plain" }, rest.map((each) => h("li", {}, each))),
   };
@@ -86,8 +86,8 @@ function sparkline(status) {
       svg("path", { class: "band", d: `${path(band)}Z` }),
       svg("path", { class: "line", d: path(estimates) }),
       svg("circle", { class: "dot", cx: x(end[0]), cy: y(end[1]), r: 3.5 })),
-    h("figcaption", {}, h("span", {}, "Estimated error, and its likely range"),
-      h("span", {}, `${many(start[0], "label")} to ${many(end[0], "label")}`)));
+    h("figcaption", {}, h("span", {}, "Estimated error"),
+      h("span", {}, `${count(start[0])} to ${many(end[0], "label")}`)));
 }
 
 /** The banner where there is reason to stop; update(status) shows it, folds it to a chip, or takes it away. */
@@ -114,7 +114,6 @@ export function makeBanner() {
 
 function banner(status, fold) {
   const { decision } = status;
-  const [first, ...rest] = decision.sentences.map(unbroken);
   const report = { href: "api/report", target: "_blank", rel: "noopener" };
   const switching = switchButton(status);
   return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
@@ -122,8 +121,8 @@ function banner(status, fold) {
       h("small", {}, decision.share ? "predicted wrong" : "typical error")),
     h("div", {},
       h("h2", { id: "stop-heading", role: "status" }, decision.headline),
-      h("p", {}, first),
-      decision.answer === "limit" && h("p", {}, rest.join(" "))),
+      h("p", {}, unbroken(decision.summary)),
+      decision.remedy && h("p", {}, unbroken(decision.remedy))),
     h("div", { class: "row" }, switching,
       h("a", { class: switching ? "button" : "button primary", ...report }, "See the report"),
       h("a", { class: "button", href: "#export" }, "Export"),
