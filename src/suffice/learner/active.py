@@ -314,7 +314,7 @@ class ActiveLearner:
         labels = np.asarray(as_labels(list(self._labels.values())))
         with one_thread():
             return better_model(
-                self._bare_model(), self._compared_inputs[items], labels, random, present=_family(self._prepared)
+                self._bare_model(), self._compared_inputs[items], labels, random, present=family_name(self._prepared)
             )
 
     @property
@@ -614,7 +614,7 @@ class ActiveLearner:
         )
 
 
-def _family(prepared: PreparedModel) -> str:
+def family_name(prepared: PreparedModel) -> str:
     """Name of the model family of :data:`suffice.models.factory.MODEL_FAMILIES` that a model belongs to."""
     steps = [] if prepared.transform is None else [step for _, step in prepared.transform.steps]
     if any(isinstance(step, KernelFeatures) for step in steps):

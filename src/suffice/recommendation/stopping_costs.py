@@ -99,6 +99,29 @@ def cost_curve(run: CostedRun, ratio: Any) -> Floats:
     return np.asarray(weighted + run.n_labelled)
 
 
+def total_costs(
+    n_labelled: Any, error: Any, pool: int, *, label_cost: float = 1.0, mistake_cost: float = 1.0
+) -> Floats:
+    r"""What it costs to stop at each step, labels and wrong predictions together.
+
+    .. math:: C(t) = \textrm{label\_cost} \cdot n_t + \textrm{mistake\_cost} \cdot (m - n_t) \, e_t
+
+    Args:
+        n_labelled: ``n``, labels bought after each step.
+        error: ``e``, the share of wrong predictions after each step; for numbers without a tolerance, the mean squared
+            error relative to the variance of the target.
+        pool: ``m``, items in all; those without a label are predicted.
+        label_cost: Cost of a label.
+        mistake_cost: Cost of one wrong prediction.
+
+    Examples:
+        >>> total_costs([10, 20, 30], [0.5, 0.2, 0.15], 100)
+        array([55. , 36. , 40.5])
+    """
+    n, wrong = np.asarray(n_labelled, dtype=np.float64), np.asarray(error, dtype=np.float64)
+    return np.asarray(label_cost * n + mistake_cost * (pool - n) * wrong)
+
+
 def regret(run: CostedRun, stop: int | None, ratio: float, *, extra: float = 0) -> float:
     r"""How much more a stop costs than the best one would have, relative to that.
 
