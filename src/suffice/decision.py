@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.forecast import Forecast
-from suffice.presentation.messages import decision_words
+from suffice.presentation.messages import STOPS, decision_words
 
 Answer = Literal["too early", "keep going", "enough", "limit", "complete"]
 
@@ -101,7 +101,7 @@ class Decision:
     @property
     def stop(self) -> bool:
         """Whether more labels are not worth their cost, or nothing is left to label."""
-        return self.answer in ("enough", "limit", "complete")
+        return self.answer in STOPS
 
     @property
     def hardly_better(self) -> bool:

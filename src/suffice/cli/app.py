@@ -41,7 +41,11 @@ COMMANDS: Final = {
     ),
     "status": CommandEntry(
         "suffice.cli.status_command:status_command",
-        "Say where a labelling project stands: counts, verdict, forecast, estimated error, people and their agreement.",
+        "Say where a labelling project stands: whether it is enough, the estimated error, counts, people, agreement.",
+    ),
+    "switch": CommandEntry(
+        "suffice.cli.switch_command:switch_command",
+        "Let another model learn the labels of a project, from the first one on.",
     ),
     "export": CommandEntry(
         "suffice.cli.export_command:export_command",
@@ -49,7 +53,7 @@ COMMANDS: Final = {
     ),
     "report": CommandEntry(
         "suffice.cli.report_command:report_command",
-        "Write a page for the boss: what was labelled, why it stopped, how good the model is, what is guaranteed.",
+        "Write a page for the boss: whether it is enough, how large the error is, what was labelled.",
     ),
     "run": CommandEntry(
         "suffice.cli.run_command:run_command",

@@ -317,7 +317,7 @@ def resumed(place: str, options: ProjectOptions, person: str, console: Console) 
 
     project = open_project(place)
     try:
-        _require_same(project.settings, hidden(place), options)
+        _require_same(project.settings, project.current_settings.model, hidden(place), options)
         project.resume(person)
         with project.lock:
             state = project.state()
@@ -421,8 +421,13 @@ def _newer(data: str, made_at: float) -> bool:
         return False
 
 
-def _require_same(settings: "Settings", place: str, options: ProjectOptions) -> None:
+def _require_same(settings: "Settings", model: str, place: str, options: ProjectOptions) -> None:
     """Refuse options that contradict the project; what cannot be told apart any more is let through."""
+    if options.model is not None and options.model.value != model:
+        raise InvalidValueError(
+            f"the project {place} has the model {model}; change it with suffice switch {place} --model "
+            f"{options.model.value}"
+        )
     for option, given, there in _contradictions(settings, options):
         if given != there:
             raise InvalidValueError(
@@ -460,7 +465,6 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
         compare("--regression", "regression", settings.task, "the task")
     compare("--text", options.text, settings.main if settings.shown == "text" else None, "the text column")
     compare("--image", options.image, settings.main if settings.shown == "image" else None, "the image column")
-    compare("--model", options.model, settings.model, "the model")
     compare("--overlap", options.overlap, settings.overlap, "the overlap")
     compare("--initial", options.initial, settings.initial, "initial labels:")
     compare("--random-share", options.random_share, settings.random_share, "the share of random items")

@@ -23,7 +23,7 @@ def report_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page for the boss: what was labelled, why it stopped, how good the model is, what is guaranteed.
+    """Write a page for the boss: whether it is enough, how large the error is, what was labelled.
 
     The page holds everything that it shows, and can be sent on.
 

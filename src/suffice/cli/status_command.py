@@ -8,12 +8,12 @@ from rich.console import Console
 
 from suffice.cli.rule_options import AsJson
 from suffice.cli.stored_project import Place, Reading, plain_console, reading, shown_place
-from suffice.presentation.messages import count_lines, progress_sentence
+from suffice.presentation.messages import STOPS, count_lines, progress_sentence
 from suffice.presentation.number_format import utc_time
 
 
 def status_command(place: Place, as_json: AsJson = False) -> None:
-    """Say where a labelling project stands: counts, verdict, forecast, estimated error, people and their agreement.
+    """Say where a labelling project stands: whether it is enough, the estimated error, counts, people, agreement.
 
     Nothing is written, so it may be asked while people label.
 
@@ -30,15 +30,17 @@ def status_command(place: Place, as_json: AsJson = False) -> None:
 
 
 def _tell(console: Console, found: Reading, told: dict[str, Any]) -> None:
+    from suffice.cli.labeller.view import TONE_STYLES
     from suffice.cli.labeller.viewport import one_line
 
-    stop = told["verdict"] is not None and told["verdict"]["stop"]
+    decision = told["decision"]
     name = one_line(found.project.settings.name, console.encoding)
     console.print(progress_sentence(name, told))
     for at, sentence in enumerate(told["words"]):
-        style = ("bold green" if stop else "bold") if not at else None
+        style = TONE_STYLES[decision["tone"]] if not at else None
         console.print(one_line(sentence, console.encoding), style=style)
-    for line in [*count_lines(told, found.project.settings.source), *_activity(found), *_next(found, stop=stop)]:
+    console.print(one_line(f"Model: {told['model']['description']}.", console.encoding))
+    for line in [*count_lines(told, found.project.settings.source), *_activity(found), *_next(found, told)]:
         console.print(one_line(line, console.encoding))
 
 
@@ -49,7 +51,10 @@ def _activity(found: Reading) -> list[str]:
     return [f"Last activity: {utc_time(events[0].when)} ({events[0].kind.value})."] if events else []
 
 
-def _next(found: Reading, *, stop: bool) -> list[str]:
-    place = shown_place(found.place)
+def _next(found: Reading, told: dict[str, Any]) -> list[str]:
+    decision, place = told["decision"], shown_place(found.place)
     go_on, take = f"Go on with: suffice label {place}", f"Take the results: suffice export {place}"
-    return [take, go_on] if stop else [go_on, take]
+    better = decision["alternative"] if decision["answer"] == "limit" else None
+    if better is not None and better["name"] in found.project.settings.models():
+        return [f"Switch the model: suffice switch {place} --model {better['name']}", take, go_on]
+    return [take, go_on] if decision["answer"] in STOPS else [go_on, take]

@@ -87,7 +87,7 @@ def _learned(project: "Project", place: str) -> Reading:
     waiting = Console(stderr=True)
     try:
         with waiting.status(f"learning {len(answers)} labels", spinner="line"):
-            project_learner = ProjectLearner(project.settings, project.X)
+            project_learner = ProjectLearner(project.current_settings, project.X)
             project_learner.follow(answers)
             return Reading(project, place, project_learner.learning_status(), project_learner)
     except SufficeError as error:

@@ -23,10 +23,6 @@ RATIO_RULE: Final = "ErrorStability"
 _WORTH_RULES: Final = frozenset({"LabelWorth", "ExpectedCost"})
 #: The name under which a learner gives a verdict in place of its rule: before the model starts, and at the pool's end.
 _LEARNER: Final = "ActiveLearner"
-#: A fall of the error by less than this share is next to nothing.
-_NEXT_TO_NOTHING: Final = 0.02
-#: Labels that reduce the error to this share of its value are worth a sentence although the rule says stop.
-_WORTHWHILE: Final = 0.8
 #: Classes and people that are named.
 _MOST_NAMES: Final = 20
 
@@ -36,11 +32,11 @@ ERROR_RATIO_EXPLAINED: Final = (
     "changed next to nothing, and it is enough; that the next ones change no more is likely, and not certain."
 )
 NOT_GUARANTEED: Final = (
-    "That every prediction is right. Some are not; the error above is an estimate of how many, or by how much.",
+    "The error. It is an estimate, and what more labels would bring is extrapolated from how the error fell so far.",
+    "That a certain prediction is right. The error says how many are wrong, or by how much, but not which.",
     "That the labels are right. The model learns the mistakes of people too, where they are alike.",
     "That it does as well on other items. All of this is about items like those of these data.",
-    "That no number of labels would make it better. One more label changes little; a thousand more may change much, "
-    "and so may another model.",
+    "That no other model is better. Only a few are compared.",
 )
 
 
@@ -85,22 +81,44 @@ class DecisionWords(NamedTuple):
 
     Attributes:
         headline: The answer in a few words.
-        tone: Name of its colour: ``quiet``, ``on``, ``good`` or ``limit``.
-        sentences: The answer with its numbers, the most important first.
+        tone: Name of its colour: ``quiet``, ``on``, ``good`` or ``limit``. It is never ``good`` without an error.
+        sentences: The answer with its numbers, the most important first; the first one begins with the headline.
+        error_figure: The error as a large figure; empty where there is none.
+        error_note: What the figure is, and what it rests on.
+        outlook: What more labels bring, as figures with their notes: now and after these labels. Empty where that is
+            not predictable, or more labels are not worth their cost.
+        outlook_note: What more labels bring, in words.
+        summary: The first sentence without the headline, to stand below it.
+        remedy: Why the error is too large and what to try, where the answer is that the model has reached its limit.
     """
 
     headline: str
     tone: str
     sentences: list[str]
+    error_figure: str = ""
+    error_note: str = ""
+    outlook: Sequence[tuple[str, str]] = ()
+    outlook_note: str = ""
+    summary: str = ""
+    remedy: str = ""
 
 
+#: The answers that are reasons to stop.
+STOPS: Final = frozenset({"enough", "limit", "complete"})
 _HEADLINES: Final = {
     "too early": ("Too early to say", "quiet"),
     "keep going": ("Keep labelling", "on"),
     "enough": ("You can stop now", "good"),
     "limit": ("More labels will hardly help this model", "limit"),
-    "complete": ("Every item is labelled", "good"),
+    # Nothing is left to predict, so there is no error to show.
+    "complete": ("Nothing is left to label", "quiet"),
 }
+
+
+_EXTRAPOLATED: Final = (
+    "This is extrapolated: it assumes that the error goes on falling as it did. After these labels, a label costs more "
+    "than it saves."
+)
 
 
 def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> DecisionWords:
@@ -112,14 +130,14 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
 
     Examples:
         >>> error = {"value": 0.061, "low": 0.04, "high": 0.09, "random_labels": 30}
-        >>> reason = "1 more label is expected to avoid 0.2 wrong predictions"
         >>> said = decision_words({"answer": "enough", "n_labelled": 300, "unlabelled": 4618, "share": True,
-        ...     "since": 283, "error": error, "rule": "LabelWorth", "reason": reason})
-        >>> print(said.headline, *said.sentences, sep="\n")
+        ...     "since": 283, "error": error, "rule": "LabelWorth"})
+        >>> print(said.headline, *said.sentences, said.error_figure.replace("\xa0", " "), sep="\n")
         You can stop now
-        You can stop: about 6 % of the 4,618 unlabelled items are predicted wrong (estimate: 4 to 9 %).
-        More labels are not worth their cost: 1 more label is expected to avoid 0.2 wrong predictions.
+        You can stop now: about 6 % of the 4,618 unlabelled items are predicted wrong (estimate: 4 to 9 %).
+        More labels are not worth their cost: each is expected to avoid too few wrong predictions.
         The rule first said so at 283 labels.
+        6 %
     """
     answer = decision["answer"]
     headline, tone = _HEADLINES[answer]
@@ -130,7 +148,62 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         "limit": _limit_sentences,
         "complete": _complete_sentences,
     }[answer](decision, initial)
-    return DecisionWords(headline, tone, sentences)
+    figure, note = ("", "") if answer == "complete" else _error_figure(decision)
+    if tone == "good" and not figure:
+        tone = "quiet"
+    outlook = _outlook(decision)
+    said = _EXTRAPOLATED if outlook else _outlook_note(decision, sentences)
+    summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
+    remedy = " ".join(_remedy_sentences(decision)) if answer == "limit" else ""
+    return DecisionWords(headline, tone, sentences, figure, note, outlook, said, summary, remedy)
+
+
+def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
+    """The error as a figure, and what it is; empty where there is none."""
+    error = decision.get("error")
+    if error is None:
+        return "", ""
+    figure, interval = with_interval(error["value"], error["low"], error["high"], share=decision["share"])
+    left = f"the {count(decision['unlabelled'], 'unlabelled item')}"
+    what = f"of {left} predicted wrong" if decision["share"] else f"typical error of a prediction, for {left}"
+    random_labels = error["random_labels"]
+    basis = estimated_with(random_labels) if random_labels else "the model's own estimate"
+    return figure, f"{what}, after {count(decision['n_labelled'], 'label')} (likely {interval}; {basis})"
+
+
+def _outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the labels of the forecast bring: the number of wrong predictions, or the error, now and then."""
+    forecast, then = decision.get("forecast"), decision.get("error_then")
+    if forecast is None or then is None or forecast["labels"] >= decision["unlabelled"]:
+        return []
+    after = f"after {more_labels(forecast['labels'], forecast['low'], forecast['high'])}, extrapolated"
+    if not decision["share"]:
+        figure, later = _error_figure(decision)[0], _error_then(decision)
+        return [(figure, "typical error now, estimated"), (later, after)] if later else []
+    wrong, corrected = decision["wrong"], decision["corrected"]
+    return (
+        [] if not corrected else [(f"{wrong:,}", "wrong predictions now, estimated"), (f"{wrong - corrected:,}", after)]
+    )
+
+
+def _outlook_note(decision: Mapping[str, Any], sentences: Sequence[str]) -> str:
+    """What more labels bring where there are no figures for it; the sentences are those of the decision."""
+    answer = decision["answer"]
+    if answer == "too early":
+        return "That can be told once the model has learned a few labels."
+    if answer == "complete":
+        return "There are no more labels to give."
+    return sentences[1] if answer == "keep going" else next(iter(_stop_reasons(decision)), "")
+
+
+def _error_then(decision: Mapping[str, Any]) -> str:
+    """The error of numbers after the labels of the forecast, with the digits of the error now; empty if it is equal."""
+    error, then = decision.get("error"), decision.get("error_then")
+    if error is None or then is None or decision["share"]:
+        return ""
+    now, _, _ = numbers(error["value"], error["low"], error["high"])
+    later = numbers(then, error["low"], error["high"])[0]
+    return "" if later == now else later
 
 
 def error_words(decision: Mapping[str, Any]) -> str:
@@ -144,7 +217,7 @@ def error_words(decision: Mapping[str, Any]) -> str:
         value, low, high = percents(error["value"], error["low"], error["high"])
         return f"about {value} % of {left} are predicted wrong ({kind}: {low} to {high} %)"
     value, low, high = numbers(error["value"], error["low"], error["high"])
-    return f"predictions for {left} are off by about {value} (root mean squared, {kind}: {low} to {high})"
+    return f"predictions for {left} are typically off by about {value} ({kind}: {low} to {high})"
 
 
 def _error_or(decision: Mapping[str, Any], otherwise: str) -> str:
@@ -174,12 +247,13 @@ def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str
     if labels >= decision["unlabelled"]:
         return [*said, "It may take all of the remaining items."]
     more = as_sentence(more_labels(labels, low, high))[:-1]
-    corrected, then = decision.get("corrected"), decision.get("error_then")
+    corrected, then = decision.get("corrected"), _error_then(decision)
     if corrected:
         wrong = f"{corrected:,} of these {decision['wrong']:,} wrong predictions"
         return [*said, f"{more} would avoid about {wrong} (extrapolated); after that a label costs more than it saves."]
-    if then is not None and not decision["share"]:
-        return [*said, f"{more} would lower that to about {number(then)} (extrapolated); then more are not worth it."]
+    if then:
+        lower = f"would lower that to about {then} (extrapolated)"
+        return [*said, f"{more} {lower}; after that a label costs more than it saves."]
     return [*said, f"{more} until it is enough (extrapolated)."]
 
 
@@ -195,15 +269,19 @@ def _doubt_sentence(decision: Mapping[str, Any]) -> str:
 
 def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del initial
-    first = f"You can stop: {_error_or(decision, 'the rule says that it is enough')}."
+    first = f"You can stop now: {_error_or(decision, 'the rule says that it is enough')}."
     return [first, *_stop_reasons(decision)]
 
 
 def _stop_reasons(decision: Mapping[str, Any]) -> list[str]:
     reason, said = decision.get("reason", ""), []
-    if reason:
-        lead = "More labels are not worth their cost: " if decision["rule"] in _WORTH_RULES else ""
-        said.append(f"{lead}{reason}." if lead else as_sentence(reason))
+    if decision["rule"] == RATIO_RULE:
+        said.append("The last labels changed the model so little that the stopping rule says stop.")
+    elif decision["rule"] in _WORTH_RULES:
+        little = "avoid too few wrong predictions" if decision["share"] else "lower the error too little"
+        said.append(f"More labels are not worth their cost: each is expected to {little}.")
+    elif reason:
+        said.append(as_sentence(reason))
     since = decision.get("since")
     if since is not None and since < decision["n_labelled"]:
         said.append(f"The rule first said so at {count(since, 'label')}.")
@@ -212,7 +290,13 @@ def _stop_reasons(decision: Mapping[str, Any]) -> list[str]:
 
 def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del initial
-    said = [f"More labels will hardly help this model: {_error_or(decision, 'its error does not fall any more')}."]
+    first = f"More labels will hardly help this model: {_error_or(decision, 'its error does not fall any more')}."
+    return [first, *_remedy_sentences(decision), *_stop_reasons(decision)]
+
+
+def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
+    """Why the error is too large, and what to try."""
+    said = []
     if decision.get("above_target"):
         target = decision["at_most"]
         said.append(f"You asked for at most {percent(target) if decision['share'] else number(target)}.")
@@ -225,26 +309,27 @@ def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     alternative = decision.get("alternative")
     if alternative is None:
         said.append("Try other features or another model.")
+    elif alternative["name"] == "forest":
+        remedy = "That model cannot be used here; export the labels to train it elsewhere."
+        said.append(f"{_alternative_sentence(decision, alternative)} {remedy}")
     else:
-        said.append(_alternative_sentence(decision, alternative))
-    return [*said, *_stop_reasons(decision)]
+        said.append(f"{_alternative_sentence(decision, alternative)} Try that model.")
+    return said
 
 
 def _alternative_sentence(decision: Mapping[str, Any], alternative: Mapping[str, Any]) -> str:
     """How much better another model is on the same labels."""
-    name = alternative["description"]
-    name = name[:1].upper() + name[1:]
-    which = f"{count(alternative['labels'], 'label')} that it had not seen"
+    name, which = alternative["description"], f"{count(alternative['labels'], 'label')} that it had not seen"
     if decision["share"]:
-        theirs, ours = (percent(alternative[key]) for key in ("error", "present"))
-        return f"{name} is wrong on {theirs} of {which}, the present model on {ours}."
+        theirs, ours = (f"{round(alternative[key] * alternative['labels']):,}" for key in ("error", "present"))
+        return f"Another model, {name}, is wrong on {theirs} of {which}, the present model on {ours}."
     theirs, ours = (number(alternative[key]) for key in ("error", "present"))
-    return f"{name} is off by {theirs} on {which}, the present model by {ours}."
+    return f"Another model, {name}, is typically off by {theirs} on {which}, the present model by {ours}."
 
 
 def _complete_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del decision, initial
-    return ["There is nothing left to do: every item is labelled or skipped."]
+    return ["Nothing is left to label: every item is labelled or skipped."]
 
 
 def status_sentences(words: DecisionWords, *, warning: str, problem: str, behind: int) -> list[str]:
@@ -256,9 +341,10 @@ def status_sentences(words: DecisionWords, *, warning: str, problem: str, behind
         problem: Why the model cannot learn; empty where it can.
         behind: Number of labels that the model has not learned yet.
     """
-    said = [] if problem and words.tone == "quiet" else list(words.sentences)
+    early = words.headline == _HEADLINES["too early"][0]
+    said = [] if problem and early else list(words.sentences)
     said += [warning] if warning else []
-    if behind > 0 and words.tone != "quiet":
+    if behind > 0 and not early:
         last = f"{behind} labels" if behind > 1 else "label"
         said.append(f"The model is still learning the last {last}.")
     return said + ([problem] if problem else [])
@@ -285,10 +371,6 @@ def estimated_with(random_labels: int) -> str:
         'estimated with the help of 24 random labels'
     """
     return f"estimated with the help of {count(random_labels, 'random label')}"
-
-
-def _is_next_to_nothing(now: float, then: float) -> bool:
-    return now - then < _NEXT_TO_NOTHING * now
 
 
 def progress_sentence(name: str, status: Mapping[str, Any]) -> str:
@@ -363,84 +445,27 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
 # Sentences of the report of a project.
 
 
-def report_headline(status: Mapping[str, Any], *, stop: bool) -> tuple[str, str]:
-    """Whether to stop: a name for the style sheet, and a sentence."""
-    if not status["n_labelled"]:
-        return "none", "Nothing is labelled yet."
-    if not status["left"]:
-        return "enough", "Every item is labelled or was skipped."
-    if stop:
-        return "enough", "Labelling can stop."
-    if status["verdict"] is None or not status["verdict"]["ready"]:
-        return "none", "It is too early to tell whether this is enough."
-    return "more", "It is not enough yet."
-
-
-def labelled_sentences(status: Mapping[str, Any], *, stop: bool) -> str:
-    """How many items have a label, and what that means for the others."""
-    done, left, forecast = status["n_labelled"], status["left"], status["forecast"]
-    said = f"{done:,} of {count(status['size'], 'item')} {'has' if done == 1 else 'have'} a label."
-    if stop and left:
-        said += f" The other {left:,} need not be labelled by hand: the model predicts them."
-    elif forecast is not None:
-        said += f" It is expected to take {more_labels(**forecast)}."
-        if forecast["labels"] > left:
-            said += f" There are only {left:,} left, so it may be that all of them have to be labelled."
-    return said
-
-
-def ratio_sentences(ratio: float, threshold: float, *, stop: bool) -> str:
-    """What an error ratio means, for somebody who does not know the rule."""
-    limit = f"The limit that was set is {percent(threshold)}." if stop else f"It is enough at {percent(threshold)}."
-    return (
-        f"The most that the last label can have changed the error of the model is {percent(ratio)} of what it was at "
-        f"the start. {limit}"
-    )
-
-
-def still_worth_sentence(next_labels: Mapping[str, Any], *, share: bool) -> str:
-    """That more labels may be worth their cost although the rule says stop; empty where they are not."""
-    if next_labels["then"] > _WORTHWHILE * next_labels["now"]:
-        return ""
-    ends = next_labels["low"], next_labels["high"]
-    now, _ = with_interval(next_labels["now"], *ends, share=share)
-    then, interval = with_interval(next_labels["then"], *ends, share=share)
-    return (
-        f"But {count(next_labels['labels'], 'more label')} may still be worth it: the model expects them to bring its "
-        f"error from {now} to about {then} ({interval})."
-    )
-
-
-def summary_tiles(
-    status: Mapping[str, Any], *, stop: bool, share: bool, seconds: float | None
-) -> list[tuple[str, str]]:
-    """The main numbers of a project, each with what it is.
+def summary_tiles(status: Mapping[str, Any], *, seconds: float | None) -> list[tuple[str, str]]:
+    """The main numbers of a project, each with what it is; the error first.
 
     Args:
         status: The status of the project.
-        stop: Whether the rule says stop.
-        share: Whether the error is a share of the items.
         seconds: What a label took, typically, or None.
     """
-    done, size, left, forecast = (status[name] for name in ("n_labelled", "size", "left", "forecast"))
+    done, size, left, decision = (status[name] for name in ("n_labelled", "size", "left", "decision"))
     skipped = f", {status['n_skipped']:,} skipped" if status["n_skipped"] else ""
-    tiles = [(f"{done:,}", f"of {size:,} items labelled ({percent(done / size)}){skipped}")]
-    if stop and left:
-        tiles.append((f"{left:,}", f"labels saved, {percent(left / size)} of the items"))
-        if seconds is not None:
-            tiles.append((duration(left * seconds), f"of labelling saved, at {seconds:.2g} seconds a label as so far"))
-    elif forecast is not None:
+    tiles = [(decision["error_figure"], decision["error_note"])] if decision["error_figure"] else []
+    tiles.append((f"{done:,}", f"of {size:,} items labelled ({percent(done / size)}){skipped}"))
+    more, forecast = "", decision["forecast"]
+    if decision["answer"] in ("enough", "limit") and left:
+        tiles.append((f"{left:,}", "items without a label: the model predicts them"))
+        more, labels = "to label these too", left
+    elif forecast is not None and forecast["labels"] < decision["unlabelled"]:
         labels, low, high = (two_digits(forecast[name]) for name in ("labels", "low", "high"))
-        tiles.append((f"{labels:,}", f"more labels expected ({low:,} to {high:,})"))
-    if status["error"]["estimates"]:
-        value, interval = with_interval(*status["error"]["estimates"][-1][1:], share=share)
-        random_labels = status["error"]["random_labels"]
-        if random_labels:
-            what = "of the unlabelled items predicted wrong" if share else "error of a prediction"
-            tiles.append((value, f"{what} ({interval}), {estimated_with(random_labels)}"))
-        else:
-            what = "of the items expected wrong" if share else "expected error of a prediction"
-            tiles.append((value, f"{what} ({interval})"))
+        tiles.append((f"{labels:,}", f"more labels until it is enough, extrapolated ({low:,} to {high:,})"))
+        more = "for these labels"
+    if more and seconds is not None:
+        tiles.append((duration(labels * seconds), f"{more}, at {seconds:.2g} seconds a label as so far"))
     agreement = status["agreement"]
     if agreement is not None and agreement["kappa"] is not None:
         same = f"{agreement['same']:,} of {agreement['both']:,}"
@@ -449,6 +474,20 @@ def summary_tiles(
         what = f"average difference between two people, on {count(agreement['both'], 'item')}"
         tiles.append((number(agreement["difference"]), what))
     return tiles
+
+
+def compared_sentence(rule: str, n_labelled: int, value: float, threshold: float | None) -> str:
+    """What a rule compared last.
+
+    Examples:
+        >>> compared_sentence("LabelWorth", 300, 0.21, 1.0)
+        'After 300 labels, the worth of a label is 0.21, and its cost is 1.'
+        >>> compared_sentence("ErrorStability", 300, 0.07, 0.1)
+        'After 300 labels, the error ratio is 0.07, and the threshold is 0.1.'
+    """
+    its = "its" if rule in _WORTH_RULES else "the"
+    limit = "" if threshold is None else f", and {its} {threshold_name(rule)} is {threshold:.3g}"
+    return f"After {count(n_labelled, 'label')}, the {quantity_name(rule)} is {value:.3g}{limit}."
 
 
 def given_and_imported(given: int, first: str, last: str, *, imported: int, source: str) -> str:
@@ -488,21 +527,6 @@ def not_started_sentence(initial: int, size: int) -> str:
     return f"The model begins once it has its first {first}, of items drawn at random; then the rule judges."
 
 
-def stopping_sentences(status: Mapping[str, Any], reason: str, *, rule: str, stop: bool) -> list[str]:
-    """Why the rule says stop or go on, and how far it is from being enough."""
-    said = [reason]
-    if rule == RATIO_RULE:
-        said.append(ERROR_RATIO_EXPLAINED)
-    if status["forecast"] is not None and not stop:
-        said.append(f"At the pace so far it will take {more_labels(**status['forecast'])}.")
-    if status["behind"]:
-        said.append(
-            f"The model has not yet learned the newest {status['behind']:,} of the labels and skips; all of this is "
-            f"about the {status['learned']:,} labels before."
-        )
-    return said
-
-
 def quantity_name(rule: str) -> str:
     """What the number that a rule compares is called."""
     if rule == RATIO_RULE:
@@ -521,31 +545,6 @@ def curve_caption(rule: str, *, forecast: bool) -> str:
     end = " The grey area is where it is expected to be enough." if forecast else ""
     limit = f"the {threshold_name(rule)} that it is compared with (dashed)"
     return f"The {quantity_name(rule)} after each label{least}, and {limit}.{end}"
-
-
-def expected_error_sentence(error: Sequence[float], *, share: bool, random_labels: int = 0) -> str:
-    r"""How good the model is, by its own estimate or with the help of random labels.
-
-    Args:
-        error: The estimate and the ends of its interval.
-        share: Whether the error is a share of the items.
-        random_labels: Number of random labels that calibrate the estimate.
-
-    Examples:
-        >>> expected_error_sentence((0.1234, 0.09, 0.16), share=True, random_labels=24).replace("\xa0", " ")
-        'The model gets about 12 % of the unlabelled items wrong (9 to 16 %), estimated with the help of 24 random labels.'
-    """  # noqa: E501 - one sentence
-    value, interval = with_interval(error[0], error[1], error[2], share=share)
-    root = "" if share else " (root of the mean squared error)"
-    if random_labels:
-        lead = (
-            f"gets about {value} of the unlabelled items wrong ({interval})"
-            if share
-            else f"is off by about {value} on an unlabelled item{root}, {interval}"
-        )
-        return f"The model {lead}, {estimated_with(random_labels)}."
-    lead = f"to get {value} of the items wrong" if share else f"to be off by about {value} on an item"
-    return f"The model expects {lead}{root}; by its own account {interval}."
 
 
 def expected_error_basis(items: int, random_labels: int = 0) -> str:
@@ -569,14 +568,6 @@ def expected_error_basis(items: int, random_labels: int = 0) -> str:
         "on real data it was often off by a factor of two. To be sure, have some more items drawn at random, label "
         "them, and compare."
     )
-
-
-def next_labels_outlook(next_labels: Mapping[str, Any], *, share: bool) -> str:
-    """What the next labels are expected to change, for the report."""
-    then, ends = with_interval(next_labels["then"], next_labels["low"], next_labels["high"], share=share)
-    little = _is_next_to_nothing(next_labels["now"], next_labels["then"])
-    change = "change next to nothing in that" if little else f"bring that to about {then} ({ends})"
-    return f"{count(next_labels['labels'], 'more label')} would {change}, if it goes on as it did."
 
 
 def no_certificate_sentence(rule: str) -> str:

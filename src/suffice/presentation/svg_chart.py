@@ -33,7 +33,7 @@ class Chart:
         band: Labels, and the lower and upper end of an interval there.
         limit: Labels, and what the value is compared with there.
         limit_name: What that is called.
-        stop: Labels at which it was enough, or None.
+        stop: Labels at which the rule first said stop, or None.
         ahead: Where it is expected to be enough: least, middle and most labels, or None.
         log: Whether the height is on a log scale; all values that are not above 0 are drawn at the bottom.
         percent: Whether values are shares, to be written in percent.
@@ -262,7 +262,7 @@ def _drawn_stop(chart: Chart, frame: _Frame, x: Callable[[float], float]) -> lis
     if chart.stop is None:
         return []
     at = x(chart.stop)
-    words, late = f"enough at {chart.stop:,} labels", at > (frame.left + frame.right) / 2.0
+    words, late = f"the rule says stop at {chart.stop:,} labels", at > (frame.left + frame.right) / 2.0
     line = f'<path class="stop" d="M{at:.1f} {frame.top:.1f}V{frame.bottom:.1f}"/>'
     place = at + 4.0 if late else at - 4.0
     return [line, _text(place, frame.top - 7.0, words, "end" if late else "start", "stop-name")]

@@ -10,11 +10,13 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from suffice.criteria import Verdict
 from suffice.errors import SufficeError
+from suffice.decision import Decision
 from suffice.numerics.special_functions import Floats
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import Predictions, ProjectLearner, reason
 from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
+from suffice.project.status_summary import decision_of
 
 # Seconds after which the journal is looked at for what other processes wrote.
 _POLL: Final = 1.0
@@ -45,16 +47,17 @@ class LearnableProject(Protocol):
     def state(self) -> ProjectState:
         """Where it stands."""
 
-    def advise(self, verdict: Verdict) -> bool:
-        """Write down that the rule says stop, or no longer does."""
+    def advise(self, decision: Decision) -> bool:
+        """Write down that the decision is to stop, or no longer is."""
 
 
 class _PendingWork(NamedTuple):
-    """What is to be learned, how many items to keep ready, and whether the project has advice to stop."""
+    """What is to be learned by which model, how many items to keep ready, and whether there is advice to stop."""
 
     answers: list[Answer]
     queue: int
     advised: bool
+    model: str
 
 
 def queue_size(people: int, left: int) -> int:
@@ -218,11 +221,17 @@ class BackgroundLearner:
         if behind:
             return True
         self._afresh = learning_status.verdict is None
-        if learning_status.verdict is not None and learning_status.verdict.stop != work.advised:
-            self._project.advise(learning_status.verdict)
+        if learning_status.verdict is not None:
+            self._advise(learning_status, work)
         self._done = work
         self._settle(number)
         return False
+
+    def _advise(self, learning_status: LearningStatus, work: _PendingWork) -> None:
+        """Write down that the decision is to stop, or no longer is, where the journal says otherwise."""
+        decision = decision_of(learning_status, self._project.settings, learning_status.n_labelled)
+        if decision.stop != work.advised:
+            self._project.advise(decision)
 
     def _settle(self, number: int) -> None:
         with self._news:
@@ -234,12 +243,14 @@ class BackgroundLearner:
         with self._project.lock:
             state = self._project.state()
             people = sum(each.last >= since for each in state.people.values())
-            return _PendingWork(state.answers(), queue_size(people, state.left), state.advice is not None)
+            model = self._project.settings.using(state.model).model
+            return _PendingWork(state.answers(), queue_size(people, state.left), state.advice is not None, model)
 
     def _learned(self, work: _PendingWork) -> LearningStatus:
         with self._in_use:
-            if self._project_learner is None:
-                self._project_learner = ProjectLearner(self._project.settings, self._project.X)
+            if self._project_learner is None or self._project_learner.model != work.model:
+                settings = self._project.settings.using(work.model)
+                self._project_learner = ProjectLearner(settings, self._project.X)
             project_learner = self._project_learner
             project_learner.follow(work.answers, patience=self._patience(_PUBLISH))
             due = project_learner.n_answers == len(work.answers) or time.monotonic() - self._chosen > _CHOOSE
@@ -278,7 +289,7 @@ def _on_the_way(learning_status: LearningStatus, n_answers: int) -> LearningStat
         rule="",
         n_labelled=learning_status.n_labelled,
     )
-    return replace(learning_status, verdict=undecided, forecast=None, purchase=None, stopped_at=None)
+    return replace(learning_status, verdict=undecided, forecast=None, purchase=None, stopped_at=None, decision=None)
 
 
 def _sentence(error: Exception) -> str:

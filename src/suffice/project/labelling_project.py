@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.arguments import whole
-from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.decision import Decision
 from suffice.numerics.special_functions import Floats
+from suffice.presentation.messages import decision_words
 from suffice.project.connections import Connection
 from suffice.project.events import Draft, Event, EventKind, Label, checked_label, checked_person, checked_request
 from suffice.project.items import Item
@@ -396,21 +397,60 @@ class Project:
 
         return self._receipt(*self._write(decide))
 
-    def advise(self, verdict: Verdict) -> bool:
-        """Write down that the rule says stop, or no longer says so; what it said before more labels came is ignored.
+    def advise(self, decision: Decision) -> bool:
+        """Write down that the decision is to stop, or no longer is; one made before more labels came is ignored.
+
+        Args:
+            decision: The decision; its first sentence is the reason that is written.
 
         Returns:
             Whether there was something to write.
         """
+        reason = decision_words(decision.as_dict(), initial=self.settings.initial).sentences[0]
+        n_labelled = decision.n_labelled if decision.since is None else decision.since
 
         def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
             stands = state.advice is not None
-            if verdict.n_labelled != state.n_labelled or verdict.stop == stands:
+            if decision.n_labelled != state.n_labelled or decision.stop == stands:
                 return [], None
-            kind = EventKind.advised if verdict.stop else EventKind.withdrawn
-            return [Draft(kind, data={"n_labelled": verdict.n_labelled, "reason": verdict.reason})], None
+            kind = EventKind.advised if decision.stop else EventKind.withdrawn
+            return [Draft(kind, data={"n_labelled": n_labelled, "reason": reason})], None
 
         return bool(self._write(decide)[0])
+
+    @property
+    def current_settings(self) -> Settings:
+        """The settings with the model that learns now; :attr:`settings` are those that the project was made with."""
+        with self.lock:
+            return self.settings.using(self.state().model)
+
+    def switch_model(self, model: str, *, person: str, request: str | None = None) -> WriteReceipt:
+        """Let another model learn the labels of the project, from the first one on. No label is lost.
+
+        Args:
+            model: One of :meth:`suffice.project.settings.Settings.models`.
+            person: Who says so.
+            request: A name for this message: sent again under the same name, it is not written again.
+
+        Raises:
+            InvalidValueError: The project cannot have this model, or its rule cannot judge by it.
+            ConflictError: The project has this model already.
+        """
+        name, sent = checked_person(person), checked_request(request)
+        changed = self.settings.using(model)
+        changed.estimator()
+        changed.require_usable_rule()
+        draft = Draft(EventKind.model_changed, name, data={"model": model}, request=sent)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
+            known = self._known(state, draft)
+            if known is not None:
+                return [], known
+            if self.settings.using(state.model).model == model:
+                raise ConflictError(f"the project uses the model {model} already")
+            return [draft], None
+
+        return self._receipt(*self._write(decide))
 
     def resume(self, person: str) -> None:
         """Write down that somebody goes on with the project."""
@@ -440,8 +480,8 @@ class Project:
         if event is None:
             return None
         same_item = draft.item is None or event.item == draft.item
-        same_label = event.data.get("label") == draft.data.get("label")
-        if event.kind is not draft.kind or event.person != draft.person or not same_item or not same_label:
+        same_data = all(event.data.get(key) == draft.data.get(key) for key in ("label", "model"))
+        if event.kind is not draft.kind or event.person != draft.person or not same_item or not same_data:
             raise ConflictError(
                 f"the request {draft.request!r} was used before, for something else; each needs a name of its own"
             )

@@ -26,8 +26,8 @@ from suffice.project.state import Answer
 # With fewer random labels than this the model's own account is shown: they say too little.
 _FEWEST_RANDOM: Final = 5
 _EVERY: Final = 5
-# Other models are compared again once there are this many times the labels.
-_COMPARED_AGAIN: Final = 1.1
+# Other models are compared where the rule says stop, and again once there are this many times the labels.
+_COMPARED_AGAIN: Final = 1.2
 # A stop is withdrawn once a label is worth this many times its cost.
 _WITHDRAWN: Final = 1.5
 _OFTEN_UP_TO: Final = 400
@@ -240,6 +240,11 @@ class ProjectLearner:
         self._compared: tuple[int, Alternative | None] | None = None
 
     @property
+    def model(self) -> str:
+        """Name of the model."""
+        return self._settings.model
+
+    @property
     def n_answers(self) -> int:
         """Labels and skips learned so far."""
         return len(self._answers)
@@ -310,7 +315,7 @@ class ProjectLearner:
     def _decision(
         self, judge: ActiveLearner, verdict: Verdict, stop: Verdict | None, errors: Sequence[ErrorEstimate]
     ) -> Decision | None:
-        """What follows from the verdict and the estimated error; other models are compared now and then."""
+        """What follows from the verdict, the estimated error, and the newest comparison with other models."""
         if not errors:
             return None
         last = errors[-1]
@@ -324,11 +329,8 @@ class ProjectLearner:
             at_most=self._settings.at_most,
             compare=False,
         )
-        if stop is None or not judge.left:
+        if stop is None or self._compared is None:
             return found
-        n = len(judge.labelled)
-        if self._compared is None or n >= _COMPARED_AGAIN * self._compared[0] or n < self._compared[0]:
-            self._compared = n, judge.better_model()
         return decide(shown, replace(found, alternative=self._compared[1]))
 
     def predictor(self) -> Predictor:
@@ -383,7 +385,15 @@ class ProjectLearner:
         else:
             judge.tell(answer.item, answer.label, random=answer.random)
             self._tracker.label_learned()
+            self._compare(judge)
         self._answers.append(answer)
+
+    def _compare(self, judge: ActiveLearner) -> None:
+        """Compare other models if that is due; when it is follows from the labels, so that every process agrees."""
+        n = len(judge.labelled)
+        due = self._compared is None or n >= _COMPARED_AGAIN * self._compared[0]
+        if due and judge.verdict.stop and judge.left:
+            self._compared = n, judge.better_model()
 
     def _ask(self, size: int) -> tuple[int, ...]:
         """The most useful items, by a picker that is told what is new; nothing where it fails."""

@@ -1,12 +1,12 @@
 """What a labelling project is about: fixed when it is made, and kept in its journal."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 from suffice.criteria import Criterion, LabelWorth, criterion_from_dict
 from suffice.errors import InvalidValueError, upgrade_advice
-from suffice.models.factory import MODEL_FAMILIES, make_model, model_description
+from suffice.models.factory import MODEL_FAMILIES, chooses_components, make_model, model_description
 
 Task = Literal["classification", "regression"]
 Shown = Literal["table", "text", "image"]
@@ -31,7 +31,8 @@ class Settings:
         shown: How an item is shown: as a row, a text, or an image.
         columns: Names of the cells of an item.
         main: The column that is the text or the path of the image, or None for a row.
-        model: Which model learns: gp, ridge or logistic.
+        model: Which model learns from the start, see :func:`project_models`. It can be changed, see
+            :meth:`suffice.project.labelling_project.Project.switch_model`.
         rule: The stopping rule, as :meth:`suffice.Criterion.state_dict` gives it.
         seed: Seed of all randomness.
         initial: Labels asked for at random before the model chooses.
@@ -93,6 +94,20 @@ class Settings:
         older = {"random_share": 0.0, "regularize": False}
         return Settings(**{**older, **saved, **lists, "components": components})
 
+    def using(self, model: str | None) -> "Settings":
+        """The same settings with another model; None leaves them as they are.
+
+        Examples:
+            >>> settings = Settings("p", "classification", ("a", "b"), "y", "table", ("x",), None, "logistic", {})
+            >>> settings.using("kernel").model, settings.using(None).model
+            ('kernel', 'logistic')
+        """
+        return self if model is None or model == self.model else replace(self, model=model)
+
+    def models(self) -> list[str]:
+        """Names of the models that the project can have, the default first."""
+        return [name for name, task in project_models().items() if task == self.task]
+
     def criterion(self) -> Criterion:
         """The stopping rule, that has seen nothing."""
         return criterion_from_dict(self.rule)
@@ -118,7 +133,8 @@ class Settings:
             )
         if self.task == "regression":
             return make_model(self.model, regularize=self.regularize)
-        return make_model(self.model, classes=self.classes, components=self.components)
+        components = self.components if chooses_components(self.model) else ()
+        return make_model(self.model, classes=self.classes, components=components)
 
     def require_usable_rule(self) -> None:
         """Refuse a stopping rule that a project cannot follow.
@@ -155,6 +171,16 @@ def default_rule() -> Criterion:
 def project_models() -> dict[str, Task]:
     """The models that a project can have, each with its task; the first one of a task is its default."""
     return {name: family.task for name, family in MODEL_FAMILIES.items() if family.interactive}
+
+
+def described_model(name: str) -> str:
+    """What to call a model in a sentence: its description, or its name if it is not known.
+
+    Examples:
+        >>> described_model("gp"), described_model("of_ours")
+        ('a Gaussian process', 'of_ours')
+    """
+    return model_description(name) if name in MODEL_FAMILIES else name
 
 
 def require_project_model(name: str) -> None:

@@ -84,6 +84,7 @@ class ProjectState:
         seq: Number of the last event.
         last: The last event, once one was seen.
         advice: The advice to stop, while it stands.
+        model: Name of the model that learns since it was changed, or None if it never was.
         made: The event that made the project, once it was seen.
         n_asked: New items that were asked for since the model started.
         n_random: Those of them that were drawn at random.
@@ -103,6 +104,7 @@ class ProjectState:
         self.seq = 0
         self.last: Event | None = None
         self.advice: Advice | None = None
+        self.model: str | None = None
         self.made: Event | None = None
         self.n_asked = self.n_random = 0
         # Items that were drawn at random when they were last asked for as new ones.
@@ -157,6 +159,8 @@ class ProjectState:
             self.advice = Advice(int(event.data["n_labelled"]), str(event.data["reason"]), event.at)
         elif event.kind is EventKind.withdrawn:
             self.advice = None
+        elif event.kind is EventKind.model_changed:
+            self.model = str(event.data["model"])
         elif event.kind is EventKind.made:
             self.made = event
         # Last, so that one that cannot be taken in is met again, and not passed over.

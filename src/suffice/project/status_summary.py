@@ -9,12 +9,12 @@ import numpy as np
 
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
-from suffice.decision import Decision
+from suffice.decision import Answer, Decision
 from suffice.presentation.messages import DecisionWords, decision_words, status_sentences
 from suffice.presentation.shortening import thinned_positions
 from suffice.project.events import Label, moment
 from suffice.project.learning_status import LearningStatus, Point
-from suffice.project.settings import Settings
+from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem, ProjectState
 
 if TYPE_CHECKING:
@@ -97,16 +97,20 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
     """
     with project.lock:
         state = project.state()
-        counted = _counted(state, project.settings, project.size)
+        counted, model = _counted(state, project.settings, project.size), project.settings.using(state.model).model
         behind = max(0, state.n_labelled + state.n_skipped - learning_status.n_answers)
     about = learning_status, project.settings, counted["n_labelled"]
     size = project.size - counted["n_skipped"]
     words, said = learning_sentences(*about, size=size), decision_in_words(*about, size=size)
+    decision = decision_of(*about, size=size)
+    if counted["advice"] is not None and decision.since is not None:
+        counted["advice"]["n_labelled"] = decision.since
     told: dict[str, Any] = {
         **counted,
         "learned": learning_status.n_labelled,
         "behind": behind,
-        "decision": {**decision_of(*about, size=size).as_dict(), **said._asdict()},
+        "model": {"name": model, "description": described_model(model)},
+        "decision": {**decision.as_dict(), **said._asdict()},
         "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, said.sentences[0]),
         "forecast": None if learning_status.forecast is None else asdict(learning_status.forecast),
         "curve": [[each.n_labelled, each.value, each.threshold] for each in _thinned_curve(learning_status.curve)],
@@ -155,12 +159,22 @@ def learning_sentences(
 def decision_of(
     learning_status: LearningStatus, settings: Settings, n_labelled: int, *, size: int | None = None
 ) -> Decision:
-    """The decision of a project; before the model has begun it is too early to say."""
+    """The decision of a project; before the model has begun it is too early to say.
+
+    Args:
+        learning_status: What the model makes of the labels.
+        settings: What the project is about.
+        n_labelled: Labels that there are; the model may have learned fewer.
+        size: Items that there are, without those that were skipped, where that is known.
+    """
     if learning_status.decision is not None:
         return learning_status.decision
     left = settings.initial if size is None else size - n_labelled
-    share = settings.task == "classification"
-    return Decision("complete" if not left and n_labelled else "too early", n_labelled, max(left, 0), share)
+    verdict = learning_status.verdict
+    # While the past is learned anew, the verdict says how far that is.
+    said = {} if verdict is None else {"rule": verdict.rule, "reason": verdict.reason}
+    answer: Answer = "complete" if not left and n_labelled else "too early"
+    return Decision(answer, n_labelled, max(left, 0), settings.task == "classification", **said)
 
 
 def decision_in_words(

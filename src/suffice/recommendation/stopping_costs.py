@@ -53,7 +53,9 @@ class CostedRun:
 
     @classmethod
     def of(cls, trace: Trace, error: Any = None) -> "CostedRun":
-        """The run that a trace recorded, judged by its predictive error or by another number after each step.
+        """The run that a trace recorded, judged by the error that its user has, or by another number after each step.
+
+        That is the share of wrong predictions for classes, and the mean squared error for numbers.
 
         Raises:
             InvalidValueError: The trace has no predictive error: it has no test set, or an earlier version recorded it.
@@ -63,7 +65,8 @@ class CostedRun:
             raise InvalidValueError(
                 "the run has no predictive_error, since an earlier version of suffice recorded it; record it again"
             )
-        return cls(trace.n_labelled, found if error is None else error)
+        own = trace.wrong_share if len(trace.wrong_share) else found
+        return cls(trace.n_labelled, own if error is None else error)
 
     def __len__(self) -> int:
         return len(self.error)

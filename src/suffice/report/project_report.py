@@ -13,27 +13,22 @@ import numpy as np
 import suffice
 from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError
-from suffice.models.factory import MODEL_FAMILIES, model_description
 from suffice.presentation.messages import (
+    ERROR_RATIO_EXPLAINED,
     NOT_GUARANTEED,
     RATIO_RULE,
     agreement_sentence,
     as_sentence,
     certified_change_sentence,
+    compared_sentence,
     corrections_and_skips,
     curve_caption,
+    error_words,
     expected_error_basis,
-    expected_error_sentence,
     given_and_imported,
-    labelled_sentences,
-    next_labels_outlook,
     no_certificate_sentence,
     not_started_sentence,
     quantity_name,
-    ratio_sentences,
-    report_headline,
-    still_worth_sentence,
-    stopping_sentences,
     summary_tiles,
     threshold_name,
 )
@@ -44,7 +39,7 @@ from suffice.project.error_estimates import ITEMS
 from suffice.project.events import moment
 from suffice.project.items import Item
 from suffice.project.learning_status import LearningStatus
-from suffice.project.settings import Settings
+from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem
 from suffice.project.status_summary import status
 from suffice.report.html_page import rendered
@@ -72,7 +67,6 @@ class ProjectReportContents:
         labelled: All labels, in order.
         examples: The first of these, with their items.
         verdict: What the rule says, or None before it says something.
-        enough: Labels at which it was enough, or None while it is not.
         pace: Seconds that a label took, typically; None where that cannot be told.
     """
 
@@ -82,7 +76,6 @@ class ProjectReportContents:
     labelled: list[LabelledItem]
     examples: list[tuple[Item, LabelledItem]]
     verdict: Verdict | None = None
-    enough: int | None = None
     pace: float | None = None
 
     @property
@@ -96,31 +89,16 @@ class ProjectReportContents:
         return str(self.settings.rule["rule"]).rpartition(".")[2]
 
     @property
-    def ratio(self) -> float | None:
-        """The error ratio, where the rule compares that and judges."""
-        verdict = self.status["verdict"]
-        ready = verdict is not None and verdict["ready"] and self.rule == RATIO_RULE
-        ratio: float | None = verdict["value"] if ready else None
-        return ratio
-
-    @property
-    def reason(self) -> str:
-        """Why the rule says what it says, in a sentence."""
-        verdict = self.verdict
-        if verdict is None or not verdict.ready:
-            return str(self.status["words"][0]) if self.status["words"] else ""
-        return as_sentence(verdict.reason)
-
-    @property
     def change(self) -> float | None:
         """The certified change of the expected error as a share of its range, where there is one."""
         certificate = None if self.verdict is None else self.verdict.certificate
         return None if certificate is None else certificate.change
 
     @property
-    def stop(self) -> bool:
-        """Whether the rule says that it is enough."""
-        return self.enough is not None
+    def decision(self) -> dict[str, Any]:
+        """The decision, in numbers and in words."""
+        decision: dict[str, Any] = self.status["decision"]
+        return decision
 
     @property
     def given(self) -> list[LabelledItem]:
@@ -138,10 +116,6 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
     with project.lock:
         state = project.state()
         told, labelled, made = status(project, learning_status), state.labelled(), state.made
-    verdict, advice = learning_status.verdict, told["advice"]
-    enough = None
-    if verdict is not None and verdict.stop:
-        enough = verdict.n_labelled if advice is None else advice["n_labelled"]
     first = labelled[:EXAMPLES]
     items = project.items([each.item for each in first])
     return ProjectReportContents(
@@ -150,8 +124,7 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
         status=told,
         labelled=labelled,
         examples=list(zip(items, first, strict=True)),
-        verdict=verdict,
-        enough=enough,
+        verdict=learning_status.verdict,
         pace=pace([each for each in labelled if each.person != project.settings.source]),
     )
 
@@ -324,7 +297,7 @@ def method_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
         ("Data", data),
         ("Label", _label_words(told)),
         *(("What was done to the data", shortened(note, _LONGEST_NOTE)) for note in settings.notes),
-        ("Model", model_description(settings.model) if settings.model in MODEL_FAMILIES else settings.model),
+        ("Model", _model_words(told)),
         ("Stopping rule", _rule_words(told)),
         ("Start", f"{count(settings.initial, 'label')} of items drawn at random, then the model chose"),
     ]
@@ -349,6 +322,13 @@ def _label_words(told: ProjectReportContents) -> str:
     rest = len(settings.classes) - len(names)
     more = f" and {rest:,} more" if rest else ""
     return f"{target}, one of {len(settings.classes):,} classes: {', '.join(names)}{more}"
+
+
+def _model_words(told: ProjectReportContents) -> str:
+    """The model that learns now, and the one that learned at first where it was changed."""
+    model, first = told.status["model"], told.settings.model
+    before = "" if model["name"] == first else f" (until it was switched: {described_model(first)})"
+    return f"{model['description']}{before}"
 
 
 def _rule_words(told: ProjectReportContents) -> str:
@@ -396,7 +376,7 @@ def example_table(told: ProjectReportContents) -> ReportTable:
 _FAR_BELOW: Final = 20.0
 
 
-class Guaranteed(NamedTuple):
+class Certified(NamedTuple):
     """What the report says of a certificate.
 
     Attributes:
@@ -411,7 +391,7 @@ class Guaranteed(NamedTuple):
 
 
 def report_page(project: "Project", learning_status: LearningStatus) -> str:
-    """Tell what was labelled, why it stopped or goes on, how good the model is, and what is guaranteed.
+    """Tell whether it is enough, how large the error is, what more labels bring, and what was labelled.
 
     The same labels give the same page, whenever it is made.
 
@@ -423,32 +403,33 @@ def report_page(project: "Project", learning_status: LearningStatus) -> str:
         A page of HTML that fetches nothing from elsewhere; whatever an item or a name holds is text in it.
     """
     told = project_report_contents(project, learning_status)
-    status = told.status
+    status, decision = told.status, told.decision
     return rendered(
         "project_report.html.jinja",
         title=f"Labelling report: {shortened(told.settings.name, 80)}",
         headings={
             "summary": "In short",
+            "quality": "How large the error is",
+            "outlook": "What more labels bring",
             "labels": "What was labelled",
-            "stopping": "Why it can stop" if told.stop else "What is missing",
-            "quality": "How good the model is",
-            "guarantee": "What is guaranteed",
+            "guarantee": "What is not guaranteed",
+            "stopping": "Details of the stopping rule",
             "method": "How it was done",
             **({"examples": "Some of the items"} if told.examples else {}),
         },
-        headline=report_headline(status, stop=told.stop),
-        summary=_summary_sentences(told),
-        tiles=summary_tiles(status, stop=told.stop, share=told.share, seconds=told.pace),
+        decision=decision,
+        summary=status["words"],
+        tiles=summary_tiles(status, seconds=told.pace),
+        quality=_quality_sentences(told),
+        error_chart=_drawn(error_chart(told)) if status["error"]["estimates"] else None,
         labelling=labelling_sentences(told),
         bars=count_bars(told),
         people=people_table(told) if told.labelled else None,
+        not_guaranteed=NOT_GUARANTEED,
         stopping=_stopping_paragraphs(told),
         curve=_drawn(curve_chart(told)) if _has_curve(told) else None,
-        curve_caption=curve_caption(told.rule, forecast=status["forecast"] is not None and not told.stop),
-        quality=_quality_sentences(told),
-        error_chart=_drawn(error_chart(told)) if status["error"]["estimates"] else None,
-        guarantee=_guaranteed(told),
-        not_guaranteed=NOT_GUARANTEED,
+        curve_caption=curve_caption(told.rule, forecast=decision["forecast"] is not None),
+        certified=_certified(told),
         method=method_pairs(told),
         examples=example_table(told),
     )
@@ -459,20 +440,6 @@ def _drawn(chart: Chart) -> Any:
     from markupsafe import Markup
 
     return Markup(both_widths(chart))
-
-
-def _summary_sentences(told: ProjectReportContents) -> list[str]:
-    """How much is labelled, why the rule says what it says, and what speaks against it."""
-    status, said = told.status, [labelled_sentences(told.status, stop=told.stop)]
-    if status["n_labelled"]:
-        ratio, threshold = told.ratio, None if told.verdict is None else told.verdict.threshold
-        if ratio is None or threshold is None:
-            said.append(told.reason)
-        else:
-            said.append(ratio_sentences(ratio, threshold, stop=told.stop))
-    if told.stop and status["purchase"] is not None:
-        said.append(still_worth_sentence(status["purchase"], share=told.share))
-    return [*said, status["problem"]]
 
 
 def _is_judged(told: ProjectReportContents) -> bool:
@@ -486,7 +453,8 @@ def _has_curve(told: ProjectReportContents) -> bool:
 def _stopping_paragraphs(told: ProjectReportContents) -> list[str]:
     if not _is_judged(told):
         return [not_started_sentence(told.settings.initial, told.status["size"])]
-    return stopping_sentences(told.status, told.reason, rule=told.rule, stop=told.stop)
+    said = [compared_sentence(told.rule, *told.status["curve"][-1])] if _has_curve(told) else []
+    return [*said, *([ERROR_RATIO_EXPLAINED] if told.rule == RATIO_RULE else [])]
 
 
 def curve_chart(told: ProjectReportContents) -> Chart:
@@ -500,9 +468,9 @@ def curve_chart(told: ProjectReportContents) -> Chart:
         floor = min(threshold for _, threshold in limit) / _FAR_BELOW if limit else 0.0
         rough = [(n, max(value, floor)) for n, value in line]
         line = list(zip((n for n, _ in rough), accumulate((value for _, value in rough), min), strict=True))
-    forecast, now = status["forecast"], status["learned"]
+    forecast, now = told.decision["forecast"], told.decision["n_labelled"]
     expected = None
-    if forecast is not None and not told.stop:
+    if forecast is not None:
         expected = (now + forecast["low"], now + forecast["labels"], now + forecast["high"])
         limit += [(float(expected[2]), limit[-1][1])] if limit else []
     name = quantity_name(told.rule)
@@ -513,7 +481,7 @@ def curve_chart(told: ProjectReportContents) -> Chart:
         rough=rough,
         limit=limit,
         limit_name=threshold_name(told.rule),
-        stop=told.enough,
+        stop=told.decision["since"],
         ahead=expected,
         log=min(values) > 0.0 and max(values) >= 10.0 * min(values),
     )
@@ -534,29 +502,29 @@ def error_chart(told: ProjectReportContents) -> Chart:
 
 
 def _quality_sentences(told: ProjectReportContents) -> list[str]:
-    """How good the model is as far as can be estimated, what that rests on, and what more labels would change."""
-    status = told.status
-    if not status["error"]["estimates"]:
+    """How large the error is as far as can be estimated, and what that rests on."""
+    status, decision = told.status, told.decision
+    if decision["error"] is None or not decision["unlabelled"]:
         return []
-    random_labels = status["error"]["random_labels"]
-    looked_at = status["size"] - status["learned"] if random_labels else status["size"]
+    random_labels = decision["error"]["random_labels"]
+    looked_at = decision["unlabelled"] if random_labels else status["size"]
     said = [
-        expected_error_sentence(status["error"]["estimates"][-1][1:], share=told.share, random_labels=random_labels),
+        as_sentence(error_words(decision)),
         expected_error_basis(min(ITEMS[told.settings.task], looked_at), random_labels),
     ]
-    return said + (
-        [next_labels_outlook(status["purchase"], share=told.share)] if status["purchase"] is not None else []
-    )
+    if not told.share:
+        said.append("The error is the root of the mean of the squared differences between predictions and labels.")
+    return said
 
 
-def _guaranteed(told: ProjectReportContents) -> Guaranteed:
+def _certified(told: ProjectReportContents) -> Certified:
     verdict = told.status["verdict"]
     certificate = None if verdict is None else verdict["certificate"]
     if certificate is None:
-        return Guaranteed("", no_certificate_sentence(told.rule), "")
+        return Certified("", no_certificate_sentence(told.rule), "")
     # A bound of 1 or more holds of every change: it says nothing.
     says = told.change is None or told.change < 1.0
-    return Guaranteed(
+    return Certified(
         as_sentence(certificate["statement"]),
         certified_change_sentence(told.change) if says and told.change is not None else "",
         as_sentence(certificate["assumption"]) if says else "",

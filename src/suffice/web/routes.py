@@ -21,6 +21,7 @@ from suffice.project.events import Label, moment
 from suffice.project.exported_files import Exported, labels_file, predictions_file
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
+from suffice.project.settings import described_model
 from suffice.project.state import Opinion, ProjectState
 from suffice.project.status_summary import status
 from suffice.project.storage import StorageError
@@ -38,6 +39,8 @@ from suffice.web.schemas import (
     LabelRow,
     LabelsAnswer,
     LabelSent,
+    ModelAnswer,
+    ModelSent,
     NextAnswer,
     NextSent,
     Only,
@@ -233,7 +236,7 @@ ItemInPath = Annotated[int, InPath(ge=0, le=LAST_ITEM, description=MEANINGS["ite
 @reading_router.get("/project", responses=documented())
 def get_project(context: Context) -> ProjectAnswer:
     """What the project is about; and the value that a page sends as X-Suffice-CSRF with everything that it posts."""
-    settings = context.project.settings
+    settings = context.project.current_settings
     rule = settings.criterion()
     with context.project.lock:
         made = context.project.state().made
@@ -248,6 +251,7 @@ def get_project(context: Context) -> ProjectAnswer:
         main=settings.main,
         size=context.project.size,
         model=settings.model,
+        models=[ModelAnswer(name=name, description=described_model(name)) for name in settings.models()],
         rule=type(rule).__name__,
         threshold=threshold if isinstance(threshold, int | float) else None,
         overlap=settings.overlap,
@@ -389,6 +393,12 @@ def add_correction(sent: LabelSent, context: Context) -> Receipt:
 def undo(sent: UndoSent, context: Context) -> Receipt:
     """Take back the newest label, skip or correction of a person; the answer says of which item it was."""
     return _done(context, lambda: context.project.undo(person=sent.person, request=sent.request))
+
+
+@labelling_router.post("/model", responses=documented(409, 415, 507))
+def switch_model(sent: ModelSent, context: Context) -> Receipt:
+    """Let another model learn all labels, from the first one on; no label is lost."""
+    return _done(context, lambda: context.project.switch_model(sent.model, person=sent.person, request=sent.request))
 
 
 def _done(context: AppContext, write: Callable[[], WriteReceipt]) -> Receipt:

@@ -21,6 +21,7 @@ MEANINGS: Final = {
     "n": f"a whole number from 1 to {MOST_ITEMS}",
     "item": f"the number of an item, a whole number from 0 to {LAST_ITEM}",
     "label": "the name of a class (up to 1000 characters) or a finite number",
+    "model": "the name of a model, one of those that GET /api/project lists",
     "request": "1 to 100 characters without control characters, new for each thing to do",
     "offset": f"a whole number from 0 to {LAST_ITEM}",
     "limit": f"a whole number from 1 to {MOST_ROWS}",
@@ -122,6 +123,13 @@ class LabelSent(_Request):
     request: RequestName | None = None
 
 
+class ModelSent(_Request):
+    """A person who lets another model learn the labels."""
+
+    model: Annotated[str, Field(max_length=64, description=MEANINGS["model"], examples=["kernel"])]
+    request: RequestName | None = None
+
+
 class _Response(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -130,6 +138,13 @@ class Problem(_Response):
     """What went wrong, in a sentence."""
 
     detail: Text
+
+
+class ModelAnswer(_Response):
+    """A model: its name, and what to call it in a sentence."""
+
+    name: Text
+    description: Text
 
 
 class ProjectAnswer(_Response):
@@ -144,6 +159,7 @@ class ProjectAnswer(_Response):
     main: Text | None
     size: int
     model: Text
+    models: list[ModelAnswer]
     rule: Text
     threshold: Number
     overlap: float
@@ -240,6 +256,62 @@ class PurchaseAnswer(_Response):
     ratio: Number
 
 
+class ErrorNowAnswer(_Response):
+    """The estimated error of the unlabelled items, its 90 % interval, and the random labels that calibrate it."""
+
+    value: Number
+    low: Number
+    high: Number
+    random_labels: int
+
+
+class AlternativeAnswer(_Response):
+    """Another model that is better on the same labels; ``clear`` where chance does not explain the difference."""
+
+    name: Text
+    description: Text
+    error: Number
+    present: Number
+    labels: int
+    clear: bool
+
+
+class DecisionAnswer(_Response):
+    """Whether to go on labelling: the answer, the numbers that it rests on, and the same in words.
+
+    ``error`` is estimated; ``forecast``, ``error_then`` and ``corrected`` are extrapolated. ``since`` is the number of
+    labels at which the rule first said stop, if it still does. ``outlook`` holds figures with their notes.
+    """
+
+    answer: Literal["too early", "keep going", "enough", "limit", "complete"]
+    n_labelled: int
+    unlabelled: int
+    share: bool
+    since: int | None
+    error: ErrorNowAnswer | None
+    baseline: Number
+    common: Text | None
+    at_most: Number
+    forecast: ForecastAnswer | None
+    error_then: Number
+    alternative: AlternativeAnswer | None
+    rule: Text
+    reason: Text
+    wrong: int | None
+    corrected: int | None
+    hardly_better: bool
+    above_target: bool
+    headline: Text
+    tone: Literal["quiet", "on", "good", "limit"]
+    sentences: list[Text]
+    error_figure: Text
+    error_note: Text
+    outlook: list[tuple[Text, Text]]
+    outlook_note: Text
+    summary: Text
+    remedy: Text
+
+
 class ClassCount(_Response):
     """How many items have a label."""
 
@@ -281,6 +353,8 @@ class StatusAnswer(_Response):
     left: int
     learned: int
     behind: int
+    model: ModelAnswer
+    decision: DecisionAnswer
     verdict: VerdictAnswer | None
     forecast: ForecastAnswer | None
     curve: list[tuple[int, Number, Number]]

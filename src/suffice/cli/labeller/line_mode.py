@@ -6,7 +6,6 @@ from typing import Final
 from rich.console import Console
 
 from suffice.cli.labeller.labeller import COMMANDS, Labeller, typed_class
-from suffice.cli.labeller.screen import can_stop
 from suffice.cli.labeller.view import shown_label
 from suffice.cli.labeller.viewport import one_line, visible
 from suffice.errors import InvalidValueError, SufficeError
@@ -37,9 +36,10 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
             _say(console, str(error))
             continue
         learning_status = labeller.background.learning_status
-        if can_stop(learning_status) and not told:
+        stop = learning_status.decision is not None and learning_status.decision.stop
+        if stop and not told:
             _say(console, learning_sentences(learning_status, labeller.project.settings, learning_status.n_labelled)[0])
-        told = can_stop(learning_status)
+        told = stop
         if labeller.item is None:
             _say(console, "Nothing is left to label for you.")
             return

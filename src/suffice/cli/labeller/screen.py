@@ -11,13 +11,13 @@ from rich.text import Text
 
 from suffice.cli.labeller.labeller import command_keys, direct_keys, possible_classes
 from suffice.cli.labeller.pictures import drawn
-from suffice.cli.labeller.view import LabellerView, Mode, shown_label
+from suffice.cli.labeller.view import TONE_STYLES, LabellerView, Mode, shown_label
 from suffice.cli.labeller.viewport import Viewport, visible, wrapped
 from suffice.cli.rule_values import RuleValues
-from suffice.presentation.messages import RATIO_RULE
-from suffice.presentation.text_chart import chart
+from suffice.presentation.messages import RATIO_RULE, DecisionWords
+from suffice.presentation.text_chart import chart, number_chart
 from suffice.project.learning_status import LearningStatus
-from suffice.project.status_summary import learning_sentences
+from suffice.project.status_summary import decision_in_words, learning_sentences
 
 _LONGEST_CLASS: Final = 24
 _GAP: Final = 3
@@ -195,9 +195,16 @@ _AROUND: Final = 3
 _COLOURS: Final = {"•": "cyan", "*": "cyan", "╌": "yellow", "-": "yellow"}
 
 
-def can_stop(learning_status: LearningStatus) -> bool:
-    """Whether the rule says that it is enough."""
-    return learning_status.verdict is not None and learning_status.verdict.stop
+def decision_words_of(view: LabellerView) -> DecisionWords:
+    """The decision in words, as it is shown everywhere."""
+    counts = view.counts
+    size = counts.size - counts.skipped
+    return decision_in_words(view.learning_status, view.settings, counts.labelled, size=size)
+
+
+def _is_stop(view: LabellerView) -> bool:
+    decision = view.learning_status.decision
+    return decision is not None and decision.stop
 
 
 def progress_lines(view: LabellerView, viewport: Viewport) -> list[Text]:
@@ -214,7 +221,7 @@ def progress_lines(view: LabellerView, viewport: Viewport) -> list[Text]:
         said.pop()
     height = viewport.height - _height(said) - _AROUND
     curve = _curve(view, viewport.part(viewport.width, min(height, _HIGHEST))) if least and height >= _LOWEST else []
-    style = "bold green" if can_stop(view.learning_status) else "bold"
+    style = TONE_STYLES[decision_words_of(view).tone]
     lines = [Text(line, style) for line in said[0]] if said else []
     for paragraph in said[1:]:
         lines += [Text(), *map(Text, paragraph)]
@@ -227,8 +234,8 @@ def first_lines(view: LabellerView, width: int) -> int:
 
 
 def has_curve(learning_status: LearningStatus) -> bool:
-    """Whether there is something to draw."""
-    return any(math.isfinite(point.value) for point in learning_status.curve)
+    """Whether there is something to draw: the error, or else what the rule compares."""
+    return len(learning_status.errors) > 1 or any(math.isfinite(point.value) for point in learning_status.curve)
 
 
 def _said(view: LabellerView, viewport: Viewport) -> list[str]:
@@ -243,7 +250,9 @@ def _height(said: list[tuple[str, ...]]) -> int:
 
 
 def _curve(view: LabellerView, viewport: Viewport) -> list[Text]:
-    """The curve with a caption above and the numbers of labels below."""
+    """The estimated error over the labels, or else what the rule compares, with a caption and the numbers of labels."""
+    if len(view.learning_status.errors) > 1:
+        return _error_curve(view, viewport)
     points = [point for point in view.learning_status.curve if math.isfinite(point.value)]
     rule = type(view.settings.criterion()).__name__
     values = [point.value for point in points]
@@ -266,6 +275,24 @@ def _curve(view: LabellerView, viewport: Viewport) -> list[Text]:
     ]
 
 
+def _error_curve(view: LabellerView, viewport: Viewport) -> list[Text]:
+    errors = [each for each in view.learning_status.errors if math.isfinite(each.value)]
+    share = bool(view.settings.classes)
+    values = [100.0 * each.value if share else each.value for each in errors]
+    width, height = max(8, viewport.width - _AXIS), max(3, viewport.height)
+    none = [math.nan] * len(values)
+    drawing = number_chart([*values], none, log=False, width=width, height=height, plain=viewport.plain)
+    first, last = f"{errors[0].n_labelled:,}", f"{errors[-1].n_labelled:,} labels"
+    axis = f"{'':>8}{first}{last:>{max(1, width - len(first))}}"
+    caption = "estimated error, % wrong" if share else "estimated error"
+    return [
+        Text(),
+        Text(viewport.cut(caption, viewport.width), "dim"),
+        *map(_coloured, drawing),
+        Text(axis, "dim", no_wrap=True),
+    ]
+
+
 def _coloured(line: str) -> Text:
     """A line of the chart, the curve apart from the threshold and the axis."""
     axis = max(line.find("┤"), line.find("|")) + 1
@@ -276,7 +303,6 @@ def _coloured(line: str) -> Text:
 _WIDE: Final = 72
 # An item with fewer lines, its frame included, cannot be seen.
 _LEAST: Final = 4
-_STOP: Final = "You can stop now"
 
 
 class ScreenRegions(NamedTuple):
@@ -356,9 +382,12 @@ def _header(view: LabellerView, viewport: Viewport) -> Text:
     right = viewport.cut(
         f"{view.person} · {done} labelled{skipped}" if viewport.width >= 60 else done, viewport.width - 2
     )
-    if can_stop(view.learning_status) and viewport.width < _WIDE:
+    if _is_stop(view) and viewport.width < _WIDE:
         # Where the screen is narrow, this may be all that is said of it.
-        name, right = _STOP, right if len(_STOP) + len(right) + 4 <= viewport.width else ""
+        words = decision_words_of(view)
+        error = words.error_figure.replace("\u00a0", " ")
+        name = f"{words.headline} ({error} {'wrong' if view.settings.classes else 'off'})" if error else words.headline
+        right = right if len(name) + len(right) + 4 <= viewport.width else ""
     left = viewport.cut(name, max(0, viewport.width - cell_len(right) - 4))
     gap = " " * max(1, viewport.width - cell_len(left) - cell_len(right) - 2)
     line = Text(style="reverse", no_wrap=True).append(" ").append(left, "bold").append(gap)
@@ -387,14 +416,14 @@ def _item(view: LabellerView, viewport: Viewport) -> Panel:
 
 def _progress(view: LabellerView, viewport: Viewport) -> Panel:
     inner = _inside(viewport)
-    stop = can_stop(view.learning_status)
+    stop, words = _is_stop(view), decision_words_of(view)
     lines = progress_lines(view, inner)
-    title = "it is enough" if stop else "is it enough?"
+    style = TONE_STYLES[words.tone]
     return _panel(
-        title,
+        words.headline,
         lines,
         viewport,
-        style="bold green" if stop else "dim",
+        style=style if style != "bold" else "dim",
         subtitle="q leaves, a label goes on" if stop else "",
     )
 
@@ -403,7 +432,7 @@ def _panel(title: str, lines: list[Text], viewport: Viewport, *, style: str = "d
     width = max(1, viewport.width - 6)
     return Panel(
         Group(*lines[: max(0, viewport.height - 2)]),
-        title=Text(viewport.cut(title, width), "bold green" if style == "bold green" else "not dim bold"),
+        title=Text(viewport.cut(title, width), "not dim bold" if style == "dim" else style),
         title_align="left",
         subtitle=Text(viewport.cut(subtitle, width), "dim") if subtitle else None,
         subtitle_align="left",

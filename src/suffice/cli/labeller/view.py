@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from suffice.cli.labeller.pictures import Picture
 from suffice.project.events import Label
 from suffice.project.items import Item
 from suffice.project.learning_status import LearningStatus
 from suffice.project.settings import Settings
+
+#: How the terminal shows the tone of a decision.
+TONE_STYLES: Final = {"quiet": "bold", "on": "bold", "good": "bold green", "limit": "bold yellow"}
 
 
 class Mode(Enum):

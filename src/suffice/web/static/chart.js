@@ -1,7 +1,7 @@
-// A curve over the number of labels, drawn as SVG: axes, a threshold, an interval, a forecast, and a way to read it by
-// pointer, by keys, or as a table.
+// A curve over the number of labels, drawn as SVG: axes, a threshold, an interval, what is extrapolated, and a way to
+// read it by pointer, by keys, or as a table.
 
-import { count, h, many, put, roughly, short, svg } from "./dom.js";
+import { count, h, put, roughly, short, svg } from "./dom.js";
 import { scaleFor, ticksOf } from "./scales.js";
 
 const NARROW = 480;
@@ -11,7 +11,8 @@ const EDGE = { left: 54, right: 14, top: 20, bottom: 42 };
  * A chart to be filled by update(data), with data:
  *   points: [[n, value, low or null, high or null, threshold or null], ...];
  *   log, zero: of the vertical axis; y: its name; format: of its numbers; sentence: what one sees, in words;
- *   forecast: {labels, low, high, most} or null, with most the number of items that there are;
+ *   limit: what the threshold is called; forecast: {labels, low, high, most} or null, with most the number of items;
+ *   then: {n, value}, an extrapolated point, or null;
  *   columns: names for the table; read: words for a point.
  * @param {string} title - What it shows.
  */
@@ -51,11 +52,12 @@ function drawing(data, width, readout, title) {
   const height = width < NARROW ? 230 : 280;
   const { points, forecast } = data;
   const last = points.at(-1)[0];
+  const { then } = data;
   const ends = forecast ? [last + forecast.low, Math.min(last + forecast.high, forecast.most)] : [];
   // A forecast that reaches very far must not squeeze the curve into a corner.
-  const far = Math.max(last + 80, last * 3, forecast ? Math.min((last + forecast.labels) * 1.1, last * 5) : 0);
-  const x = scaleFor([points[0][0], last, ...ends.map((end) => Math.min(end, far))], [EDGE.left, width - EDGE.right]);
-  const heights = points.flatMap((each) => each.slice(1)).filter((value) => value !== null && value !== undefined);
+  const far = Math.max(last + 80, last * 3, forecast ? Math.min((last + forecast.labels) * 1.1, last * 5) : 0, then ? then.n : 0);
+  const x = scaleFor([points[0][0], last, ...ends.map((end) => Math.min(end, far)), ...(then ? [then.n] : [])], [EDGE.left, width - EDGE.right]);
+  const heights = [...points.flatMap((each) => each.slice(1)), then?.value].filter((value) => value !== null && value !== undefined);
   const y = scaleFor(heights, [height - EDGE.bottom, EDGE.top], { log: data.log, zero: data.zero, air: 0.06 });
   const reader = svg("g", { class: "reader", visibility: "hidden" },
     svg("line", { y1: EDGE.top, y2: height - EDGE.bottom }), svg("circle", { r: 4.5 }));
@@ -63,7 +65,7 @@ function drawing(data, width, readout, title) {
   const frame = { viewBox: `0 0 ${width} ${height}`, width, height };
   const picture = svg("svg", { ...frame, role: "img", tabindex: 0, "aria-label": seen },
     axes(x, y, width, height, data), forecast && outlook(x, y, forecast, last, far, height),
-    interval(points, x, y), limits(points, x, y, width),
+    interval(points, x, y), limits(data, x, y, width), then && extrapolated(points.at(-1), then, x, y),
     svg("path", { class: "line", d: path(points.map(([n, value]) => [x(n), y(value)])) }),
     svg("circle", { class: "dot", cx: x(last), cy: y(points.at(-1)[1]), r: 4 }), reader);
   follow(picture, reader, { data, x, y, width, readout });
@@ -100,14 +102,21 @@ function interval(points, x, y) {
   return svg("path", { class: "band", d: `${path([...upper, ...lower])}Z` });
 }
 
-function limits(points, x, y, width) {
+function extrapolated([n, value], then, x, y) {
+  return svg("g", { class: "forecast" },
+    svg("line", { x1: x(n), y1: y(value), x2: x(then.n), y2: y(then.value) }),
+    svg("circle", { class: "then", cx: x(then.n), cy: y(then.value), r: 4 }),
+    svg("text", { x: x(then.n), y: y(then.value) - 10, "text-anchor": "end" }, "extrapolated"));
+}
+
+function limits({ points, limit }, x, y, width) {
   const known = points.filter((each) => typeof each[4] === "number");
   if (!known.length) return null;
   const value = known.at(-1)[4];
   const across = [[EDGE.left, y(value)], [width - EDGE.right, y(value)]];
   const places = known.every((each) => each[4] === value) ? across : known.map((each) => [x(each[0]), y(each[4])]);
   return svg("g", {}, svg("path", { class: "limit", d: path(places) }),
-    svg("text", { class: "limit-name", x: EDGE.left + 6, y: places[0][1] - 6 }, `threshold ${short(value)}`));
+    svg("text", { class: "limit-name", x: EDGE.left + 6, y: places[0][1] - 6 }, `${limit} ${short(value)}`));
 }
 
 function outlook(x, y, forecast, last, far, height) {
@@ -122,7 +131,7 @@ function outlook(x, y, forecast, last, far, height) {
     svg("rect", { class: "wash", x: from, y: EDGE.top, width: Math.max(2, to - from), height: floor - EDGE.top }),
     svg("rect", { class: "strip", x: from, y: floor - 3, width: Math.max(2, to - from), height: 6, rx: 3 }),
     middle <= far && svg("line", { x1: at, x2: at, y1: EDGE.top, y2: floor }),
-    svg("text", { x: x(x.domain[1]), y: 11, "text-anchor": "end" }, `stop near ${roughly(middle)}${upTo}`));
+    svg("text", { x: x(x.domain[1]), y: 11, "text-anchor": "end" }, `extrapolated: enough near ${roughly(middle)}${upTo}`));
 }
 
 function follow(picture, reader, { data, x, y, width, readout }) {
@@ -171,10 +180,4 @@ function asTable(data) {
       used.map((at) => h("th", { scope: "col" }, data.columns[at - 1])))),
     h("tbody", {}, data.points.map((each) => h("tr", {}, h("th", { scope: "row" }, count(each[0])),
       used.map((at) => h("td", {}, typeof each[at] === "number" ? data.format(each[at]) : "–"))))));
-}
-
-/** The words of a forecast. */
-export function forecastWords({ labels, low, high }) {
-  const more = many(labels, "more label", "more labels");
-  return low === high ? more : `about ${more} (${count(low)} to ${count(high)})`;
 }

@@ -59,7 +59,7 @@ async function save(path, file, link, problem) {
 
 function report(problem) {
   return h("section", { class: "card" }, h("h3", {}, "Report"),
-    h("p", {}, "One page to send on, in plain words: what was labelled, why it is enough or not, what is guaranteed."),
+    h("p", {}, "One page to send on, in plain words: whether it is enough, how large the error is, what was labelled."),
     h("div", { class: "row" },
       h("a", { class: "button primary", href: "api/report", target: "_blank", rel: "noopener" }, "See the report"),
       saving("api/report", `${store.project.name} report.html`, problem, {}, "Save it")));

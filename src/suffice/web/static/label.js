@@ -1,4 +1,4 @@
-// The view in which items are labelled: one item, its answers, and what the rule says so far.
+// The view in which items are labelled: one item, its answers, and the decision so far.
 
 import { post } from "./api.js";
 import { makeAnswer } from "./answer.js";
@@ -43,7 +43,7 @@ export function makeLabelView(root, project) {
     h("div", { class: "row small" }, skipButton, undoButton, h("p", { class: "said", role: "status" })));
   const why = h("p", {});
   const whyCard = h("section", { class: "card why" }, h("h2", {}, "Why this item?"), why);
-  const card = makeVerdictCard(project);
+  const card = makeVerdictCard();
   const banner = makeBanner();
   put(root, banner.element, h("div", { class: "desk" },
     h("div", { class: "work" }, article, answers), h("aside", { class: "side" }, card.element, whyCard)));

@@ -10,6 +10,7 @@ import { keysTo, showShortcuts } from "./shortcuts.js";
 import { kept, openProject, refresh, store, watch } from "./store.js";
 import { makeTableView } from "./table.js";
 import { hush } from "./toast.js";
+import { isStop } from "./verdict.js";
 
 const MAKERS = { label: makeLabelView, progress: makeProgressView, labels: makeTableView, export: makeExportView };
 const TITLES = { label: "Label", progress: "Progress", labels: "Labels", export: "Export" };
@@ -35,8 +36,8 @@ function route() {
 }
 
 function title(name = document.body.dataset.view) {
-  const enough = store.status?.advice ? "You can stop now · " : "";
-  document.title = `${enough}${TITLES[name]} · ${store.project.name}`;
+  const answer = isStop(store.status) ? `${store.status.decision.headline} · ` : "";
+  document.title = `${answer}${TITLES[name]} · ${store.project.name}`;
 }
 
 function header() {

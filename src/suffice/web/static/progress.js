@@ -1,41 +1,51 @@
-// The view that tells where the project stands, and what more labels would buy.
+// The view that tells where the project stands: the decision, the error and its curve, and what more labels bring. What
+// the rule compares is under details.
 
 import { capital } from "./api.js";
-import { forecastWords, makeChart } from "./chart.js";
-import { h, many, percent, put, quiet, short, svg, swap } from "./dom.js";
+import { makeChart } from "./chart.js";
+import { h, many, percent, put, quiet, short, swap, unbroken } from "./dom.js";
 import { classBars, people } from "./labelled.js";
-import { scaleFor } from "./scales.js";
 import { store, watch } from "./store.js";
-import { guarantee, learning, quantity, sentences, standing } from "./verdict.js";
+import { certified, decisionParts, learning, switchButton } from "./verdict.js";
 
-const UNDECIDED =
-  "The rule compares how much the latest labels changed the model with how much the first ones did. It needs a few " +
-  "labels before there is something to compare: go on labelling.";
+const WORTH_RULES = ["LabelWorth", "ExpectedCost"];
+
+/** What the numbers of a rule are called, and what they are compared with. */
+function ruleNames({ rule }) {
+  if (rule === "ErrorStability") return ["error ratio", "threshold"];
+  return WORTH_RULES.includes(rule) ? ["worth of a label", "cost"] : ["value of the rule", "threshold"];
+}
 
 /** Make the view. */
 export function makeProgressView(root, project) {
-  const name = capital(quantity(project)).slice(0, -1);
-  const ratio = makeChart(`${name} against the threshold`);
-  const error = makeChart("The estimated error of the model");
+  const [name, limit] = ruleNames(project);
+  const error = makeChart("The estimated error");
+  const compared = makeChart(`The ${name} and the ${limit}`);
   const parts = {
-    verdict: card("Is it enough?"),
-    purchase: card("What would the next 50 labels buy?"),
-    ratio: card(),
+    decision: card("Is it enough?"),
     error: card(),
+    outlook: card("What do more labels bring?"),
     classes: card("Labels of each class"),
     people: card("Who labelled"),
   };
+  const [curve, facts] = [h("div", { class: "stack" }), h("div", { class: "stack" })];
+  const details = h("details", { class: "card wide" },
+    h("summary", {}, "Details: what the stopping rule compares, and what it certifies"),
+    h("div", { class: "stack" }, curve, facts));
+  parts.decision.element.classList.add("wide");
+  parts.people.element.classList.toggle("wide", project.task === "regression");
   const cards = Object.values(parts).map((each) => each.element);
-  put(root, h("h2", { class: "visually-hidden" }, "Progress"), h("div", { class: "board" }, cards));
+  put(root, h("h2", { class: "visually-hidden" }, "Progress"), h("div", { class: "board" }, cards, details));
   parts.classes.element.hidden = project.task === "regression";
 
   const update = () => {
     const { status } = store;
     if (!status || root.hidden) return;
-    swap(parts.verdict.body, verdict(status));
-    swap(parts.purchase.body, purchase(status, project));
-    chartOr(parts.ratio.body, ratio, ratioData(status, project), "The curve begins once a few labels are learned.");
-    chartOr(parts.error.body, error, errorData(status, project), "The model cannot tell yet how well it does.");
+    swap(parts.decision.body, decision(status));
+    swap(parts.outlook.body, outlook(status));
+    chartOr(parts.error.body, error, errorData(status, project), "There is no estimate before the model has started.");
+    chartOr(curve, compared, ruleData(status, project), "The curve begins once a few labels are learned.");
+    swap(facts, certificate(status));
     swap(parts.classes.body, classBars(status));
     swap(parts.people.body, people(status, project));
   };
@@ -57,84 +67,71 @@ function chartOr(body, chart, data, otherwise) {
   chart.update(data);
 }
 
-function verdict(status) {
-  const { word, tone } = standing(status);
-  const [first, ...rest] = sentences(status);
-  const certificate = status.verdict?.certificate;
-  return [
-    h("p", { class: `state large ${tone}` }, word),
-    first && h("p", {}, first),
-    status.problem && h("p", { class: "problem" }, capital(status.problem)),
-    rest.length > 0 && h("ul", { class: "plain" }, rest.map((each) => h("li", {}, each))),
-    certificate && guarantee(certificate),
-    learning(status) && quiet(`${learning(status)}.`),
-    !status.verdict?.ready && quiet(UNDECIDED),
-  ];
-}
-
-function ratioData(status, project) {
-  const { curve, forecast } = status;
-  if (curve.length < 2) return null;
-  const [n, value, threshold] = curve.at(-1);
-  const against = (limit) => (typeof limit === "number" ? ` (threshold ${short(limit)})` : "");
-  const ahead = forecast && !status.verdict?.stop ? { ...forecast, most: status.size } : null;
-  const told = `After ${many(n, "label")} the ${quantity(project)} is ${short(value)}${against(threshold)}.`;
-  return {
-    points: curve.map(([at, number, limit]) => [at, number, null, null, limit]),
-    log: true,
-    y: quantity(project),
-    format: short,
-    forecast: ahead,
-    sentence: ahead ? `${told} ${capital(forecastWords(forecast))}` : told,
-    columns: [capital(quantity(project)).slice(0, -1), "", "", "Threshold"],
-    read: ([at, number, , , limit]) => `At ${many(at, "label")}: ${short(number)}${against(limit)}`,
-  };
+function decision(status) {
+  const parts = decisionParts(status, { large: true });
+  const switching = switchButton(status);
+  return [parts.state, parts.error, parts.problem, parts.rest,
+    switching && h("p", { class: "row" }, switching),
+    quiet(`Model: ${status.model.description}.`),
+    learning(status) && quiet(`${learning(status)}.`)];
 }
 
 function errorData(status, project) {
-  const { unit, estimates, random_labels: random } = status.error;
+  const { unit, estimates } = status.error;
   if (estimates.length < 2) return null;
+  const { decision: decided } = status;
   const share = unit === "share";
   const format = share ? percent : short;
-  const between = (low, high) => `between ${format(low)} and ${format(high)}`;
+  const between = (low, high) => `likely between ${format(low)} and ${format(high)}`;
   const [n, value, low, high] = estimates.at(-1);
-  const about = `${format(value)}, likely ${between(low, high)}`;
-  const rests = random > 0 ? `Estimated with the help of ${many(random, "random label")}.` : "";
+  const then = decided.forecast && decided.error_then !== null
+    ? { n: n + decided.forecast.labels, value: decided.error_then, most: status.size } : null;
   return {
     points: estimates.map((each) => [...each, null]),
     zero: true,
-    y: share ? "share of items that it gets wrong" : `error of ${project.target} (${unit})`,
+    y: share ? "share of predictions that are wrong" : `typical error of ${project.target}`,
     format,
     forecast: null,
-    sentence: rests
-      ? `After ${many(n, "label")} the error is about ${about}. ${rests}`
-      : `After ${many(n, "label")} the model expects an error of ${about}.`,
+    then: then && then.n <= status.size ? then : null,
+    sentence: `After ${many(n, "label")} the estimated error is ${format(value)}, ${between(low, high)}.`,
     columns: ["Error", "At least", "At most", ""],
-    read: ([at, number, from, to]) => `At ${many(at, "label")}: ${format(number)} (${between(from, to)})`,
+    // The newest one is told as the decision tells it.
+    read: ([at, number, from, to]) => (at === decided.n_labelled && decided.error_figure
+      ? `At ${many(at, "label")}: ${decided.error_figure} (estimated)`
+      : `At ${many(at, "label")}: ${format(number)}, ${between(from, to)} (estimated)`),
   };
 }
 
-function purchase(status, project) {
-  const bought = status.purchase;
-  if (!bought) return quiet("That can be told once the model has learned a few labels.");
-  const format = status.error.unit === "share" ? percent : short;
-  const figure = (value, words) => h("span", {}, h("b", {}, format(value)), h("small", {}, words));
-  const likely = `Likely between ${format(bought.low)} and ${format(bought.high)}.`;
-  const ratio = bought.ratio === null ? "" : ` The ${quantity(project)} would then be about ${short(bought.ratio)}.`;
+const plain = (...children) => h("p", {}, ...children);
+
+function outlook({ decision: { outlook: figures, outlook_note: note } }) {
+  const figure = ([value, words]) => h("span", {}, h("b", {}, value), h("small", {}, words));
   return [
-    h("p", { class: "deal" }, figure(bought.now, "error now"),
-      h("span", { class: "arrow", "aria-hidden": "true" }, "→"),
-      figure(bought.then, `after ${many(bought.labels, "more label", "more labels")}`)),
-    range(bought),
-    quiet(likely + ratio),
+    figures.length > 0 && h("p", { class: "deal" }, figure(figures[0]),
+      h("span", { class: "arrow", "aria-hidden": "true" }, "→"), figure(figures[1])),
+    note && (figures.length ? quiet : plain)(unbroken(note)),
   ];
 }
 
-function range({ now, then, low, high }) {
-  const x = scaleFor([now, then, low, high], [8, 292], { zero: true });
-  return svg("svg", { class: "range", viewBox: "0 0 300 30", "aria-hidden": "true" },
-    svg("line", { class: "grid", x1: 8, x2: 292, y1: 15, y2: 15 }),
-    svg("rect", { class: "strip", x: x(low), y: 11, width: Math.max(2, x(high) - x(low)), height: 8, rx: 4 }),
-    svg("circle", { class: "now", cx: x(now), cy: 15, r: 5.5 }),
-    svg("circle", { class: "dot", cx: x(then), cy: 15, r: 5.5 }));
+function ruleData({ curve, decision: { forecast }, size }, project) {
+  if (curve.length < 2) return null;
+  const [name, limit] = ruleNames(project);
+  const [n, value, threshold] = curve.at(-1);
+  const against = (level) => (typeof level === "number" ? ` (${limit} ${short(level)})` : "");
+  return {
+    points: curve.map(([at, number, level]) => [at, number, null, null, level]),
+    log: true,
+    y: name,
+    limit,
+    format: short,
+    forecast: forecast && { ...forecast, most: size },
+    then: null,
+    sentence: `After ${many(n, "label")} the ${name} is ${short(value)}${against(threshold)}.`,
+    columns: [capital(name).slice(0, -1), "", "", capital(limit).slice(0, -1)],
+    read: ([at, number, , , level]) => `At ${many(at, "label")}: ${short(number)}${against(level)}`,
+  };
+}
+
+function certificate({ verdict }) {
+  return verdict?.certificate ? certified(verdict.certificate) : quiet("The rule has given no certificate.");
 }

@@ -1,29 +1,28 @@
-// What the rule says, in a card beside the item, and the banner when it is enough.
+// The decision whether to go on labelling: a card beside the item, and a banner when there is reason to stop. Its words
+// and numbers are those of status.decision, here and everywhere else.
 
 import { capital } from "./api.js";
-import { button, h, many, put, quiet, short, svg, unbroken } from "./dom.js";
+import { button, count, h, many, percent, put, quiet, short, svg, unbroken } from "./dom.js";
+import { openDialog } from "./dialog.js";
+import { submit } from "./outbox.js";
+import { person } from "./person.js";
 import { scaleFor } from "./scales.js";
-import { kept, tab } from "./store.js";
+import { kept, refreshSoon, store, tab } from "./store.js";
+import { toast } from "./toast.js";
 
-/** What the numbers of a rule are called. */
-export function quantity(project) {
-  return project.rule === "ErrorStability" ? "error ratio" : "value of the rule";
-}
+const STOPS = ["enough", "limit", "complete"];
+// What a model is called on a button.
+const NAMES = { kernel: "kernel features" };
 
-/** The state in a word, and its colour's name. */
-export function standing(status) {
-  const verdict = status?.verdict;
-  if (status?.advice || verdict?.stop) return { word: "You can stop now", tone: "good" };
-  if (!verdict || !verdict.ready) return { word: "Too early to say", tone: "quiet" };
-  return { word: "Keep going", tone: "on" };
-}
+/** Whether the decision is a reason to stop. */
+export const isStop = (status) => STOPS.includes(status?.decision.answer);
 
-/** Sentences for a person: the verdict first, then what else is known. */
+/** The decision in sentences, the most important first, and what else is to be known. */
 export function sentences(status) {
-  // The problem stands among them too, and is shown apart.
-  const said = (status.words ?? []).filter((each) => each !== status.problem).map(unbroken);
-  if (said.length || status.problem) return said;
-  return [status.verdict?.sentence ?? "Label a few items, then the model begins to learn and the rule to judge."];
+  const { decision, problem, warning } = status;
+  // What keeps the model from learning is shown apart.
+  const said = problem && decision.answer === "too early" ? [] : decision.sentences;
+  return [...said, ...(warning ? [warning] : [])].map(unbroken);
 }
 
 /** That the model has not learned the newest labels yet, or nothing. */
@@ -31,66 +30,80 @@ export function learning(status) {
   return status.behind > 0 ? `Learning, ${many(status.behind, "label")} to go` : "";
 }
 
+/** The answer, the error as a large figure, and the sentences; the first one only where the figure does not say it. */
+export function decisionParts(status, { large = false } = {}) {
+  const { decision, problem } = status;
+  const [first, ...rest] = sentences(status);
+  return {
+    state: h("p", { class: `state ${decision.tone}${large ? " large" : ""}` }, decision.headline),
+    error: decision.error_figure
+      ? h("p", { class: "error-now" }, h("b", {}, decision.error_figure), " ",
+        h("span", { class: "muted" }, unbroken(decision.error_note)))
+      : first && h("p", {}, first === decision.sentences[0] ? unbroken(decision.summary) : first),
+    problem: problem && h("p", { class: "problem" }, capital(problem)),
+    rest: rest.length > 0 && h("ul", { class: "plain" }, rest.map((each) => h("li", {}, each))),
+  };
+}
+
 /** The card beside the item; update(status) fills it. */
-export function makeVerdictCard(project) {
+export function makeVerdictCard() {
   const body = h("div", { class: "stack" });
   const element = h("section", { class: "card verdict", "aria-label": "Is it enough?" }, body);
   let drawn = "";
   return {
     element,
     update(status) {
-      const { words, problem, behind, curve, advice, verdict } = status;
-      const told = JSON.stringify([words, problem, behind, curve.at(-1), advice, verdict]);
+      const { decision, warning, problem, behind, error } = status;
+      const told = JSON.stringify([decision, warning, problem, behind, error]);
       if (told === drawn) return;
       drawn = told;
-      const { word, tone } = standing(status);
-      const [first, ...rest] = sentences(status);
+      const parts = decisionParts(status);
       put(body,
-        h("div", { class: "row state-row" }, h("p", { class: `state ${tone}` }, word),
-          h("p", { class: "muted learning" }, learning(status))),
-        first && h("p", {}, first),
-        status.problem && h("p", { class: "problem" }, capital(status.problem)),
-        sparkline(status, project),
-        rest.length > 0 && h("ul", { class: "plain" }, rest.map((each) => h("li", {}, each))),
+        h("div", { class: "row state-row" }, parts.state, h("p", { class: "muted learning" }, learning(status))),
+        parts.error, sparkline(status), parts.problem, parts.rest,
         h("p", {}, h("a", { href: "#progress" }, "More under Progress")));
     },
   };
 }
 
-function sparkline(status, project) {
-  const points = status.curve;
-  if (points.length < 2) return null;
+/** The estimated error over the labels, with its interval, small. */
+function sparkline(status) {
+  const { estimates, unit } = status.error;
+  if (estimates.length < 2) return null;
   const [width, height] = [300, 64];
-  const threshold = points.at(-1)[2];
-  const x = scaleFor(points.map((each) => each[0]), [4, width - 8]);
-  const heights = [...points.map((each) => each[1]), ...(threshold === null ? [] : [threshold])];
-  const y = scaleFor(heights, [height - 6, 8], { log: true });
-  const line = points.map(([n, value], at) => `${at ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join("");
-  const [n, value] = points.at(-1);
-  const limit = threshold === null ? "" : `threshold ${short(threshold)}`;
-  const said = `The ${quantity(project)} after ${many(n, "label")}: ${short(value)}; ${limit}`;
+  const format = unit === "share" ? percent : short;
+  const x = scaleFor(estimates.map((each) => each[0]), [4, width - 8]);
+  const y = scaleFor(estimates.flatMap((each) => each.slice(1)), [height - 4, 6], { zero: true });
+  const path = (places) => places.map(([n, at], k) => `${k ? "L" : "M"}${x(n).toFixed(1)} ${y(at).toFixed(1)}`).join("");
+  const band = [...estimates.map((each) => [each[0], each[3]]),
+    ...estimates.map((each) => [each[0], each[2]]).reverse()];
+  const [start, end] = [estimates[0], estimates.at(-1)];
+  const said = `Estimated error: ${format(start[1])} after ${many(start[0], "label")}, ` +
+    `${format(end[1])} after ${many(end[0], "label")}`;
   return h("figure", { class: "spark" },
     svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": said },
-      threshold !== null && svg("line", { class: "limit", x1: 0, x2: width, y1: y(threshold), y2: y(threshold) }),
-      svg("path", { class: "line", d: line }),
-      svg("circle", { class: "dot", cx: x(n), cy: y(value), r: 3.5 })),
-    h("figcaption", {}, h("span", {}, capital(quantity(project)).slice(0, -1), " ", h("b", {}, short(value))),
-      limit && h("span", {}, h("i", { class: "dash" }), limit)));
+      svg("line", { class: "grid", x1: 0, x2: width, y1: y(0), y2: y(0) }),
+      svg("path", { class: "band", d: `${path(band)}Z` }),
+      svg("path", { class: "line", d: path(estimates) }),
+      svg("circle", { class: "dot", cx: x(end[0]), cy: y(end[1]), r: 3.5 })),
+    h("figcaption", {}, h("span", {}, "Estimated error"),
+      h("span", {}, `${count(start[0])} to ${many(end[0], "label")}`)));
 }
 
-/** The banner that it is enough; update(status) shows it, folds it to a chip, or takes it away. */
+/** The banner where there is reason to stop; update(status) shows it, folds it to a chip, or takes it away. */
 export function makeBanner() {
   const element = h("div", { class: "banner-slot" });
   let drawn = "";
   const draw = (status) => {
-    const { advice, verdict } = status;
-    const folded = kept.get("folded", tab) === String(advice?.at);
-    const told = JSON.stringify([advice, folded, verdict?.certificate]);
+    const { decision, model } = status;
+    const name = `${decision.answer} ${decision.since} ${model.name}`;
+    const folded = kept.get("folded", tab) === name;
+    const told = JSON.stringify([decision, model, folded]);
     if (told === drawn) return;
     drawn = told;
-    if (!advice) put(element);
-    else if (folded) put(element, chip(() => fold(status, null)));
-    else put(element, banner(advice, verdict?.certificate, () => fold(status, String(advice.at))));
+    if (!isStop(status)) put(element);
+    else if (folded) put(element, chip(decision, () => fold(status, null)));
+    else put(element, banner(status, () => fold(status, name)));
   };
   const fold = (status, value) => {
     kept.set("folded", value, tab);
@@ -99,28 +112,69 @@ export function makeBanner() {
   return { element, update: draw };
 }
 
-function banner(advice, certificate, fold) {
-  return h("section", { class: "banner", role: "region", "aria-labelledby": "stop-heading" },
-    h("h2", { id: "stop-heading", role: "status" }, "You can stop now"),
-    h("p", {}, capital(`Said at ${many(advice.n_labelled, "label")}: ${advice.reason}`)),
-    certificate && (matchMedia("(max-width: 760px)").matches ? guarantee(certificate) : guaranteed(certificate)),
-    h("div", { class: "row" },
-      h("a", { class: "button primary", href: "api/report", target: "_blank", rel: "noopener" }, "See the report"),
+function banner(status, fold) {
+  const { decision } = status;
+  const report = { href: "api/report", target: "_blank", rel: "noopener" };
+  const switching = switchButton(status);
+  return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
+    decision.error_figure && h("p", { class: "figure", "aria-hidden": "true" }, h("b", {}, decision.error_figure),
+      h("small", {}, decision.share ? "predicted wrong" : "typical error")),
+    h("div", {},
+      h("h2", { id: "stop-heading", role: "status" }, decision.headline),
+      h("p", {}, unbroken(decision.summary)),
+      decision.remedy && h("p", {}, unbroken(decision.remedy))),
+    h("div", { class: "row" }, switching,
+      h("a", { class: switching ? "button" : "button primary", ...report }, "See the report"),
       h("a", { class: "button", href: "#export" }, "Export"),
-      button(fold, { class: "quiet" }, "Keep labelling")));
+      button(fold, { class: "quiet" }, decision.answer === "complete" ? "Hide" : "Keep labelling")));
 }
 
-function guaranteed({ statement, assumption }) {
-  return h("p", {}, h("strong", {}, "What is guaranteed: "), capital(statement), " ",
-    h("span", { class: "muted" }, capital(`This holds if ${assumption}`)));
+/** A button that lets the better model learn, where the project can have it. */
+export function switchButton(status) {
+  const { alternative, answer } = status.decision;
+  const known = store.project.models.some((each) => each.name === alternative?.name);
+  if (answer !== "limit" || !known || alternative.name === status.model.name) return null;
+  const name = NAMES[alternative.name] ?? alternative.description;
+  return button(() => confirmSwitch(status, alternative, name), { class: "primary" }, `Switch to ${name}`);
 }
 
-/** What is guaranteed and when, to be unfolded. */
-export function guarantee({ statement, assumption }) {
-  return h("details", {}, h("summary", {}, "What is guaranteed"),
-    h("p", {}, capital(statement)), quiet(capital(`This holds if ${assumption}`)));
+function confirmSwitch(status, alternative, name) {
+  const problem = h("p", { class: "problem", role: "alert" });
+  const change = async () => {
+    yes.disabled = true;
+    try {
+      await submit("api/model", { person: person(), model: alternative.name });
+      dialog.close();
+      toast("The new model is learning all labels.");
+      refreshSoon();
+    } catch (error) {
+      problem.textContent = error.message;
+      yes.disabled = false;
+    }
+  };
+  const yes = button(change, { class: "primary" }, "Switch");
+  const dialog = openDialog(`Switch to ${name}?`, [
+    h("div", { class: "stack" },
+      h("p", {}, `From now on ${alternative.description} learns, in place of ${status.model.description}.`),
+      h("ul", {},
+        h("li", {}, `All ${many(status.n_labelled, "label")} stay, and all items that were skipped.`),
+        h("li", {}, "The new model learns them again from the first one. That takes a few seconds to minutes; you " +
+          "can go on labelling meanwhile."),
+        h("li", {}, "The error, the predictions and the answer are computed anew. They may say that more labels are " +
+          "worth it."),
+        h("li", {}, "It holds for everybody who labels in this project. The command suffice switch changes it back.")),
+      problem,
+      h("div", { class: "row end" }, button(() => dialog.close(), {}, "Cancel"), yes)),
+  ]);
 }
 
-function chip(unfold) {
-  return button(unfold, { class: "chip good" }, "You can stop now");
+/** What a certificate says and when it holds. */
+export function certified({ statement, assumption }) {
+  return [h("h4", {}, "What the rule certifies of the last label"), h("p", {}, capital(statement)),
+    quiet(capital(`This holds if ${assumption}`))];
+}
+
+function chip(decision, unfold) {
+  const error = decision.error_figure && `: ${decision.error_figure} ${decision.share ? "wrong" : "typical error"}`;
+  return button(unfold, { class: `chip ${decision.tone}` }, decision.headline, error);
 }
