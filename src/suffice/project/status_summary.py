@@ -172,9 +172,10 @@ def decision_of(
     left = settings.initial if size is None else size - n_labelled
     verdict = learning_status.verdict
     # While the past is learned anew, the verdict says how far that is.
-    said = {} if verdict is None else {"rule": verdict.rule, "reason": verdict.reason}
+    rule, reason = ("", "") if verdict is None else (verdict.rule, verdict.reason)
     answer: Answer = "complete" if not left and n_labelled else "too early"
-    return Decision(answer, n_labelled, max(left, 0), settings.task == "classification", **said)
+    share = settings.task == "classification"
+    return Decision(answer, n_labelled, max(left, 0), share, rule=rule, reason=reason)
 
 
 def decision_in_words(
