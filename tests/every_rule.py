@@ -1,7 +1,8 @@
 """Every stopping rule of suffice, with parameters at which it says both "go on" and "stop" on short runs."""
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -31,3 +32,13 @@ def made_up_steps(n: int, *, seed: int = 0) -> tuple[Step, ...]:
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
     return steps
+
+
+@dataclass
+class LossRule(sf.Criterion):
+    """Requires the losses of the selected items, and never stops."""
+
+    requires: ClassVar[frozenset[str]] = frozenset({"selected_loss", "selected_expected_loss"})
+
+    def judge(self, step: sf.Step) -> sf.Verdict:
+        return self.verdict(step, stop=False, reason="nothing is compared")

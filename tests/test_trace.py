@@ -364,7 +364,7 @@ def test_a_rule_whose_facts_were_not_recorded_names_them(name: str) -> None:
 def test_only_what_is_missing_is_named() -> None:
     X = np.arange(12.0)[:, None]
     trace = sf.simulate(BayesianRidge(1.0, 1.0), X, X[:, 0], initial=3, record="expected_error")
-    with pytest.raises(MissingInputError, match="LabelWorth requires selected_expected_loss, selected_loss, which"):
+    with pytest.raises(MissingInputError, match="LabelWorth requires calibration, error_scale, pool_size, recent_gain"):
         trace.replay(sf.LabelWorth(1.0, 1.0))
     assert len(trace.replay(sf.ExpectedCost(1.0, 1.0))) == 9
 

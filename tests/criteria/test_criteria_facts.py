@@ -171,21 +171,32 @@ class TestCommittees:
 
 
 class TestWorthFacts:
-    def test_they_are_those_of_the_cross_entropy(self) -> None:
-        stop, selected = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.8, 0.2], [0.3, 0.7]])
-        found = worth_facts(stop, selected, [0, 0])
-        assert found["expected_error"] == pytest.approx(0.5 * math.log(2.0))
-        assert found["selected_loss"] == pytest.approx(-0.5 * (math.log(0.8) + math.log(0.3)))
-        assert found["selected_expected_loss"] == pytest.approx(float(entropy(selected, axis=1).mean()))
-        assert LabelWorth(1000.0, 1.0).observe(Step(n_labelled=12, **found)).value is not None
+    def test_by_hand(self) -> None:
+        draws = np.array([[[1.0, 0.0], [0.6, 0.4]], [[0.9, 0.1], [0.3, 0.7]]])
+        found: dict[str, Any] = worth_facts(draws.mean(axis=1), earlier=[1, 1], draws=draws)
+        assert found["unlabelled_error"] == pytest.approx(0.5 * (0.2 + 0.4))
+        # Of the first item every draw says the same class; of the second, knowing the draw is worth 0.8 - 0.6.
+        assert found["reducible_error"] == pytest.approx(0.5 * 0.2)
+        assert found["recent_gain"] == pytest.approx(0.5 * (0.8 - 0.2) + 0.5 * (0.6 - 0.4))
+        step = Step(n_labelled=12, pool_size=100, **found)
+        assert LabelWorth().observe(step).value is not None
 
-    def test_a_label_that_was_ruled_out_has_a_finite_loss(self) -> None:
-        assert worth_facts([[1.0, 0.0]], [[1.0, 0.0]], [1])["selected_loss"] == pytest.approx(-math.log(1e-6))
+    def test_what_is_not_known_is_as_large_as_what_is(self) -> None:
+        p, draws = [[0.6, 0.4]], [[[0.9, 0.1], [0.3, 0.7]]]
+        assert worth_facts(p, earlier=[1])["reducible_error"] == pytest.approx(0.2)
+        assert worth_facts(p, draws=draws)["recent_gain"] == pytest.approx(0.2)
+        with pytest.raises(InvalidValueError, match="requires earlier, draws, or both"):
+            worth_facts(p)
 
-    @pytest.mark.parametrize("labels", [[2], [-1], [0, 1], [0.5], []])
-    def test_labels_that_are_no_columns_are_refused(self, labels: list[float]) -> None:
-        with pytest.raises(InvalidValueError, match="labels must hold a column of selected, 0 to 1"):
-            worth_facts([[0.5, 0.5]], [[0.5, 0.5]], labels)
+    @pytest.mark.parametrize("earlier", [[2], [-1], [0, 1], [0.5], []])
+    def test_classes_that_are_no_columns_are_refused(self, earlier: list[float]) -> None:
+        with pytest.raises(InvalidValueError, match="earlier must hold a column of probabilities, 0 to 1"):
+            worth_facts([[0.5, 0.5]], earlier=earlier)
+
+    @pytest.mark.parametrize("draws", [[[0.5, 0.5]], [[[0.5, 0.3, 0.2]]], [[[0.5, 0.5]]] * 2])
+    def test_draws_of_another_shape_are_refused(self, draws: Any) -> None:
+        with pytest.raises(InvalidValueError, match="draws must be of shape 1 x D x 2"):
+            worth_facts([[0.5, 0.5]], draws=draws)
 
 
 @pytest.mark.parametrize("p", [[[0.9, 0.2]], [[0.9, math.nan]], [[1.5, -0.5]]])

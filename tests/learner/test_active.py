@@ -195,10 +195,11 @@ def test_entropy_and_margin_rank_two_classes_alike() -> None:
 def test_a_class_met_late_starts_the_history_over() -> None:
     X, y = classes(200, k=3)
     order = np.concatenate([np.flatnonzero(y != "eggs")[:30], np.flatnonzero(y == "eggs")[:5]])
-    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X)
+    rule = sf.ErrorStability()
+    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=rule)
     for item in order:
         learner.tell(item, y[item])
-    known = sf.ActiveLearner(BayesianLogistic(alpha=1.0, classes=["eggs", "ham", "spam"]), X)
+    known = sf.ActiveLearner(BayesianLogistic(alpha=1.0, classes=["eggs", "ham", "spam"]), X, criterion=rule)
     for item in order:
         known.tell(item, y[item])
     assert learner.verdict.value == pytest.approx(known.verdict.value, rel=1e-9)

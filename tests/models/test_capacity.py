@@ -130,7 +130,7 @@ def test_observing_is_fitting_whenever_the_labels_have_doubled() -> None:
 
 
 def told(X: Floats, y: Any, k: int, n: int) -> ActiveLearner:
-    learner = ActiveLearner(growing(k), X, acquisition="order", initial=10)
+    learner = ActiveLearner(growing(k), X, criterion=sf.ErrorStability(), acquisition="order", initial=10)
     for item in range(n):
         learner.tell(item, y[item])
     return learner
@@ -157,11 +157,12 @@ def test_components_are_chosen_from_the_labels_at_hand_alone(k: int) -> None:
 @pytest.mark.parametrize("k", [2, 3])
 def test_live_is_replayed(k: int) -> None:
     X, y = data(120, k)
-    learner, live = ActiveLearner(growing(k), X, acquisition="order", initial=10), []
+    rule = sf.ErrorStability()
+    learner, live = ActiveLearner(growing(k), X, criterion=rule, acquisition="order", initial=10), []
     for item in range(100):
         verdict = learner.tell(item, y[item])
         live += [verdict.value] if item >= 10 else []
-    assert [each.value for each in learner.trace().replay(sf.ErrorStability())] == live
+    assert [each.value for each in learner.trace().replay(rule)] == live
     # The whole past is that of the components of now.
     d = learner.current_model.n_components_
     plain = ActiveLearner(growing(k, components=None), X[:, :d], acquisition="order", initial=10)

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from suffice.criteria import Certificate, Verdict
+from suffice.decision import Alternative, Decision, ErrorNow, decide
 from suffice.forecast import Forecast
-from suffice.learner.decision import Alternative, Decision, ErrorNow, decide
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 
 KERNEL = Alternative("kernel", "Bayesian logistic regression on kernel features", 0.05, 0.3, 60)

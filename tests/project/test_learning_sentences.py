@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suffice.decision import Decision, ErrorNow
 from suffice.forecast import Forecast
-from suffice.learner.decision import Decision, ErrorNow
 from suffice.presentation.number_format import numbers, percents
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import ProjectLearner

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from suffice.learner.decision import Decision
+from suffice.decision import Decision
 from suffice.project import labelling_project as project_module
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError, Project

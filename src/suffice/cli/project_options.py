@@ -20,17 +20,19 @@ from suffice.cli.labeller.viewport import visible
 from suffice.cli.rule_options import (
     Average,
     Bound,
-    BoundName,
     CalibrationLabels,
     ErrorCost,
     LabelCost,
+    MistakeCost,
     ModelName,
     Rule,
     RuleOptions,
     Scale,
-    ScaleName,
+    TargetError,
+    Tolerance,
     chosen_rule,
     require_provided_fields,
+    target_error,
 )
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, MissingExtraError
@@ -105,6 +107,11 @@ class ProjectOptions:
     model: Annotated[
         ProjectModel | None, typer.Option(help="The model.", show_default="gp for numbers, logistic for classes")
     ] = None
+    label_cost: LabelCost = None
+    mistake_cost: MistakeCost = None
+    tolerance: Tolerance = None
+    target_error: TargetError = None
+    error_cost: ErrorCost = None
     rule: Rule = None
     threshold: Annotated[
         float | None,
@@ -113,12 +120,10 @@ class ProjectOptions:
             show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic; a rule's own",
         ),
     ] = None
-    bound: Bound = BoundName.paper
-    average: Average = 1
+    bound: Bound = None
+    average: Average = None
     calibration_labels: CalibrationLabels = None
-    scale: Scale = ScaleName.minimum
-    error_cost: ErrorCost = None
-    label_cost: LabelCost = None
+    scale: Scale = None
     project: Annotated[
         str | None,
         typer.Option(
@@ -160,6 +165,8 @@ class ProjectOptions:
             self.average,
             self.calibration_labels,
             self.scale,
+            self.mistake_cost,
+            self.tolerance,
         )
 
     @property
@@ -335,10 +342,13 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     from suffice.project.create import make_project
 
     asked = None if options.model is None else ModelName(options.model.value)
-    chosen_rule(options.rule_options, asked)  # refuses a bad one before anything is read
+    # Refuse bad ones before anything is read.
+    chosen_rule(options.rule_options, asked)
+    target_error(options.target_error, None)
 
     def rule(settings: "Settings") -> Criterion:
         name = ModelName(settings.model)
+        target_error(options.target_error, settings.task)
         chosen = chosen_rule(options.rule_options, name)
         require_provided_fields(chosen, settings.estimator(), name)
         return chosen
@@ -353,6 +363,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
             initial=options.initial,
             random_share=DEFAULT_RANDOM_SHARE if options.random_share is None else options.random_share,
             overlap=options.overlap or 0.0,
+            at_most=target_error(options.target_error, None),
             seed=options.seed or 0,
             person=person,
         )
@@ -458,4 +469,5 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--initial", options.initial, settings.initial, "initial labels:")
     compare("--random-share", options.random_share, settings.random_share, "the share of random items")
     compare("--seed", options.seed, settings.seed, "the seed")
+    compare("--target-error", target_error(options.target_error, settings.task), settings.at_most, "the wanted error")
     return found

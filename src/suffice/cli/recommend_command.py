@@ -4,9 +4,12 @@ import dataclasses
 import inspect
 import json
 import re
+import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import numpy as np
 import typer
 from rich import box
 from rich.console import Console
@@ -15,6 +18,9 @@ from rich.table import Table
 from suffice.arguments import real, whole
 from suffice.cli.rule_options import (
     BoundName,
+    ErrorCost,
+    LabelCost,
+    MistakeCost,
     ModelName,
     RuleOptions,
     ScaleName,
@@ -23,10 +29,12 @@ from suffice.cli.rule_options import (
     cost,
     named_rules,
 )
-from suffice.criteria import Criterion, ErrorStability, LabelWorth
+from suffice.cli.table_run import Ignore
+from suffice.criteria import Criterion, ErrorStability, ExpectedCost, LabelWorth
 from suffice.errors import InvalidValueError
-from suffice.presentation.messages import expected_cost_sentence
-from suffice.presentation.number_format import rounded_percent
+from suffice.models.factory import MODEL_FAMILIES, model_description, model_names
+from suffice.presentation.messages import assumed_costs_sentence, expected_cost_sentence
+from suffice.presentation.number_format import count, rounded_percent
 
 if TYPE_CHECKING:
     from suffice.recommendation.rule_choice import Expectation, Recommendation
@@ -39,37 +47,71 @@ _HEADING: Final = (
 
 @dataclass(frozen=True)
 class _Question:
-    """What was asked; the fields are the options."""
+    """What was asked; the fields are the options, completed by what the table says.
+
+    Attributes:
+        about: What was read, in sentences; empty without a table.
+        unlabelled: Number of items that will be predicted; None with ``error_cost``.
+        place: How ``suffice run`` is to be called for the table.
+    """
 
     task: TaskName
     model: ModelName | None
-    error_cost: float
+    error_cost: float | None
     label_cost: float
+    mistake_cost: float | None
+    unlabelled: int | None
     target_variance: float | None
     batch: int
     given: tuple[str, ...] | None
+    about: tuple[str, ...] = ()
+    place: str = "DATA --target COLUMN"
 
 
 def recommend_command(
-    task: Annotated[TaskName, typer.Option(help="What is predicted: a number, or a class.", show_default=False)],
-    error_cost: Annotated[
-        float,
-        typer.Option(
-            metavar="MONEY",
-            help="What it costs when the mean squared error is larger by 1, in squared units of the target; for "
-            "classes, when the cross entropy is.",
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DATA]",
+            help="A CSV or Parquet file of such data, with some or all labels, read as `suffice run` reads it.",
             show_default=False,
         ),
-    ],
-    label_cost: Annotated[
-        float, typer.Option(metavar="MONEY", help="What a label costs, in the same money.", show_default=False)
-    ],
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column of the file to predict.", show_default=False)
+    ] = None,
+    task: Annotated[
+        TaskName | None,
+        typer.Option(
+            metavar="TASK",
+            help="What is predicted: regression (a number) or classification; by the target's values with a file.",
+            show_default=False,
+        ),
+    ] = None,
+    label_cost: LabelCost = None,
+    mistake_cost: MistakeCost = None,
+    unlabelled: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of items that will be predicted.",
+            show_default="the rows of the file, if there is one",
+        ),
+    ] = None,
+    error_cost: ErrorCost = None,
     model: Annotated[
-        ModelName | None, typer.Option(help="The model; what holds on average over those of the task if left out.")
+        ModelName | None,
+        typer.Option(
+            help="The model; without a file, what holds on average over those of the task if left out.",
+            show_default="that of `suffice run` with a file",
+        ),
     ] = None,
     target_variance: Annotated[
         float | None,
-        typer.Option(help="Variance of the target, for regression: its spread squared.", show_default="1"),
+        typer.Option(
+            help="With --error-cost, for regression: variance of the target, its spread squared.",
+            show_default="that of the file, or 1",
+        ),
     ] = None,
     batch: Annotated[
         int, typer.Option(metavar="N", help="Labels that are bought at a time; runs with the nearest number count.")
@@ -82,32 +124,48 @@ def recommend_command(
             "left out.",
         ),
     ] = None,
+    ignore: Ignore = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")] = False,
 ) -> None:
-    """Find out which stopping rule to take for a task and its two costs, and what to expect of it.
+    """Find out which stopping rule to take for your data and costs, and what to expect of it.
 
-    Example: suffice recommend --task classification --model logistic --error-cost 2000 --label-cost 0.5
+    Example: suffice recommend mails.csv --target spam --mistake-cost 20
 
-    For a number: suffice recommend --task regression --error-cost 0.05 --label-cost 2 --target-variance 900
+    Without data: suffice recommend --task classification --mistake-cost 20 --unlabelled 5000
+
+    With the cost of an error as a whole: suffice recommend --task regression --error-cost 0.05 --label-cost 2
+    --target-variance 900
     """
-    asked = _Question(
-        task,
-        model,
-        cost(error_cost, "--error-cost"),
-        cost(label_cost, "--label-cost"),
-        _variance(task, target_variance),
-        whole(batch, "--batch", least=1),
-        _fields(given),
-    )
-    _require_model(task, model)
+    costs = {
+        "error_cost": None if error_cost is None else cost(error_cost, "--error-cost"),
+        "label_cost": 1.0 if label_cost is None else cost(label_cost, "--label-cost"),
+        "mistake_cost": None if mistake_cost is None else cost(mistake_cost, "--mistake-cost"),
+    }
+    if error_cost is not None and (mistake_cost is not None or unlabelled is not None):
+        other = "--mistake-cost" if mistake_cost is not None else "--unlabelled"
+        raise InvalidValueError(
+            f"--error-cost is the cost of an error as a whole, and {other} is about predictions: give one of them"
+        )
+    options: dict[str, Any] = {
+        **costs,
+        "batch": whole(batch, "--batch", least=1),
+        "given": _fields(given),
+        "unlabelled": None if unlabelled is None else whole(unlabelled, "--unlabelled", least=1),
+    }
+    if data is None:
+        asked = _without_data(options, task, model, target_variance, target=target, ignore=ignore)
+    else:
+        asked = _about_data(options, data, target, task, model, target_variance, tuple(ignore or ()))
     # Brings scikit-learn, which `suffice --help` need not wait for.
     from suffice.recommendation.rule_choice import recommend
 
     advice = recommend(
-        task.value,
-        None if model is None else model.value,
+        asked.task.value,
+        None if asked.model is None else asked.model.value,
         asked.error_cost,
         asked.label_cost,
+        mistake_cost=asked.mistake_cost,
+        unlabelled=asked.unlabelled,
         target_variance=asked.target_variance,
         batch=asked.batch,
         given=asked.given,
@@ -119,6 +177,68 @@ def recommend_command(
     # Off a terminal nobody wants lines broken at a width that is not there.
     console.soft_wrap = not console.is_terminal
     _tell(console, asked, advice)
+
+
+def _without_data(
+    options: dict[str, Any],
+    task: TaskName | None,
+    model: ModelName | None,
+    target_variance: float | None,
+    *,
+    target: str | None,
+    ignore: list[str] | None,
+) -> _Question:
+    if target is not None or ignore:
+        raise InvalidValueError(f"--{'ignore' if target is None else 'target'} goes with a file; name the file too")
+    if task is None:
+        raise InvalidValueError("name a file and its --target, or say with --task what is predicted")
+    if options["error_cost"] is None:
+        options["mistake_cost"] = options["mistake_cost"] or 1.0
+        if options["unlabelled"] is None:
+            raise InvalidValueError(
+                "how many wrong predictions a label avoids depends on the number of items: give --unlabelled, or "
+                "--error-cost, or a file"
+            )
+    _require_model(task, model)
+    variance = _variance(task, target_variance, options["error_cost"])
+    return _Question(task=task, model=model, target_variance=variance, **options)
+
+
+def _about_data(
+    options: dict[str, Any],
+    data: Path,
+    target: str | None,
+    task: TaskName | None,
+    model: ModelName | None,
+    target_variance: float | None,
+    ignore: tuple[str, ...],
+) -> _Question:
+    """Read the table, and complete what was asked by what it says."""
+    from suffice.tables import read_table
+
+    if target is None:
+        raise InvalidValueError(f"{data}: name the column to predict with --target")
+    table = read_table(data, target, task=None if task is None else task.value, ignore=ignore)
+    found = TaskName(table.kind)
+    _require_model(found, model)
+    name = model or ModelName(model_names(table.kind)[0])
+    variance = _variance(found, target_variance, options["error_cost"])
+    rows = len(table.y)
+    if options["error_cost"] is None:
+        options["mistake_cost"] = options["mistake_cost"] or 1.0
+        options["unlabelled"] = options["unlabelled"] or rows
+    elif variance is None and found is TaskName.regression:
+        variance = float(np.var(table.y))
+    classes = f" ({len(np.unique(table.y))} classes)" if found is TaskName.classification else ""
+    features = count(table.X.shape[1], "feature")
+    about = (
+        f"{data.name}: {count(rows, 'row')} with a label, {features}, target {target!r}",
+        f"{found.value.capitalize()}{classes}; model: {model_description(name)}",
+    )
+    told = ["" if task is None else f" --task {task.value}", "" if model is None else f" --model {model.value}"]
+    ignored = "".join(f" --ignore {shlex.quote(each)}" for each in ignore)
+    place = f"{shlex.quote(str(data))} --target {shlex.quote(target)}{ignored}{''.join(told)}"
+    return _Question(task=found, model=name, target_variance=variance, about=about, place=place, **options)
 
 
 def python_line(rule: Criterion) -> str:
@@ -145,43 +265,57 @@ def run_options(rule: Criterion, model: ModelName | None = None) -> list[str] | 
     """The options with which ``suffice run`` takes a rule, or None where there are none that do.
 
     Examples:
-        >>> run_options(LabelWorth(error_cost=2000.0, label_cost=0.5))
-        ['--error-cost', '2000', '--label-cost', '0.5']
+        >>> run_options(LabelWorth(mistake_cost=20.0, label_cost=0.5))
+        ['--label-cost', '0.5', '--mistake-cost', '20']
         >>> run_options(ErrorStability(0.05, relative=False)) is None
         True
     """
-    name, limits = type(rule).__name__, {each: getattr(rule, each, None) for each in ("threshold", "bound")}
-    costs: dict[str, Any] = {each: getattr(rule, each, None) for each in ("error_cost", "label_cost")}
-    weighing = None not in costs.values()
+    name = type(rule).__name__
+    weighing = isinstance(rule, LabelWorth | ExpectedCost)
     if not weighing and name not in named_rules():
         return None
     plain = isinstance(rule, ErrorStability | LabelWorth)
-    more: dict[str, Any] = {}
+    numbers: dict[str, Any] = {} if weighing else {"threshold": getattr(rule, "threshold", None)}
+    if weighing:
+        numbers = {
+            each: getattr(rule, each, None) for each in ("label_cost", "mistake_cost", "error_cost", "tolerance")
+        }
+    if isinstance(rule, LabelWorth) and rule.label_cost == 1.0:
+        del numbers["label_cost"]
+    words: dict[str, Any] = {}
+    bound = getattr(rule, "bound", None)
+    if bound not in (None, BoundName.paper.value):
+        words["bound"] = BoundName(bound)
     if isinstance(rule, ErrorStability):
-        more = {"average": rule.average, "calibration_labels": rule.calibration_labels, "scale": ScaleName(rule.scale)}
-    options = RuleOptions(
-        None if plain else name, limits["threshold"], BoundName(limits["bound"] or BoundName.paper), **costs, **more
-    )
+        default = ErrorStability()
+        words |= {
+            each: ScaleName(value) if each == "scale" else value
+            for each in ("average", "calibration_labels", "scale")
+            if (value := getattr(rule, each)) != getattr(default, each)
+        }
+    options = RuleOptions(None if plain else name, **numbers, **words)
     # A rule of the comparison may have another setting, for which there is no option.
     if chosen_rule(options, model) != rule:
         return None
-    words = [] if options.name is None else ["--rule", name]
-    words += [] if options.bound is BoundName.paper else ["--bound", options.bound.value]
-    for each, value in options.stability_options.items():
-        words += [f"--{each.replace('_', '-')}", str(value)]
-    numbers = {"--threshold": options.threshold, "--error-cost": options.error_cost, "--label-cost": options.label_cost}
-    return words + [part for each, value in numbers.items() if value is not None for part in (each, _number(value))]
+    said = [] if options.name is None else ["--rule", name]
+    for each, value in words.items():
+        said += [f"--{each.replace('_', '-')}", str(value)]
+    for each, value in numbers.items():
+        said += [] if value is None else [f"--{each.replace('_', '-')}", _number(value)]
+    return said
 
 
 def _number(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def _variance(task: TaskName, value: float | None) -> float | None:
+def _variance(task: TaskName, value: float | None, error_cost: float | None) -> float | None:
     if value is None:
         return None
     if task is TaskName.classification:
         raise InvalidValueError("--target-variance goes with --task regression: a class has no variance; leave it out")
+    if error_cost is None:
+        raise InvalidValueError("--target-variance goes with --error-cost; leave it out, or give --error-cost")
     return real(value, "--target-variance", "above 0", lambda x: x > 0.0)
 
 
@@ -197,9 +331,9 @@ def _fields(given: str | None) -> tuple[str, ...] | None:
 def _require_model(task: TaskName, model: ModelName | None) -> None:
     if model is None:
         return
-    meant = TaskName.regression if model in (ModelName.gp, ModelName.ridge) else TaskName.classification
-    if meant is not task:
-        fitting = "gp or ridge" if task is TaskName.regression else "logistic or dropout"
+    meant = MODEL_FAMILIES[model].task
+    if meant != task.value:
+        fitting = " or ".join(model_names(task.value))
         raise InvalidValueError(f"--model {model} is for {meant}, and --task is {task}; use --model {fitting}")
 
 
@@ -208,8 +342,10 @@ def _command(asked: _Question, rule: Criterion) -> list[str] | None:
     options = None if asked.given is not None else run_options(rule, asked.model)
     if options is None:
         return None
-    model = [] if asked.model is None else ["--model", asked.model.value]
     size = [] if asked.batch == 1 else ["--batch", str(asked.batch)]
+    if asked.about:
+        return [*options, *size]
+    model = [] if asked.model is None else ["--model", asked.model.value]
     return ["--task", asked.task.value, *model, *options, *size]
 
 
@@ -219,6 +355,8 @@ def _as_json(asked: _Question, advice: "Recommendation") -> dict[str, object]:
         "model": None if asked.model is None else asked.model.value,
         "error_cost": asked.error_cost,
         "label_cost": asked.label_cost,
+        "mistake_cost": asked.mistake_cost,
+        "unlabelled": asked.unlabelled,
         "target_variance": asked.target_variance,
         "batch": asked.batch,
         "given": None if asked.given is None else list(asked.given),
@@ -234,19 +372,24 @@ def _as_json(asked: _Question, advice: "Recommendation") -> dict[str, object]:
 
 def _tell(console: Console, asked: _Question, advice: "Recommendation") -> None:
     best, made = advice.expected, python_line(advice.rule).removeprefix("sf.")
+    for line in asked.about:
+        console.print(line, markup=False)
+    if asked.mistake_cost is not None and asked.unlabelled is not None:
+        console.print(assumed_costs_sentence(asked.label_cost, asked.mistake_cost, asked.unlabelled, task=asked.task))
     meaning = re.sub(r":\w+:|``?", "", " ".join((inspect.getdoc(type(advice.rule)) or "").split("\n\n")[0].split()))
     console.print(f"Take {made}. {meaning}", style="bold", markup=False)
     console.print(expected_cost_sentence(typical=best.typical, median=best.median, p90=best.p90, mean=best.mean))
     console.print(_table([best, *advice.others]))
     console.print(advice.evidence, markup=False)
-    if asked.task is TaskName.regression and asked.target_variance is None:
+    if asked.task is TaskName.regression and asked.error_cost is not None and asked.target_variance is None:
         console.print("The variance of the target is taken to be 1: give that of yours with --target-variance.")
     console.print("\nIn Python (import suffice as sf):", style="bold")
     console.print(f"  rule = {python_line(advice.rule)}\n  {_use(asked, advice.rule)}", markup=False)
     command = _command(asked, advice.rule)
     if command is not None:
-        console.print("On a table that has its labels:", style="bold")
-        console.print(f"  suffice run DATA --target COLUMN {' '.join(command)}", markup=False)
+        where = "On this table, as far as it has labels:" if asked.about else "On a table that has its labels:"
+        console.print(where, style="bold")
+        console.print(f"  {' '.join(['suffice run', asked.place, *command])}", markup=False)
     elif asked.given is None:
         console.print("suffice run has no options for this rule.")
 

@@ -1,6 +1,7 @@
 """Command options for models and stopping rules."""
 
 import dataclasses
+import math
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any, Final
@@ -10,6 +11,7 @@ import typer
 from suffice.arguments import real
 from suffice.criteria import RULES, After, AllOf, AnyOf, Criterion, ErrorStability, LabelWorth, Patience
 from suffice.errors import InvalidValueError
+from suffice.models.factory import MODEL_FAMILIES
 from suffice.project.settings import DEFAULT_THRESHOLDS
 
 
@@ -63,7 +65,7 @@ Rule = Annotated[
         metavar="NAME",
         autocompletion=_rule_names,
         help="The stopping rule, by its name in Python; an unknown name is answered with all of them.",
-        show_default="ErrorStability",
+        show_default="LabelWorth; ErrorStability with --threshold or another option of it",
     ),
 ]
 Threshold = Annotated[
@@ -73,68 +75,122 @@ Threshold = Annotated[
         show_default="0.05 for gp, 0.02 for ridge, 0.1 for logistic, 0.2 for dropout; a rule's own",
     ),
 ]
-Bound = Annotated[BoundName, typer.Option(help="Bound on the change of error: the paper's, or the tight one.")]
+Bound = Annotated[
+    BoundName | None,
+    typer.Option(
+        help="For ErrorStability: the paper's bound on the change of error, or the tight one.", show_default="paper"
+    ),
+]
 Average = Annotated[
-    int,
+    int | None,
     typer.Option(
         metavar="STEPS",
-        help="Compare the mean of the log of the error ratio over this many last steps with the threshold; 1 is the "
-        "paper's rule.",
+        help="For ErrorStability: compare the mean of the log of the error ratio over this many last steps with the "
+        "threshold; 1 is the paper's rule.",
+        show_default="1",
     ),
 ]
 CalibrationLabels = Annotated[
     int | None,
     typer.Option(
         metavar="LABELS",
-        help="Length of the period that sets the scale of the error ratio, in labels instead of steps.",
+        help="For ErrorStability: length of the period that sets the scale of the error ratio, in labels instead of "
+        "steps.",
         show_default="10 steps; 1 step for dropout",
     ),
 ]
 Scale = Annotated[
-    ScaleName,
-    typer.Option(help="Scale of the error ratio: the paper's minimum of the first changes, or their median."),
+    ScaleName | None,
+    typer.Option(
+        help="For ErrorStability: scale of the error ratio, the paper's minimum of the first changes or their median.",
+        show_default="minimum",
+    ),
+]
+LabelCost = Annotated[
+    float | None,
+    typer.Option(metavar="COST", help="What a label costs, in any unit: money, minutes.", show_default="1"),
+]
+MistakeCost = Annotated[
+    float | None,
+    typer.Option(
+        metavar="COST",
+        help="What one wrong prediction among the unlabelled items costs, in the same unit. With a label cost of 1: "
+        "how many labels it is worth to avoid one wrong prediction.",
+        show_default="1",
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(
+        metavar="NUMBER",
+        help="For numbers: the largest error that is not wrong, in units of the target.",
+        show_default="none: errors count relative to the variance of the target",
+    ),
+]
+TargetError = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ERROR",
+        help="The error that you want to reach: for classes the share of wrong predictions (5% or 0.05), for numbers "
+        "the root of the mean squared error. It does not decide when to stop: the answer says whether it is reached.",
+        show_default=False,
+    ),
 ]
 ErrorCost = Annotated[
     float | None,
     typer.Option(
-        metavar="MONEY",
-        help="What it costs when the mean squared error is larger by 1, in squared units of the target; for classes, "
-        "when the cross entropy is. With --label-cost it takes the place of a threshold.",
+        metavar="COST",
+        help="In place of --mistake-cost: what it costs when the error is larger by 1. For classes the error is the "
+        "share of wrong predictions, for numbers the mean squared error.",
         show_default=False,
     ),
 ]
-LabelCost = Annotated[
-    float | None, typer.Option(metavar="MONEY", help="What a label costs, in the same money.", show_default=False)
-]
 _COSTS: Final = {"error_cost", "label_cost"}
+_WORTH_OPTIONS: Final = ("label_cost", "mistake_cost", "error_cost", "tolerance")
 # A table gives no validation set besides.
 _NOT_HERE: Final = {"validation_error", "validation_labels"}
 
 
 @dataclasses.dataclass(frozen=True)
 class RuleOptions:
-    """What a command was told about its rule; the fields are its options."""
+    """What a command was told about its rule; the fields are its options, None where nothing was said."""
 
     name: str | None = None
     threshold: float | None = None
-    bound: BoundName = BoundName.paper
+    bound: BoundName | None = None
     error_cost: float | None = None
     label_cost: float | None = None
-    average: int = 1
+    average: int | None = None
     calibration_labels: int | None = None
-    scale: ScaleName = ScaleName.minimum
+    scale: ScaleName | None = None
+    mistake_cost: float | None = None
+    tolerance: float | None = None
 
     @property
     def stability_options(self) -> dict[str, Any]:
-        """The arguments of :class:`suffice.ErrorStability` that were set to another value than the paper's.
+        """The arguments of :class:`suffice.ErrorStability` besides threshold and bound that were given.
 
         Examples:
             >>> RuleOptions(average=10, scale=ScaleName.median).stability_options
             {'average': 10, 'scale': 'median'}
         """
-        given = {"average": self.average, "calibration_labels": self.calibration_labels, "scale": self.scale.value}
-        paper = RuleOptions()
-        return {name: value for name, value in given.items() if value != getattr(paper, name)}
+        scale = None if self.scale is None else self.scale.value
+        given = {"average": self.average, "calibration_labels": self.calibration_labels, "scale": scale}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """The costs and the tolerance that were given, by their names in :class:`suffice.LabelWorth`.
+
+        Raises:
+            InvalidValueError: One is no number above 0.
+
+        Examples:
+            >>> RuleOptions(mistake_cost=5.0).costs
+            {'mistake_cost': 5.0}
+        """
+        given = {name: getattr(self, name) for name in _WORTH_OPTIONS}
+        return {name: cost(value, f"--{_dashed(name)}") for name, value in given.items() if value is not None}
 
     @property
     def changed(self) -> bool:
@@ -142,25 +198,9 @@ class RuleOptions:
         return self != RuleOptions()
 
     @property
-    def named(self) -> bool:
-        """Whether a rule was asked for, by its name or by costs."""
-        return self.name is not None or self.costs is not None
-
-    @property
-    def costs(self) -> tuple[float, float] | None:
-        """What an error and a label cost, or None where nothing was said of it.
-
-        Raises:
-            InvalidValueError: One is given without the other, or is no number above 0.
-        """
-        if self.error_cost is None and self.label_cost is None:
-            return None
-        if self.error_cost is None or self.label_cost is None:
-            missing = "--error-cost" if self.error_cost is None else "--label-cost"
-            raise InvalidValueError(
-                f"--error-cost and --label-cost belong together: give both, or neither; {missing} is missing"
-            )
-        return cost(self.error_cost, "--error-cost"), cost(self.label_cost, "--label-cost")
+    def about_ratio(self) -> bool:
+        """Whether an option was given that :class:`suffice.ErrorStability` has and the default rule has not."""
+        return self.threshold is not None or self.bound is not None or bool(self.stability_options)
 
 
 def cost(value: float, option: str) -> float:
@@ -172,8 +212,50 @@ def cost(value: float, option: str) -> float:
     return real(value, option, "above 0", lambda x: x > 0.0)
 
 
+def target_error(text: str | None, task: str | None) -> float | None:
+    """The error that a person wants to reach, as ``--target-error`` gives it.
+
+    Args:
+        text: A number or a percentage; None if nothing was said.
+        task: ``"classification"`` for a share of wrong predictions, ``"regression"`` for the root of a mean squared
+            error; None before it is known.
+
+    Raises:
+        InvalidValueError: It is no number of the kind.
+
+    Examples:
+        >>> target_error("5%", "classification"), target_error("0.05", None), target_error("12.5", "regression")
+        (0.05, 0.05, 12.5)
+    """
+    if text is None:
+        return None
+    words = text.strip()
+    percent = words.endswith("%")
+    try:
+        value = float(words.removesuffix("%").strip()) / (100.0 if percent else 1.0)
+    except ValueError:
+        value = math.nan
+    if task == "regression" and percent:
+        raise InvalidValueError(
+            f"--target-error must be a number in units of the target, not {text!r}: a share of wrong predictions is "
+            "for classes"
+        )
+    share = task == "classification" or percent
+    if not 0.0 < value < (1.0 if share else math.inf):
+        what = {
+            "classification": "a share of wrong predictions above 0 and below 1, such as 5% or 0.05",
+            "regression": "a number above 0, in units of the target",
+        }.get(task or "", "a share such as 5% for classes, or a number above 0")
+        hint = f"; write {words}% for {words} percent" if share and not percent and 1.0 <= value < 100.0 else ""
+        raise InvalidValueError(f"--target-error must be {what}, not {text!r}{hint}")
+    return value
+
+
 def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criterion:
     """Return the rule that the options ask for.
+
+    Without a name it is :class:`suffice.LabelWorth`; with a threshold or another option of
+    :class:`suffice.ErrorStability` it is that.
 
     Args:
         options: What was asked for.
@@ -185,22 +267,21 @@ def chosen_rule(options: RuleOptions, model: ModelName | None = None) -> Criteri
     Examples:
         >>> chosen_rule(RuleOptions("maxvariance", threshold=0.2))
         MaxVariance(threshold=0.2)
-        >>> chosen_rule(RuleOptions(error_cost=1000.0, label_cost=1.0))
-        LabelWorth(error_cost=1000.0, label_cost=1.0, window=0.3, caution=10.0)
+        >>> chosen_rule(RuleOptions(mistake_cost=5.0))
+        LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=5.0, tolerance=None)
+        >>> chosen_rule(RuleOptions(threshold=0.1)).threshold
+        0.1
     """
     costs = options.costs
-    if options.name is None:
-        kind: type[Criterion] = ErrorStability if costs is None else LabelWorth
-    else:
-        kind = _found(options.name)
+    unnamed: type[Criterion] = ErrorStability if options.about_ratio else LabelWorth
+    kind = unnamed if options.name is None else _found(options.name)
     fields = {spec.name for spec in dataclasses.fields(_as_dataclass(kind))}
-    _require_together(options, kind.__name__, fields)
+    _require_together(options, kind, fields)
+    _require_fitting_tolerance(options, model)
     given: dict[str, Any] = {} if options.threshold is None else {"threshold": options.threshold}
-    if "bound" in fields:
+    if options.bound is not None:
         given["bound"] = options.bound.value
-    given |= options.stability_options
-    if costs is not None:
-        given |= {"error_cost": costs[0], "label_cost": costs[1]}
+    given |= options.stability_options | costs
     if kind is ErrorStability:
         given.setdefault("threshold", DEFAULT_THRESHOLDS[(model or ModelName.gp).value])
         # A network's first step is its largest, and calibrates the rule alone, as in the paper.
@@ -255,27 +336,52 @@ def _found(name: str) -> type[Criterion]:
     return rules[asked]
 
 
-def _require_together(options: RuleOptions, rule: str, fields: set[str]) -> None:
+def _require_together(options: RuleOptions, kind: type[Criterion], fields: set[str]) -> None:
     """Refuse what does not go with a rule, and a rule without what it needs."""
-    if options.costs is None and fields >= _COSTS:
-        raise InvalidValueError(f"--rule {rule} weighs costs: give --error-cost and --label-cost")
-    if options.costs is not None and not fields >= _COSTS:
+    rule, costs = kind.__name__, options.costs
+    if options.name is None and options.about_ratio and costs:
+        ratio_options = ("threshold", "bound", *options.stability_options)
+        which = next(name for name in ratio_options if getattr(options, name) is not None)
         raise InvalidValueError(
-            f"--rule {rule} knows nothing of costs; leave out --error-cost and --label-cost, or use --rule LabelWorth"
+            f"--{_dashed(which)} is for the rule ErrorStability, and --{_dashed(next(iter(costs)))} for LabelWorth: "
+            "give one of the two"
+        )
+    if missing := [f"--{_dashed(name)}" for name in _arguments(kind) if name in _COSTS and name not in costs]:
+        raise InvalidValueError(
+            f"--rule {rule} weighs costs: give --error-cost and --label-cost; {missing[0]} is missing"
+        )
+    for name in costs:
+        # Other rules have a tolerance of another kind.
+        if kind is not LabelWorth and not (name in _COSTS and name in fields):
+            raise InvalidValueError(
+                f"--{_dashed(name)} is for the rule LabelWorth, and --rule is {rule}; leave one of them out"
+            )
+    if "error_cost" in costs and "mistake_cost" in costs:
+        raise InvalidValueError(
+            "--error-cost and --mistake-cost both say what errors cost: give --mistake-cost, the cost of one wrong "
+            "prediction, or --error-cost, the cost of an error that is larger by 1"
         )
     if options.threshold is not None and "threshold" not in fields:
-        why = (
-            "--error-cost and --label-cost say when to stop: leave out --threshold, or the costs"
-            if options.costs is not None
-            else f"--rule {rule} has no threshold: leave out --threshold"
-        )
-        raise InvalidValueError(why)
-    if options.bound is not BoundName.paper and "bound" not in fields:
+        why = " (it compares the worth of a label with its cost)" if kind is LabelWorth else ""
+        raise InvalidValueError(f"--rule {rule} has no threshold{why}: leave out --threshold")
+    if options.bound is not None and "bound" not in fields:
         raise InvalidValueError(f"--bound goes with ErrorStability or DeterministicBoundRuns; {rule} bounds no change")
     for name in options.stability_options:
         if name not in fields:
-            option = f"--{name.replace('_', '-')}"
-            raise InvalidValueError(f"{option} goes with --rule ErrorStability; {rule} has no error ratio")
+            raise InvalidValueError(f"--{_dashed(name)} goes with --rule ErrorStability; {rule} has no error ratio")
+
+
+def _require_fitting_tolerance(options: RuleOptions, model: ModelName | None) -> None:
+    if options.tolerance is not None and model is not None and MODEL_FAMILIES[model].task == "classification":
+        raise InvalidValueError(
+            "--tolerance is for numbers: it says how far off a prediction may be. The task here is classification, "
+            "where a prediction is right or wrong; leave it out, or use --task regression if the target is a number"
+        )
+
+
+def _dashed(name: str) -> str:
+    """The name of an argument as an option has it."""
+    return name.replace("_", "-")
 
 
 def _rules() -> dict[str, type[Criterion]]:

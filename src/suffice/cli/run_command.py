@@ -1,8 +1,10 @@
 """``suffice run``: how many labels of a labelled table would have been enough."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
+import numpy as np
 import typer
 from threadpoolctl import threadpool_limits
 
@@ -10,16 +12,18 @@ from suffice.cli.rule_options import (
     AsJson,
     Average,
     Bound,
-    BoundName,
     CalibrationLabels,
     ErrorCost,
     LabelCost,
+    MistakeCost,
     Rule,
     RuleOptions,
     Scale,
-    ScaleName,
+    TargetError,
     Threshold,
+    Tolerance,
 )
+from suffice.cli.run_results import OFF_SHARE, found_run, write_results
 from suffice.cli.table_run import (
     Basis,
     Batch,
@@ -29,16 +33,16 @@ from suffice.cli.table_run import (
     Model,
     RunRequest,
     Save,
+    TableJob,
     Target,
     Task,
     checked_output,
     counts,
-    found_stop,
     interruptible,
     labelling_bar,
     read_job,
-    write_results,
 )
+from suffice.criteria import LabelWorth
 
 _ACQUISITIONS: Final = (
     "variance",
@@ -59,14 +63,17 @@ def run_command(
     task: Task = None,
     model: Model = None,
     basis: Basis = None,
-    error_cost: ErrorCost = None,
     label_cost: LabelCost = None,
+    mistake_cost: MistakeCost = None,
+    tolerance: Tolerance = None,
+    target_error: TargetError = None,
+    error_cost: ErrorCost = None,
     rule: Rule = None,
     threshold: Threshold = None,
-    bound: Bound = BoundName.paper,
-    average: Average = 1,
+    bound: Bound = None,
+    average: Average = None,
     calibration_labels: CalibrationLabels = None,
-    scale: Scale = ScaleName.minimum,
+    scale: Scale = None,
     acquisition: Annotated[
         str | None,
         typer.Option(help=f"Which row next: {', '.join(_ACQUISITIONS)}.", autocompletion=lambda: _ACQUISITIONS),
@@ -95,7 +102,7 @@ def run_command(
 
     Example: suffice run houses.csv --target price --ignore address
 
-    With two costs: suffice run houses.csv --target price --error-cost 0.05 --label-cost 2
+    With what labels and mistakes cost you: suffice run mails.csv --target spam --label-cost 0.5 --mistake-cost 20
 
     With another rule: suffice run mails.csv --target spam --rule StabilizingPredictions
     """
@@ -107,7 +114,18 @@ def run_command(
         task=task,
         model=model,
         basis=basis,
-        rule=RuleOptions(rule, threshold, bound, error_cost, label_cost, average, calibration_labels, scale),
+        rule=RuleOptions(
+            rule,
+            threshold,
+            bound,
+            error_cost,
+            label_cost,
+            average,
+            calibration_labels,
+            scale,
+            mistake_cost,
+            tolerance,
+        ),
         initial=first,
         batch=size,
         most=most,
@@ -118,6 +136,7 @@ def run_command(
         test=test,
         seed=seed,
         random_share=random_share,
+        target_error=target_error,
     )
 
     with interruptible("run"):
@@ -142,6 +161,16 @@ def run_command(
                     batch=size,
                     seed=seed,
                     record=job.rule,
+                    watch=_off_share(job),
                     progress=progress,
                 )
-            write_results(request, found_stop(request, job, trace), output)
+            write_results(request, found_run(request, job, trace), output)
+
+
+def _off_share(job: TableJob) -> Callable[[Any], dict[str, float]] | None:
+    """What to measure after each step for the tolerance of the rule; None if it has none."""
+    X, y = job.test_set
+    tolerance = job.rule.tolerance if isinstance(job.rule, LabelWorth) else None
+    if tolerance is None or X is None:
+        return None
+    return lambda model: {OFF_SHARE: float(np.mean(np.abs(model.predict(X) - y) > tolerance))}

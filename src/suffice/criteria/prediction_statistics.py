@@ -105,29 +105,50 @@ def expected_f(probabilities: Any) -> float:
     return float(np.clip(scores[-1] if len(scores) == 2 else scores.mean(), 0.0, 1.0))
 
 
-def worth_facts(stop_set: Any, selected: Any, labels: Any) -> dict[str, Any]:
-    """Return the fields of a :class:`Step` that :class:`LabelWorth` requires, for errors in nats.
+def worth_facts(probabilities: Any, *, earlier: Any = None, draws: Any = None) -> dict[str, float]:
+    r"""Return the fields of a :class:`Step` that :class:`LabelWorth` requires of a classifier, except for counts.
 
     Args:
-        stop_set: Probabilities on the stop set after the step, ``S x K``.
-        selected: Probabilities of the items just labelled, before the model learned their labels, ``k x K``; at least
-            one item.
-        labels: Their labels, as columns of ``selected``, ``k``.
+        probabilities: Present predictions for a sample of items that stays the same, ``N x K``.
+        earlier: The classes predicted for the same items when there were half as many labels: columns of
+            ``probabilities``, ``N``.
+        draws: Predictions of a committee or of posterior draws, ``N x D x K``, whose average is ``probabilities``.
 
     Returns:
-        ``expected_error``, ``selected_loss`` (a label of probability 0 counts as one of probability 1e-6) and
-        ``selected_expected_loss``.
+        ``unlabelled_error``; ``reducible_error``, from the draws; ``recent_gain``, from the earlier predictions;
+        ``error_scale`` and ``calibration``, both 1. Without draws, or without earlier predictions, the one of the two
+        that is known stands for the other.
+
+    Raises:
+        InvalidValueError: Neither is given, or an argument has a wrong shape.
 
     Examples:
-        >>> facts = worth_facts([[0.9, 0.1]], [[0.5, 0.5], [1.0, 0.0]], [0, 1])
-        >>> [round(value, 3) for value in facts.values()]
-        [0.325, 7.254, 0.347]
+        >>> facts = worth_facts([[0.9, 0.1], [0.4, 0.6]], earlier=[0, 0])
+        >>> {name: round(value, 3) for name, value in facts.items() if value != 1.0}
+        {'unlabelled_error': 0.25, 'reducible_error': 0.1, 'recent_gain': 0.1}
     """
-    p, codes = _probability_table(selected), np.asarray(labels)
-    fits = codes.shape == (len(p),) and len(p) and codes.dtype.kind in "iu"
-    if not fits or codes.min() < 0 or codes.max() >= p.shape[1]:
-        raise InvalidValueError(f"labels must hold a column of selected, 0 to {p.shape[1] - 1}, for each of its rows")
-    return {"expected_error": float(entropies(stop_set).mean()), **selected_losses(p, codes)}
+    p = _probability_table(probabilities)
+    rows = np.arange(len(p))
+    if earlier is None and draws is None:
+        raise InvalidValueError("worth_facts requires earlier, draws, or both")
+    gain = reducible = 0.0
+    if earlier is not None:
+        codes = np.asarray(earlier)
+        if codes.shape != (len(p),) or codes.dtype.kind not in "iu" or codes.min() < 0 or codes.max() >= p.shape[1]:
+            raise InvalidValueError(f"earlier must hold a column of probabilities, 0 to {p.shape[1] - 1}, for each row")
+        gain = max(0.0, float((p.max(axis=1) - p[rows, codes]).mean()))
+    if draws is not None:
+        drawn = np.asarray(draws, dtype=np.float64)
+        if drawn.ndim != 3 or drawn.shape[::2] != p.shape:
+            raise InvalidValueError(f"draws must be of shape {len(p)} x D x {p.shape[1]}, not {drawn.shape}")
+        reducible = max(0.0, float((drawn.max(axis=2).mean(axis=1) - drawn.mean(axis=1).max(axis=1)).mean()))
+    return {
+        "unlabelled_error": float(1.0 - p.max(axis=1).mean()),
+        "reducible_error": gain if draws is None else reducible,
+        "recent_gain": reducible if earlier is None else gain,
+        "error_scale": 1.0,
+        "calibration": 1.0,
+    }
 
 
 def selected_losses(p: Floats, codes: NDArray[Any]) -> dict[str, float]:

@@ -333,6 +333,9 @@ _CHECKS: Final = {name: _CHECKS_BY_KIND[kind] for name, kind in FIELD_KINDS.item
 PREDICTION_FIELDS: Final = frozenset(
     {
         "train_error",
+        "unlabelled_error",
+        "reducible_error",
+        "recent_gain",
         "selected_probabilities",
         "selected_agreement",
         "selected_loss",

@@ -10,19 +10,19 @@ import numpy as np
 from suffice.acquisition import Indices
 from suffice.arguments import whole
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict
-from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
-from suffice.learner.backend import RunSettings, StepResults
-from suffice.learner.decision import (
+from suffice.decision import (
     Alternative,
     Decision,
     ErrorNow,
-    better_model,
     decide,
     fall_per_label,
     more_labels_error,
     trivial_error,
 )
+from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
+from suffice.learner.backend import RunSettings, StepResults
 from suffice.learner.error_estimate import REST_ITEMS, CalibratedError, RandomLabelLosses, Worsening
+from suffice.learner.model_comparison import better_model
 from suffice.learner.prepare import (
     PreparedModel,
     checked_indices,
@@ -304,7 +304,7 @@ class ActiveLearner:
     def better_model(self) -> Alternative | None:
         """Another model that is better on the labels so far, or None.
 
-        See :func:`suffice.learner.decision.better_model`.
+        See :func:`suffice.learner.model_comparison.better_model`.
 
         Raises:
             SufficeError: The model has no label yet.
@@ -314,7 +314,7 @@ class ActiveLearner:
         labels = np.asarray(as_labels(list(self._labels.values())))
         with one_thread():
             return better_model(
-                self._bare_model(), self._compared_inputs[items], labels, random, present=_family(self._prepared)
+                self._bare_model(), self._compared_inputs[items], labels, random, present=family_name(self._prepared)
             )
 
     @property
@@ -425,8 +425,8 @@ class ActiveLearner:
         """Change the label of an item, as if it had been so from the start: the rule sees the whole history anew.
 
         What was recorded of a classifier besides divergences (what it said of items selected, of pool and stop set, its
-        train error) stays as it was at the time. A network learns the corrected label like a new one, and what the rule
-        saw of earlier rounds stays.
+        train error) and the recent gain of any model stay as they were at the time. A network learns the corrected
+        label like a new one, and what the rule saw of earlier rounds stays.
 
         Returns:
             What the rule says now.
@@ -614,7 +614,7 @@ class ActiveLearner:
         )
 
 
-def _family(prepared: PreparedModel) -> str:
+def family_name(prepared: PreparedModel) -> str:
     """Name of the model family of :data:`suffice.models.factory.MODEL_FAMILIES` that a model belongs to."""
     steps = [] if prepared.transform is None else [step for _, step in prepared.transform.steps]
     if any(isinstance(step, KernelFeatures) for step in steps):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.arguments import whole
+from suffice.criteria import LabelWorth
 from suffice.divergence import KLPair
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable, write_whole
@@ -420,7 +421,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     dtype: Any = np.float64,
     checkpoint: Path | str | None = None,
     watch: Callable[[Any], Mapping[str, Any]] | None = None,
-    record: Any = (),
+    record: Any = None,
     stop_set: StopSet | int | None = None,
     validation: tuple[Any, Any] | None = None,
     costs: Any = None,
@@ -451,7 +452,8 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         watch: Called with the fitted model after every step; the numbers that it returns by name are recorded in
             ``trace.measures``.
         record: What else to record, so that rules can be replayed: a stopping rule or several (what they require),
-            fields of a :class:`suffice.Step` by name, or ``"all"`` that this model can tell.
+            fields of a :class:`suffice.Step` by name, or ``"all"`` that this model can tell. Left out, it is what the
+            default rule requires, :class:`suffice.LabelWorth`. ``()`` records nothing else, which is fastest.
         stop_set: The stop set, or its size; 2000 items of the pool (or all) drawn with the seed if left out, and only
             where something is recorded of it.
         validation: Inputs and labels of a validation set, for rules that want one.
@@ -474,6 +476,8 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         >>> trace = simulate(GaussianProcess(length_scale=1.0, noise=0.01), X, y, steps=50)
         >>> len(trace), trace.indices[:3].shape
         (50, (3,))
+        >>> next(verdict.n_labelled for verdict in trace.replay(LabelWorth()) if verdict.stop) < 60
+        True
     """
     rng, size = generator(seed), whole(batch, "batch", least=1)
     prepared = prepare(model, X_pool)
@@ -489,6 +493,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     name, share = acquisition_and_share(prepared.backend, acquisition, random_share)
     held_out = validation_set(prepared, validation, pool.shape[1])
     available = prepared.backend.provided_fields(validated=held_out is not None)
+    record = default_record(available) if record is None else record
     wanted_fields = requested_fields(record, available) - DIVERGENCES
     require_provided(wanted_fields, prepared.model, validated=held_out is not None)
     optional = optional_fields(record) & available
@@ -536,6 +541,16 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         return record_run(selection, labels, first, plan)
 
 
+def default_record(available: frozenset[str]) -> Any:
+    """What a run records if nothing is said: what the default rule requires, if the model can tell it.
+
+    Args:
+        available: Fields of a :class:`suffice.Step` that the run can provide.
+    """
+    rule = LabelWorth()
+    return rule if rule.needs() <= available else ()
+
+
 def audit(  # noqa: PLR0913 - as above
     model: Any,
     X: Any,
@@ -545,7 +560,7 @@ def audit(  # noqa: PLR0913 - as above
     X_test: Any = None,
     y_test: Any = None,
     batch: int = 1,
-    record: Any = (),
+    record: Any = None,
     stop_set: StopSet | int | None = None,
     validation: tuple[Any, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,

@@ -125,7 +125,7 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     r"""A decision in words.
 
     Args:
-        decision: What :meth:`suffice.learner.decision.Decision.as_dict` returns.
+        decision: What :meth:`suffice.decision.Decision.as_dict` returns.
         initial: Number of labels with which the model starts.
 
     Examples:
@@ -596,15 +596,26 @@ def with_labels(labels: int, pool: int) -> str:
     return f"with {'all ' if labels == pool else ''}{labels} labels"
 
 
-def run_not_enough_sentence(labels: int, pool: int, reason: str, forecast: str | None) -> str:
-    """That a run ended before the rule said stop."""
-    left = "" if forecast is None else f" {as_sentence(forecast)}"
-    return f"Not enough {with_labels(labels, pool).replace('with', 'within')}: {reason}.{left}"
+def run_headline(answer: str, labels: int, pool: int, reason: str) -> str:
+    """How a run came out.
 
+    Args:
+        answer: The answer of the decision at the stop, or at the end.
+        labels: Labels there.
+        pool: Rows to label.
+        reason: What the rule said at the end, for a run without a stop.
 
-def run_enough_sentence(labels: int, pool: int, reason: str) -> str:
-    """That the rule said stop."""
-    return f"Enough at {labels} of {pool} labels: {reason}."
+    Examples:
+        >>> run_headline("enough", 143, 1438, "")
+        'Enough at 143 of 1,438 labels.'
+        >>> run_headline("keep going", 60, 120, "the error ratio 0.3 is above the threshold 0.1")
+        'Not enough within 60 labels: the error ratio 0.3 is above the threshold 0.1.'
+    """
+    if answer == "enough":
+        return f"Enough at {labels:,} of {pool:,} labels."
+    if answer == "limit":
+        return f"This model has reached its limit at {labels:,} of {pool:,} labels."
+    return f"Not enough within {'all ' if labels == pool else ''}{labels:,} labels: {reason}."
 
 
 def labels_saved_sentence(labels: int, pool: int) -> str:
@@ -647,15 +658,193 @@ def run_wrong_share_sentence(at_stop: float | None, at_end: float, end: str) -> 
     return f"{100.0 * at_stop:.3g}\u00a0% {wrong} at the stop, {last} {end}."
 
 
+def true_error_sentence(errors: tuple[float | None, float], end: str, rows: int, *, share: bool, baseline: str) -> str:
+    r"""The error measured on the test rows, at the stop and at the end.
+
+    Args:
+        errors: The error at the stop, or None, and at the end: a share of wrong predictions, or the root of the mean
+            squared error.
+        end: With how many labels the end is.
+        rows: Number of test rows.
+        share: Whether the error is a share.
+        baseline: The error of the trivial prediction, in words; may be empty.
+
+    Examples:
+        >>> said = true_error_sentence((0.0833, 0.079), "with all 300 labels", 100, share=True, baseline="")
+        >>> said.replace("\xa0", " ")
+        'Measured on 100 test rows: 8.3 % predicted wrong at the stop, 7.9 % with all 300 labels.'
+    """
+    at_stop, at_end = errors
+    kind = " predicted wrong" if share else ""
+    lead = f"Measured on {count(rows, 'test row')}{'' if share else ', root of the mean squared error'}"
+    than = f"; {baseline}" if baseline else ""
+    if at_stop is None:
+        return f"{lead}: {_error_value(at_end, share=share)}{kind} {end}{than}."
+    first = f"{_error_value(at_stop, share=share)}{kind} at the stop"
+    return f"{lead}: {first}, {_error_value(at_end, share=share)} {end}{than}."
+
+
+def _error_value(error: float, *, share: bool) -> str:
+    return (percent(error) if error else "0\u00a0%") if share else number(error)
+
+
+def trivial_error_words(baseline: float, *, share: bool, common: str = "") -> str:
+    r"""The error of the trivial prediction, as a part of a sentence.
+
+    Examples:
+        >>> trivial_error_words(0.37, share=True, common="benign").replace("\xa0", " ")
+        'always answering benign: 37 %'
+    """
+    what = shortened(common, 40) if share else "the mean"
+    return f"always answering {what}: {_error_value(baseline, share=share)}"
+
+
+def try_sentence(name: str, *, command: str) -> str:
+    """How to use another model that is better on the same labels.
+
+    Args:
+        name: Its name, one of the models of suffice or ``forest``.
+        command: Name of the command.
+    """
+    if name == "forest":
+        return "suffice has no such model: train it on the labelled rows, or add better features."
+    return f"To try it: suffice {command} with --model {name}."
+
+
 def classes_without_labels_sentence(unmet: int, classes: int) -> str:
     """That some classes have no label yet."""
     return f"Beware: no label of {unmet} of the {classes} classes has been bought up to there."
 
 
-def best_stop_sentence(labels: int, cheaper: float) -> str:
-    """Where the best stop was, in hindsight."""
-    difference = f"cheaper by {cheaper:.4g}" if cheaper else "as here"
-    return f"In hindsight, by labels and test error, the best stop was at {labels} labels, {difference}."
+def counted_costs(label: float, mistake: float | None, error: float | None, *, what: str) -> str:
+    """What is counted for labels and errors, as a part of a sentence.
+
+    Args:
+        label: Cost of a label.
+        mistake: Cost of one wrong prediction; None if an error is counted as a whole.
+        error: Cost of an error that is larger by 1; None if wrong predictions are counted.
+        what: What a wrong prediction is, or what the error is.
+
+    Examples:
+        >>> counted_costs(1.0, 1.0, None, what="wrong prediction among the other rows")
+        'counting 1 for a label and 1 for each wrong prediction among the other rows'
+    """
+    costs = f"{mistake:.6g} for each {what}" if mistake is not None else f"{error:.6g} for {what}"
+    return f"counting {label:.6g} for a label and {costs}"
+
+
+def best_stop_sentence(counted: str, here: tuple[int, float], best: tuple[int, float], *, stopped: bool) -> str:
+    """What a stop costs, and where the best stop was in hindsight.
+
+    Args:
+        counted: What is counted, see :func:`counted_costs`.
+        here: Labels at the stop, or at the end, and the total cost there.
+        best: Labels of the best stop, and the total cost there.
+        stopped: Whether the rule stopped.
+
+    Examples:
+        >>> best_stop_sentence("counting 1 for a label", (143, 236.2), (201, 232.4), stopped=True)
+        'In hindsight, counting 1 for a label: stopping there costs 236, and the best stop, at 201 labels, 232.'
+    """
+    place = "stopping there" if stopped else "the whole run"
+    lead = f"In hindsight, {counted}: {place} costs {_amount(here[1])}"
+    if best[0] == here[0]:
+        return f"{lead}, and no other stop costs less."
+    return f"{lead}, and the best stop, at {count(best[0], 'label')}, {_amount(best[1])}."
+
+
+def _amount(value: float) -> str:
+    return f"{round(value):,}" if 100.0 <= value < 1e9 else f"{value:.3g}"
+
+
+def audit_headline(labels: int | None, rows: int, reason: str) -> str:
+    """When labelling could have stopped.
+
+    Args:
+        labels: Labels at the stop; None if there was none.
+        rows: Labels in all.
+        reason: What the rule said there, or at the end.
+
+    Examples:
+        >>> audit_headline(143, 500, "1 more label was worth less than it costs")
+        'Labelling could have stopped at 143 of 500 labels: 1 more label was worth less than it costs.'
+    """
+    if labels is None:
+        return f"Not enough within all {rows:,} labels: {reason}."
+    return f"Labelling could have stopped at {labels:,} of {rows:,} labels: {reason}."
+
+
+def raise_cost_sentence(*, ratio: bool) -> str:
+    """That more labels do lower the error, and how to ask for them.
+
+    Args:
+        ratio: Whether the rule compares an error ratio with a threshold, and not costs.
+    """
+    option = "a lower --threshold" if ratio else "a higher --mistake-cost"
+    return f"Measured afterwards, more labels did lower the error; {option} makes the rule ask for them."
+
+
+def audit_error_sentence(error: float, at_end: float | None, rows: int, *, share: bool) -> str:
+    r"""The error on the rows after the stop: of the model at the stop, and of one with all other labels.
+
+    Examples:
+        >>> audit_error_sentence(0.081, 0.069, 357, share=True).replace("\xa0", " ")
+        'On the 357 rows labelled after that: 8.1 % predicted wrong at the stop, 6.9 % with all other labels.'
+    """
+    kind = " predicted wrong" if share else ""
+    lead = f"On the {count(rows, 'row')} labelled after that{'' if share else ', root of the mean squared error'}"
+    end = "" if at_end is None else f", {_error_value(at_end, share=share)} with all other labels"
+    return f"{lead}: {_error_value(error, share=share)}{kind} at the stop{end}."
+
+
+def audit_orders_sentences(stops: Sequence[int | None], errors: Sequence[float], *, share: bool) -> list[str]:
+    r"""How much the stop depends on the order of the rows.
+
+    Args:
+        stops: Labels at the stop in each order; None where there was none.
+        errors: The error of the rows after it, of the orders with a stop and such rows.
+        share: Whether errors are shares of wrong predictions.
+
+    Examples:
+        >>> audit_orders_sentences([120, 143, 180], [0.07, 0.08, 0.1], share=True)[0].replace("\xa0", " ")
+        'In 3 random orders of the same rows: stop at 120 to 180 labels, with 7 to 10 % of the later rows predicted wrong.'
+    """  # noqa: E501 - one sentence
+    found = [stop for stop in stops if stop is not None]
+    orders = f"In {count(len(stops), 'random order')} of the same rows"
+    if not found:
+        return [f"{orders}: no stop."]
+    low, high = min(found), max(found)
+    said = f"{orders}: stop at {low:,}{'' if low == high else f' to {high:,}'} labels"
+    if errors:
+        ends = sorted((min(errors), max(errors)))
+        if share:
+            first, last = (f"{100.0 * each:.2g}" for each in ends)
+            span = f"{first} %" if first == last else f"{first} to {last} %"
+            said += f", with {span} of the later rows predicted wrong"
+        else:
+            first, last = (number(each) for each in ends)
+            said += f", with an error of {first if first == last else f'{first} to {last}'} on the later rows"
+    never = len(stops) - len(found)
+    return [f"{said}.", *([f"In {never} of them there was no stop."] if never else [])]
+
+
+def orders_skipped_sentence(orders: int, seconds: float) -> str:
+    """That other orders were not tried, since that takes long."""
+    return (
+        f"How much this depends on the order was not tried: {count(orders, 'other order')} would take "
+        f"{duration(seconds)}; ask for it with --orders {orders}."
+    )
+
+
+def assumed_costs_sentence(label: float, mistake: float, unlabelled: int, *, task: str) -> str:
+    """The costs that a recommendation is for.
+
+    Examples:
+        >>> assumed_costs_sentence(1.0, 20.0, 5000, task="classification")
+        'Costs: 1 for a label, 20 for each wrong prediction among 5,000 items.'
+    """
+    wrong = "wrong prediction" if task == "classification" else "prediction no better than the mean"
+    return f"Costs: {label:.6g} for a label, {mistake:.6g} for each {wrong} among {count(unlabelled, 'item')}."
 
 
 def expected_cost_sentence(typical: float, median: float, p90: float, mean: float) -> str:

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol
 
 from suffice.criteria import Verdict
+from suffice.decision import Decision
 from suffice.errors import SufficeError
-from suffice.learner.decision import Decision
 from suffice.numerics.special_functions import Floats
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import Predictions, ProjectLearner, reason

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.arguments import real, whole
-from suffice.criteria import Criterion
+from suffice.criteria import Criterion, LabelWorth
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
 from suffice.models.factory import model_names
 from suffice.project.connections import Connection, has_log, sa, sync_folder
@@ -160,6 +160,10 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
     embed: str | None = None,
     model: str | None = None,
     rule: Criterion | None = None,
+    label_cost: float | None = None,
+    mistake_cost: float | None = None,
+    tolerance: float | None = None,
+    at_most: float | None = None,
     initial: int | None = None,
     random_share: float = DEFAULT_RANDOM_SHARE,
     overlap: float = 0.0,
@@ -188,8 +192,13 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
             of a .npy file.
         embed: Name or folder of a sentence-transformers model for the text, instead of TF-IDF.
         model: gp or ridge for numbers (default gp), logistic or kernel for classes (default logistic).
-        rule: The stopping rule. By default :class:`~suffice.LabelWorth`: a wrong prediction among the unlabelled items
-            costs as much as a label.
+        rule: The stopping rule. By default :class:`~suffice.LabelWorth` with the costs below.
+        label_cost: Cost of a label, 1 by default; only without ``rule``.
+        mistake_cost: Cost of one wrong prediction among the unlabelled items, in the same unit, 1 by default; only
+            without ``rule``.
+        tolerance: For numbers: the largest error that is not wrong, in units of the target; only without ``rule``.
+        at_most: The error that you want to reach: for classes the share of wrong predictions, for numbers the root of
+            the mean squared error. It does not decide when to stop: the answer says whether it is reached.
         initial: Labels at random before the model chooses; 10 by default, or all items if there are fewer.
         random_share: Share of the later items that are drawn at random too, from 0 to 1. Their labels tell how good the
             model is on the items that nobody labels. 0 switches this off.
@@ -218,6 +227,13 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
     """
     if rule is not None and not isinstance(rule, Criterion):
         raise InvalidTypeError(f"rule must be a stopping rule such as sf.ErrorStability(), not {type(rule).__name__}")
+    costs = {"label_cost": label_cost, "mistake_cost": mistake_cost, "tolerance": tolerance}
+    given = {name: value for name, value in costs.items() if value is not None}
+    if rule is not None and given:
+        raise InvalidValueError(
+            f"{next(iter(given))} is an argument of the default rule, and rule is given too; leave out one of them, or "
+            f"give it to the rule, as in rule=sf.LabelWorth({next(iter(given))}=...)"
+        )
     if model is not None:
         require_project_model(model)
     if not (is_path(data) or _is_list(data) or hasattr(data, "columns") or isinstance(data, Mapping)):
@@ -242,7 +258,8 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
                 embed=embed,
             ),
             model=model,
-            rule=rule,
+            rule=LabelWorth(**given) if rule is None else rule,
+            at_most=at_most,
             initial=None if initial is None else whole(initial, "initial", least=1),
             random_share=real(random_share, "random_share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
             overlap=real(overlap, "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
@@ -263,6 +280,7 @@ def make_project(  # noqa: PLR0913 - as above
     overlap: float = 0.0,
     seed: int = 0,
     person: str = "",
+    at_most: float | None = None,
 ) -> Project:
     """Read the data, check the settings, and create a project; :func:`create_project` describes the arguments.
 
@@ -279,6 +297,7 @@ def make_project(  # noqa: PLR0913 - as above
         overlap: Share of the items that two people label.
         seed: Seed of all randomness.
         person: Who creates the project.
+        at_most: The error that is wanted.
     """
     _require_empty(place)
     items = read_items(data, options)
@@ -303,15 +322,26 @@ def make_project(  # noqa: PLR0913 - as above
         root="" if items.root is None else str(items.root),
         notes=items.notes,
         components=items.components,
+        at_most=None if at_most is None else _checked_target(at_most, items.task),
     )
     settings.estimator()  # refuses a model that does not fit the task
     if rule is None:
         rule = default_rule()
     chosen = rule.copy() if isinstance(rule, Criterion) else rule(settings)
     chosen.reset()
+    if isinstance(chosen, LabelWorth) and chosen.tolerance is not None and settings.task == "classification":
+        raise InvalidValueError("--tolerance is for numbers, and the labels of this project are classes; leave it out")
     settings = replace(settings, rule=chosen.state_dict())
     settings.require_usable_rule()
     return write_project(place, settings, items, person=person)
+
+
+def _checked_target(at_most: float, task: str) -> float:
+    """The error that is wanted, checked."""
+    if task == "classification":
+        wanted = "above 0 and below 1, a share of wrong predictions"
+        return real(at_most, "--target-error", wanted, lambda x: 0.0 < x < 1.0)
+    return real(at_most, "--target-error", "above 0, in units of the target", lambda x: x > 0.0)
 
 
 def write_project(place: str | Path, settings: Settings, items: Items, *, person: str = "") -> Project:
@@ -471,6 +501,7 @@ _OPTIONS: Final = (
     (re.compile(r"--classes a,b,c"), 'classes=["a", "b"]'),
     (re.compile(r"--regression\b"), "regression=True"),
     (re.compile(r"with --project FOLDER|with --project"), "as path"),
+    (re.compile(r"--target-error\b"), "at_most"),
     (re.compile(r"--features \S*features\.npy"), "features"),
     (re.compile(r"--([a-z]+)\b"), r"\1"),
 )

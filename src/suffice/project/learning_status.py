@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from suffice.criteria import Verdict
+from suffice.decision import Decision
 from suffice.forecast import Forecast
-from suffice.learner.decision import Decision
 
 
 @dataclass(frozen=True)

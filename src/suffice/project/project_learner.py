@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.criteria import ErrorStability, LabelWorth, Verdict
+from suffice.decision import Alternative, Decision, ErrorNow, decide
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.learner.backend import backend_type
-from suffice.learner.decision import Alternative, Decision, ErrorNow, decide
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import worsening_sentence

@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
-from suffice.learner.decision import Answer, Decision
+from suffice.decision import Answer, Decision
 from suffice.presentation.messages import DecisionWords, decision_words, status_sentences
 from suffice.presentation.shortening import thinned_positions
 from suffice.project.events import Label, moment
@@ -171,9 +171,10 @@ def decision_of(
     left = settings.initial if size is None else size - n_labelled
     verdict = learning_status.verdict
     # While the past is learned anew, the verdict says how far that is.
-    said = {} if verdict is None else {"rule": verdict.rule, "reason": verdict.reason}
+    rule, reason = ("", "") if verdict is None else (verdict.rule, verdict.reason)
     answer: Answer = "complete" if not left and n_labelled else "too early"
-    return Decision(answer, n_labelled, max(left, 0), settings.task == "classification", **said)
+    share = settings.task == "classification"
+    return Decision(answer, n_labelled, max(left, 0), share, rule=rule, reason=reason)
 
 
 def decision_in_words(

@@ -12,13 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.arguments import real, whole
-from suffice.criteria import Criterion
+from suffice.criteria import Criterion, LabelWorth
 from suffice.errors import InvalidValueError
 from suffice.learner.network_backend import NetworkBackend
 from suffice.learner.step_inputs import COUNTED_FIELDS
 from suffice.models.factory import MODEL_FAMILIES
 from suffice.recommendation.compared_rules import catalogue
-from suffice.trace import DIVERGENCES, STEP_FIELDS
+from suffice.trace import STEP_FIELDS
 
 _EVIDENCE_FILE: Final = "evidence.json"
 _TASKS: Final = ("regression", "classification")
@@ -90,9 +90,11 @@ class Recommendation:
 def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
     task: str,
     model: str | None = None,
-    error_cost: float = 1000.0,
+    error_cost: float | None = None,
     label_cost: float = 1.0,
     *,
+    mistake_cost: float | None = None,
+    unlabelled: int | None = None,
     target_variance: float | None = None,
     batch: int = 1,
     given: Iterable[str] | None = None,
@@ -102,9 +104,12 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
     Args:
         task: ``regression`` or ``classification``.
         model: ``gp``, ``ridge`` or ``logistic``; for any other, what holds on average over the models of the task.
-        error_cost: What it costs when the error is larger by 1: in squared units of the target for regression, in nats
-            of cross entropy for classification.
-        label_cost: What a label costs, in the same money.
+        error_cost: What it costs when the error is larger by 1: the share of wrong predictions for classification, the
+            mean squared error for regression; 1000 if neither this nor ``mistake_cost`` is given.
+        label_cost: What a label costs, in the same unit.
+        mistake_cost: In place of ``error_cost``: what one wrong prediction among the unlabelled items costs, see
+            :class:`suffice.LabelWorth`; with ``unlabelled``.
+        unlabelled: Number of items that will be predicted.
         target_variance: Variance of the target, for regression, so that the cost of an error can be compared with
             that of the data sets of the comparison, whose targets are standardised; 1 if left out.
         batch: Labels that are bought at a time.
@@ -120,20 +125,16 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
     Examples:
         >>> advice = recommend("classification", "logistic", error_cost=2000.0, label_cost=0.5)
         >>> advice.rule
-        LabelWorth(error_cost=2000.0, label_cost=0.5, window=0.3, caution=10.0)
+        LabelWorth(error_cost=2000.0, label_cost=0.5, mistake_cost=None, tolerance=None)
+        >>> recommend("classification", mistake_cost=5.0, unlabelled=2000).rule
+        LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=5.0, tolerance=None)
     """
     _require_task(task, model)
     if task == "classification" and target_variance is not None:
         raise InvalidValueError("target_variance goes with regression; classes have none, so leave it out")
-    error, label, variance = (
-        real(value, name, "above 0", lambda x: x > 0.0)
-        for value, name in (
-            (error_cost, "error_cost"),
-            (label_cost, "label_cost"),
-            (1.0 if target_variance is None else target_variance, "target_variance"),
-        )
-    )
-    ratio, found = error * variance / label, recorded_evidence()
+    label = real(label_cost, "label_cost", "above 0", lambda x: x > 0.0)
+    error = _error_of_one(error_cost, mistake_cost, unlabelled, target_variance)
+    ratio, found = error / label, recorded_evidence()
     about = model if model in found["rules"] and model is not None else task
     at = _nearest(found["ratios"], ratio)
     tables = found["rules"][about]
@@ -141,7 +142,10 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
     nearest = min(tables, key=lambda known: abs(math.log(int(known) / size)))
     ranked = _ranked(tables[nearest], at, _available(given, model))
     best, *others = ranked
-    rule = _configured(best, found["ratios"][at], error, label)
+    costs = {"error_cost": 1000.0 if error_cost is None else error_cost, "label_cost": label}
+    if mistake_cost is not None:
+        costs = {"mistake_cost": float(mistake_cost), "label_cost": label}
+    rule = _configured(best, ratio, found["ratios"][at], costs)
     return Recommendation(rule, best, tuple(others[:3]), _words(found, (about, nearest), model, ratio) + _but(ranked))
 
 
@@ -157,7 +161,7 @@ def _require_task(task: str, model: str | None) -> None:
 
 def _available(given: Iterable[str] | None, model: str | None) -> frozenset[str] | None:
     if given is None:
-        return NetworkBackend.step_fields | DIVERGENCES if model == _NETWORK else None
+        return NetworkBackend.provided_fields(validated=False) if model == _NETWORK else None
     names = frozenset([given] if isinstance(given, str) else given)
     unknown = sorted(names - STEP_FIELDS - {"n_labelled"})
     if unknown:
@@ -177,7 +181,8 @@ def _ranked(table: Mapping[str, Any], at: int, available: frozenset[str] | None)
     for entry in catalogue():
         # What is only counted is no rule to recommend; and a cost over the whole range of the loss is not the cost that
         # is asked for here.
-        if entry.name not in table or entry.needs() & COUNTED_FIELDS or entry.name == _OTHER_COSTS:
+        counted = bool(entry.needs()) and entry.needs() <= COUNTED_FIELDS
+        if entry.name not in table or counted or entry.name == _OTHER_COSTS:
             continue
         if available is not None and not entry.needs() <= available:
             continue
@@ -189,14 +194,36 @@ def _ranked(table: Mapping[str, Any], at: int, available: frozenset[str] | None)
     return [each for _, each in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _configured(best: Expectation, ratio: float, error_cost: float, label_cost: float) -> Criterion:
+def _error_of_one(
+    error_cost: float | None, mistake_cost: float | None, unlabelled: int | None, target_variance: float | None
+) -> float:
+    """What an error costs that is as large as that of the trivial prediction: 1 of the standardised targets."""
+    if mistake_cost is None:
+        if unlabelled is not None:
+            raise InvalidValueError("unlabelled goes with mistake_cost, the cost of one wrong prediction; give both")
+        error = real(1000.0 if error_cost is None else error_cost, "error_cost", "above 0", lambda x: x > 0.0)
+        variance = 1.0 if target_variance is None else target_variance
+        return error * real(variance, "target_variance", "above 0", lambda x: x > 0.0)
+    if error_cost is not None:
+        raise InvalidValueError("give error_cost or mistake_cost, not both")
+    if unlabelled is None:
+        raise InvalidValueError(
+            "mistake_cost is the cost of one wrong prediction: give unlabelled, how many items there are"
+        )
+    return real(mistake_cost, "mistake_cost", "above 0", lambda x: x > 0.0) * whole(unlabelled, "unlabelled", least=1)
+
+
+def _configured(best: Expectation, ratio: float, nearest: float, costs: Mapping[str, float]) -> Criterion:
     entry = next(entry for entry in catalogue() if entry.name == best.name)
     if entry.kind != "cost":
         return entry.rule(best.setting)
-    rule = entry.rule(ratio)
+    rule = entry.rule(nearest)
+    if isinstance(rule, LabelWorth):
+        return LabelWorth(**costs)
     if hasattr(rule, "error_cost"):
-        return type(rule)(error_cost, label_cost)  # type: ignore[call-arg]
-    return entry.rule(error_cost / label_cost)
+        error = costs.get("error_cost", ratio * costs["label_cost"])
+        return type(rule)(error, costs["label_cost"])  # type: ignore[call-arg]
+    return entry.rule(ratio)
 
 
 def _but(ranked: list[Expectation]) -> str:
@@ -213,7 +240,9 @@ def _but(ranked: list[Expectation]) -> str:
 
 def _words(found: Mapping[str, Any], where: tuple[str, str], model: str | None, ratio: float) -> str:
     about, batch = where
-    models = [about] if about in _COMPARED else [name for name, kind in _COMPARED.items() if kind == about]
+    models = [about]
+    if about not in _COMPARED:
+        models = [name for name, kind in _COMPARED.items() if kind == about and name in found["rules"]]
     data, runs = ", ".join(found["data"][about]), found["runs"][about][batch]
     text = f"On {runs} runs with {', '.join(models)} on {data}, bought {batch} at a time; no rule was made on these"
     low, high = found["ratios"][0], found["ratios"][-1]

@@ -53,7 +53,9 @@ class CostedRun:
 
     @classmethod
     def of(cls, trace: Trace, error: Any = None) -> "CostedRun":
-        """The run that a trace recorded, judged by its predictive error or by another number after each step.
+        """The run that a trace recorded, judged by the error that its user has, or by another number after each step.
+
+        That is the share of wrong predictions for classes, and the mean squared error for numbers.
 
         Raises:
             InvalidValueError: The trace has no predictive error: it has no test set, or an earlier version recorded it.
@@ -63,7 +65,8 @@ class CostedRun:
             raise InvalidValueError(
                 "the run has no predictive_error, since an earlier version of suffice recorded it; record it again"
             )
-        return cls(trace.n_labelled, found if error is None else error)
+        own = trace.wrong_share if len(trace.wrong_share) else found
+        return cls(trace.n_labelled, own if error is None else error)
 
     def __len__(self) -> int:
         return len(self.error)
@@ -94,6 +97,29 @@ def cost_curve(run: CostedRun, ratio: Any) -> Floats:
     """
     weighted = np.multiply.outer(np.asarray(ratio, dtype=np.float64), run.error - run.best_error)
     return np.asarray(weighted + run.n_labelled)
+
+
+def total_costs(
+    n_labelled: Any, error: Any, pool: int, *, label_cost: float = 1.0, mistake_cost: float = 1.0
+) -> Floats:
+    r"""What it costs to stop at each step, labels and wrong predictions together.
+
+    .. math:: C(t) = \textrm{label\_cost} \cdot n_t + \textrm{mistake\_cost} \cdot (m - n_t) \, e_t
+
+    Args:
+        n_labelled: ``n``, labels bought after each step.
+        error: ``e``, the share of wrong predictions after each step; for numbers without a tolerance, the mean squared
+            error relative to the variance of the target.
+        pool: ``m``, items in all; those without a label are predicted.
+        label_cost: Cost of a label.
+        mistake_cost: Cost of one wrong prediction.
+
+    Examples:
+        >>> total_costs([10, 20, 30], [0.5, 0.2, 0.15], 100)
+        array([55. , 36. , 40.5])
+    """
+    n, wrong = np.asarray(n_labelled, dtype=np.float64), np.asarray(error, dtype=np.float64)
+    return np.asarray(label_cost * n + mistake_cost * (pool - n) * wrong)
 
 
 def regret(run: CostedRun, stop: int | None, ratio: float, *, extra: float = 0) -> float:

@@ -53,8 +53,8 @@ _TERMS: Final = (
     ),
     (
         "Error",
-        "That of the averaged prediction on the test rows: the mean squared error for numbers, the cross entropy for "
-        "classes. Regret counts it. For classes the tables also show the share of test rows that are predicted wrong.",
+        "That of the averaged prediction on the test rows: the mean squared error for numbers, the share of wrong "
+        "predictions for classes. Regret counts it.",
     ),
     (
         "First good step",

@@ -348,7 +348,7 @@ def runs_table(rows: Sequence[Row]) -> ReportTable:
         "Medians over the runs (lowest to highest). First good at: labels at the first step within 5 % of the best "
         "smoothed error. Errors are measured on test rows which no model and no rule saw. Least wrong: the least share "
         "of them whose predicted class was wrong. The error is that of the averaged prediction: the mean squared error "
-        "for numbers, in units of their variance, and the cross entropy for classes.",
+        "for numbers, in units of their variance, and the share of wrong predictions for classes.",
     )
 
 

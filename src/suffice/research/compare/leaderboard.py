@@ -206,9 +206,9 @@ def rows(scores: Sequence[RuleScore], *, entries: Sequence[Entry] | None = None,
     A row holds ``rule``, ``params``, the run (``data``, ``model``, ``seed``, ``batch``, ``variant``), ``setting``,
     ``stop`` (a step from 0, None without a stop), ``labels`` (all that were paid for), ``wrong_share`` and
     ``least_wrong_share`` (of the test set, at the stop and the least of the run; None for numbers), ``error`` (of the
-    averaged prediction: squared error or cross entropy), ``regret`` by ratio, ``premature``, ``fired``, ``over``
-    (labels beyond those at the first good step), ``forgone`` (error above the best) and ``seconds_per_step``. The
-    settings are
+    averaged prediction: squared error, or share of wrong classes), ``regret`` by ratio, ``premature``, ``fired``,
+    ``over`` (labels beyond those at the first good step), ``forgone`` (error above the best) and
+    ``seconds_per_step``. The settings are
 
     - ``default``: that of the literature, or the only one;
     - ``one threshold``: the one that did best on the other data sets, in runs of the same model and batch, for all

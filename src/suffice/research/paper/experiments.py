@@ -116,6 +116,7 @@ def label(model: Any, experiment: Experiment, split: DataSplit, progress: Callab
         y_test=split.test.target,
         # As in the paper; the defaults choose other labels.
         acquisition="entropy" if isinstance(final_estimator(model), BayesianLogistic) else "variance",
+        record=(),
         progress=progress,
     )
 
@@ -398,6 +399,7 @@ def published_run(  # noqa: PLR0913 - a run has many settings
         y_test=test.labels,
         checkpoint=checkpoint,
         watch=watch,
+        record=(),
         progress=progress,
     )
 

@@ -8,9 +8,6 @@ import numpy as np
 
 from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.forecast import Forecast
-from suffice.learner.error_estimate import left_out_losses
-from suffice.models.factory import make_model
-from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import STOPS, decision_words
 
 Answer = Literal["too early", "keep going", "enough", "limit", "complete"]
@@ -18,20 +15,11 @@ Answer = Literal["too early", "keep going", "enough", "limit", "complete"]
 # An error above this share of the error of the trivial prediction is hardly below it: of classes, and of numbers (root
 # mean squared, so that the model explains less than 19 % of the variance).
 _HARDLY_BELOW: Final = 0.9
-# A model is compared with others from so many labels on, in so many parts.
-_FEWEST_COMPARED: Final = 30
-_FOLDS: Final = 5
-_MOST_COMPARED: Final = 2000
-# Another model is clearly better if it is so by this many standard errors, and its error is at most this share; it may
-# be better from fewer standard errors on, which is a reason to go on, but not beyond this multiple of the labels.
-_CLEARLY: Final = 2.5
-_CLEARLY_BETTER: Final = 0.8
-_POSSIBLY: Final = 1.0
-_POSSIBLY_BETTER: Final = 0.9
+# A possibly better model, or an error that is not well known, is a reason to go on, but not beyond this multiple of the
+# labels at the stop.
 _LONGEST_DOUBT: Final = 2.0
-# An error above this share of that of the trivial prediction has to rest on enough random labels.
+# An error above this share of that of the trivial prediction has to rest on so many random labels.
 _NEAR: Final = 0.75
-# Errors are stated for random labels if there are so many of them.
 _FEWEST_RANDOM: Final = 20
 
 
@@ -270,94 +258,3 @@ def more_labels_error(error: ErrorNow, fall: float, n_labelled: int, more: int, 
     if scale is None:
         return error_after(error.value, fall, n_labelled, more)
     return math.sqrt(error_after(error.value**2, fall * scale**2, n_labelled, more))
-
-
-def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "") -> Alternative | None:
-    r"""Compare a fitted model with others on the same labels.
-
-    The present model predicts each label without having learned it; the others by cross validation in five parts. With
-    :math:`d_i` the differences of the losses (0 or 1 for classes, squares for numbers) another model is clearly better
-    if :math:`\bar d > 2.5\, s_d / \sqrt n`, its loss is at most 0.8 times that of the present model, and it is no worse
-    on the random labels alone. It is possibly better with 1 in place of 2.5 and 0.9 in place of 0.8.
-
-    Args:
-        model: The present model, fitted; one that can leave labels out (:class:`suffice.models.BayesianLogistic`,
-            :class:`suffice.models.GaussianProcess`, :class:`suffice.models.BayesianRidge`).
-        X: Inputs of the labels, before any transformer of a pipeline, ``n x D``.
-        y: The labels, in the order in which the model learned them.
-        random: Which labels are of items that were drawn at random, ``n``.
-        present: Name of the present model, which is not compared with itself.
-
-    Returns:
-        The best model that is clearly better, else one that is possibly better; None if there is none, if there are
-        fewer than 30 labels, or if the present model cannot leave labels out.
-    """
-    labels, drawn = np.asarray(y), np.asarray(random, dtype=bool)
-    current = left_out_losses(model)
-    if current is None or len(labels) < _FEWEST_COMPARED or len(labels) > _MOST_COMPARED:
-        return None
-    share = hasattr(model, "classes_")
-    if share and len(np.unique(labels)) < 2:
-        return None
-    found = []
-    for name, description, estimator in _candidates(labels, share=share):
-        if name == present:
-            continue
-        losses = _cross_validated(estimator, X, labels, share=share)
-        difference = current - losses
-        error = float(difference.std(ddof=1)) / math.sqrt(len(labels))
-        possibly, clearly = (
-            float(difference.mean()) > times * error and float(losses.mean()) <= share_of * float(current.mean())
-            for times, share_of in ((_POSSIBLY, _POSSIBLY_BETTER), (_CLEARLY, _CLEARLY_BETTER))
-        )
-        not_worse = not drawn.any() or float(difference[drawn].mean()) >= 0.0
-        if possibly and not_worse:
-            rows = drawn if np.count_nonzero(drawn) >= _FEWEST_RANDOM else np.ones(len(labels), dtype=bool)
-            errors = [float(each[rows].mean()) for each in (losses, current)]
-            ours, theirs = errors if share else [math.sqrt(each) for each in errors]
-            better = Alternative(name, description, ours, theirs, int(np.count_nonzero(rows)), clearly)
-            found.append((not clearly, float(losses.mean()), better))
-    return min(found, key=lambda each: each[:2])[2] if found else None
-
-
-def _candidates(labels: Any, *, share: bool) -> list[tuple[str, str, Any]]:
-    """Models to compare with: name, description, and an estimator to fit."""
-    from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    from suffice.models import KernelFeatures
-    from suffice.models.factory import model_description
-
-    if share:
-        # The posterior mode of the model of that name, without its posterior: it fits many times faster.
-        kernel = make_pipeline(KernelFeatures(min(100, len(labels))), LogisticRegression(C=1.0, max_iter=500))
-        return [
-            ("kernel", model_description("kernel"), kernel),
-            ("forest", "a forest of randomised trees", ExtraTreesClassifier(100, random_state=0)),
-        ]
-    return [
-        ("gp", model_description("gp"), make_model("gp")),
-        ("ridge", model_description("ridge"), make_model("ridge")),
-        ("forest", "a forest of randomised trees", ExtraTreesRegressor(100, min_samples_leaf=2, random_state=0)),
-    ]
-
-
-def _cross_validated(estimator: Any, X: Floats, labels: Any, *, share: bool) -> Floats:
-    """Losses of the labels, each predicted by a model fitted to the other parts."""
-    import warnings
-
-    from sklearn.base import clone
-
-    order = np.random.default_rng(0).permutation(len(labels))
-    losses = np.zeros(len(labels))
-    for k in range(_FOLDS):
-        test, train = order[k::_FOLDS], np.concatenate([order[j::_FOLDS] for j in range(_FOLDS) if j != k])
-        if share and len(np.unique(labels[train])) < 2:
-            predicted = np.full(len(test), labels[train][0])
-        else:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                predicted = clone(estimator).fit(X[train], labels[train]).predict(X[test])
-        losses[test] = predicted != labels[test] if share else (predicted - labels[test]) ** 2
-    return losses

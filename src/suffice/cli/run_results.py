@@ -1,0 +1,524 @@
+"""Results of ``suffice run`` and ``suffice audit``: the summary, the JSON and the curves of the figure."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from suffice.cli.rule_values import RuleValues
+from suffice.cli.side_problems import problem
+from suffice.cli.table_run import RunOutput, RunRequest, TableJob
+from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
+from suffice.errors import SufficeError
+from suffice.files import write_whole
+from suffice.presentation.messages import (
+    RATIO_RULE,
+    audit_error_sentence,
+    audit_headline,
+    audit_orders_sentences,
+    best_stop_sentence,
+    classes_without_labels_sentence,
+    counted_costs,
+    decision_words,
+    labels_saved_sentence,
+    orders_skipped_sentence,
+    raise_cost_sentence,
+    run_headline,
+    trivial_error_words,
+    true_error_sentence,
+    try_sentence,
+    with_labels,
+    worsening_sentence,
+)
+from suffice.presentation.number_format import number
+from suffice.presentation.text_chart import chart, number_chart
+from suffice.report.run_figure import WRONG_SHARE_NAME, RunCurves, draw_run
+from suffice.tables import Table
+from suffice.trace import Trace
+
+if TYPE_CHECKING:
+    from suffice.decision import Decision
+    from suffice.learner.hindsight import AuditedStop
+
+_ERROR_NAME = {
+    "regression": "test error (root mean square)",
+    "classification": "test error (cross entropy)",
+}
+#: What ``suffice run --tolerance`` measures after each step.
+OFF_SHARE = "share off by more than the tolerance"
+
+# An error at the end of at most this share of that at the stop is clearly lower.
+_CLEARLY_LOWER = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class RunFinding:
+    """A run over a table, and where it stopped.
+
+    Attributes:
+        command: ``run`` or ``audit``.
+        title: Which table, and which target.
+        table: What was read.
+        model: Name of the model.
+        pool: Rows that could be labelled.
+        test: Rows that the error was measured on.
+        initial: Labels before the first step.
+        batch: Labels at each step.
+        trace: The run.
+        rule: The stopping rule.
+        verdicts: What it said after each step.
+        stop: Index of the step at which the decision was to stop, or None.
+        decision: The decision there, or at the end; None for an audit without a stop.
+        warning: That labels had made the model worse, in a sentence; may be empty.
+        unmet: Classes of the table of which no label was bought up to the stop, or the end.
+        test_baseline: Error of the trivial prediction on the test rows, in words; may be empty.
+        audited: The stop of an audit and its errors; None for a run.
+        orders: The stops of an audit in other orders; None where they were not tried.
+        orders_seconds: How long that would have taken.
+    """
+
+    command: str
+    title: str
+    table: Table
+    model: str
+    pool: int
+    test: int
+    initial: int
+    batch: int
+    trace: Trace
+    rule: Criterion
+    verdicts: list[Verdict]
+    stop: int | None
+    decision: "Decision | None"
+    warning: str = ""
+    unmet: int = 0
+    test_baseline: str = ""
+    audited: "AuditedStop | None" = None
+    orders: "Sequence[AuditedStop] | None" = None
+    orders_seconds: float = 0.0
+
+    @property
+    def last(self) -> int:
+        """Index of the step that the result speaks of: the stop, or the end."""
+        return len(self.verdicts) - 1 if self.stop is None else self.stop
+
+    @property
+    def share(self) -> bool:
+        """Whether errors are shares of wrong predictions."""
+        return self.table.kind == "classification"
+
+    @cached_property
+    def n_labelled(self) -> list[int]:
+        """Labels after each step."""
+        return [int(n) for n in self.trace.n_labelled]
+
+    @cached_property
+    def ratio(self) -> list[float]:
+        """The error ratio after each step."""
+        return [1.0 if verdict.value is None else verdict.value for verdict in self.verdicts]
+
+    @cached_property
+    def compared(self) -> RuleValues:
+        """What the rule compared after each step."""
+        return RuleValues.of(self.verdicts)
+
+    @cached_property
+    def best(self) -> "Best | None":
+        """The best stop in hindsight, where costs and a test set say what that is."""
+        error = self._counted_error()
+        if error is None or not len(error) or not np.isfinite(error).all():
+            return None
+        # Brings scikit-learn, which a wrong option need not wait for.
+        from suffice.recommendation.stopping_costs import total_costs
+
+        rule = self.rule
+        assert isinstance(rule, LabelWorth | ExpectedCost)
+        if rule.error_cost is not None:
+            costs = rule.label_cost * np.array(self.n_labelled) + rule.error_cost * error
+        else:
+            assert isinstance(rule, LabelWorth)
+            mistake = 1.0 if rule.mistake_cost is None else rule.mistake_cost
+            costs = total_costs(self.n_labelled, error, self.pool, label_cost=rule.label_cost, mistake_cost=mistake)
+        step = int(np.argmin(costs))
+        return Best(self.n_labelled[step], float(costs[step]), float(costs[self.last]))
+
+    def _counted_error(self) -> Any:
+        """The error of the test rows after each step that the rule's costs are about; None if there is none."""
+        rule, trace = self.rule, self.trace
+        if isinstance(rule, ExpectedCost):
+            return trace.predictive_error
+        if not isinstance(rule, LabelWorth) or not self.error:
+            return None
+        if self.share:
+            return trace.wrong_share
+        if rule.tolerance is not None:
+            return trace.measures.get(OFF_SHARE)
+        if rule.error_cost is not None:
+            return trace.predictive_error
+        return trace.predictive_error / max(float(np.var(self.table.y)), 1e-300)
+
+    @property
+    def counted(self) -> str:
+        """What is counted as the cost of labels and errors, in words."""
+        rule = self.rule
+        assert isinstance(rule, LabelWorth | ExpectedCost)
+        mistake = None
+        if isinstance(rule, ExpectedCost):
+            what = "a cross entropy of 1" if self.share else "a mean squared error of 1"
+        elif rule.tolerance is not None:
+            off = f"prediction that is off by more than {number(rule.tolerance)}"
+            what = f"a share of 1 of every {off}" if rule.error_cost is not None else f"{off} among the other rows"
+        elif rule.error_cost is not None:
+            what = "a share of wrong predictions of 1" if self.share else "a mean squared error of 1"
+        elif self.share:
+            what = "wrong prediction among the other rows"
+        else:
+            what = "other row that is predicted no better than by the mean (in proportion to the squared error)"
+        if isinstance(rule, LabelWorth) and rule.error_cost is None:
+            mistake = 1.0 if rule.mistake_cost is None else rule.mistake_cost
+        return counted_costs(rule.label_cost, mistake, rule.error_cost, what=what)
+
+    @cached_property
+    def error(self) -> list[float]:
+        """The error of the averaged prediction on the test set after each step; empty without a test set.
+
+        For numbers the root of the mean squared error, for classes the cross entropy in nats.
+        """
+        error = self.trace.predictive_error
+        return [float(e) for e in (np.sqrt(error) if self.table.kind == "regression" else error)]
+
+    @cached_property
+    def wrong_share(self) -> list[float]:
+        """The share of the test set that is predicted wrong after each step; empty for numbers, or without one."""
+        return [float(share) for share in self.trace.wrong_share]
+
+    @property
+    def shown_error(self) -> list[float]:
+        """The error that is shown first: the share of wrong predictions, or the root of the mean squared error."""
+        return self.wrong_share if self.share else self.error
+
+    @property
+    def error_name(self) -> str | None:
+        """What :attr:`error` is, or None without a test set."""
+        return _ERROR_NAME[self.table.kind] if self.error else None
+
+
+@dataclass(frozen=True)
+class Best:
+    """The stop of least cost in hindsight.
+
+    Attributes:
+        labels: Where it was.
+        cost: What labels and errors together cost there.
+        cost_at_stop: What they cost at the stop of the run, or at its end.
+    """
+
+    labels: int
+    cost: float
+    cost_at_stop: float
+
+    @property
+    def regret(self) -> float:
+        """How much dearer the stop of the run is, as a share of the least cost."""
+        return (self.cost_at_stop - self.cost) / self.cost if self.cost > 0.0 else 0.0
+
+
+def summarise(console: Console, found: RunFinding) -> None:
+    """Tell a person how it came out."""
+    _show_chart(console, found)
+    if found.command == "audit":
+        _summarise_audit(console, found)
+    else:
+        _summarise_run(console, found)
+    if found.unmet:
+        console.print(classes_without_labels_sentence(found.unmet, len(np.unique(found.table.y))))
+    if found.warning:
+        console.print(f"Warning: {found.warning}")
+    certificate = found.verdicts[found.last].certificate
+    if certificate is not None:
+        console.print(f"Certificate: {certificate}", markup=False)
+
+
+def _summarise_run(console: Console, found: RunFinding) -> None:
+    decision, verdict, n, end = found.decision, found.verdicts[found.last], found.n_labelled[found.last], found.pool
+    assert decision is not None
+    stopped = found.stop is not None
+    answer = decision.answer if stopped else "keep going"
+    console.print(f"\n{run_headline(answer, n, end, verdict.reason)}", style="bold", markup=False)
+    if decision.answer in ("keep going", "enough", "limit"):
+        for sentence in decision_words(decision.as_dict()).sentences:
+            console.print(sentence, markup=False)
+    if decision.answer == "limit" and decision.alternative is not None:
+        console.print(try_sentence(decision.alternative.name, command=found.command))
+    if found.shown_error:
+        errors = found.shown_error[found.last] if stopped else None, found.shown_error[-1]
+        last = with_labels(found.n_labelled[-1], found.pool)
+        said = true_error_sentence(errors, last, found.test, share=found.share, baseline=found.test_baseline)
+        console.print(said, markup=False)
+        _say_whether_more_helps(console, found, *errors)
+    if stopped:
+        console.print(labels_saved_sentence(n, found.pool))
+    elif n + found.batch <= found.pool:
+        console.print(f"There are {found.pool} rows to label: look further with --most, or to the end with --most 0.")
+    if found.best is not None:
+        here, best = (n, found.best.cost_at_stop), (found.best.labels, found.best.cost)
+        console.print(best_stop_sentence(found.counted, here, best, stopped=stopped), markup=False)
+
+
+def _summarise_audit(console: Console, found: RunFinding) -> None:
+    verdict, stop = found.verdicts[found.last], found.audited
+    assert stop is not None
+    decision = stop.decision
+    answer = "" if decision is None else decision.answer
+    headline = audit_headline(stop.n_labelled, found.n_labelled[-1], verdict.reason)
+    console.print(f"\n{headline}", style="bold", markup=False)
+    if stop.n_labelled is None:
+        if verdict.forecast is not None:
+            console.print(f"It would take {verdict.forecast} (extrapolated).", markup=False)
+    else:
+        console.print(labels_saved_sentence(stop.n_labelled, found.pool))
+    if stop.error is not None:
+        console.print(audit_error_sentence(stop.error, stop.error_at_end, stop.rows, share=found.share))
+    if decision is not None and answer == "limit":
+        # The first sentence is about the error, which has been said.
+        for sentence in decision_words(decision.as_dict()).sentences[1:-1]:
+            console.print(sentence, markup=False)
+        if decision.alternative is not None:
+            console.print(try_sentence(decision.alternative.name, command=found.command))
+        _say_whether_more_helps(console, found, stop.error, stop.error_at_end)
+    if found.orders is None:
+        console.print(orders_skipped_sentence(5, found.orders_seconds))
+    elif found.orders:
+        stops = [each.n_labelled for each in found.orders]
+        errors = [each.error for each in found.orders if each.error is not None]
+        for sentence in audit_orders_sentences(stops, errors, share=found.share):
+            console.print(sentence)
+
+
+def _say_whether_more_helps(console: Console, found: RunFinding, at_stop: float | None, at_end: float | None) -> None:
+    """Where the wanted error is not reached, say so if more labels would have lowered it."""
+    decision = found.decision
+    if decision is None or not decision.above_target or at_stop is None or at_end is None:
+        return
+    rule = found.verdicts[0].rule
+    if at_end < _CLEARLY_LOWER * at_stop and rule in (RATIO_RULE, LabelWorth.__name__):
+        console.print(raise_cost_sentence(ratio=rule == RATIO_RULE))
+
+
+def as_json(found: RunFinding, figure: Path | None, saved_trace: Path | None) -> dict[str, object]:
+    """The result as JSON values."""
+    verdict, n, forecast = found.verdicts[found.last], found.n_labelled[found.last], found.verdicts[found.last].forecast
+    left = (
+        None if forecast is None else {name: getattr(forecast, name) for name in ("labels", "low", "high", "coverage")}
+    )
+    error, stopped = _plain(found.error), found.stop is not None
+    wrong, decision = found.wrong_share, found.decision
+    ratio = verdict.rule == RATIO_RULE
+    values = {"value": _plain(found.compared.values), "threshold": _plain(found.compared.thresholds)}
+    values |= {"ratio": _plain(found.ratio)} if ratio else {}
+    return {
+        "task": found.table.kind,
+        "model": found.model,
+        "acquisition": found.trace.about.get("acquisition"),
+        "random_share": found.trace.about.get("random_share", 0.0),
+        "rows": len(found.table.y),
+        "pool": found.pool,
+        "features": found.table.X.shape[1],
+        "initial": found.initial,
+        "batch": found.batch,
+        "stopped": stopped,
+        "labels": n,
+        "saved": found.pool - n if stopped else 0,
+        "decision": None if decision is None else decision.as_dict(),
+        "sentences": [] if decision is None else decision_words(decision.as_dict()).sentences,
+        "warning": found.warning,
+        "wrong_share_at_stop": wrong[found.last] if wrong and stopped else None,
+        "wrong_share_at_end": wrong[-1] if wrong else None,
+        "error_at_stop": error[found.last] if error and stopped else None,
+        "error_at_end": error[-1] if error else None,
+        "error_name": found.error_name,
+        "accuracy_at_stop": 1.0 - wrong[found.last] if wrong and stopped else None,
+        "accuracy_at_end": 1.0 - wrong[-1] if wrong else None,
+        "classes_not_met": found.unmet,
+        "rule": {"name": verdict.rule, **found.rule.state_dict()["params"]},
+        "best_in_hindsight": None
+        if found.best is None
+        else {name: getattr(found.best, name) for name in ("labels", "cost", "cost_at_stop", "regret")},
+        "value": verdict.value,
+        **({"ratio": verdict.value} if ratio else {}),
+        "threshold": verdict.threshold,
+        "reason": verdict.reason,
+        "certificate": None if verdict.certificate is None else str(verdict.certificate),
+        "forecast": left,
+        **({} if found.audited is None else _audit_json(found)),
+        "notes": list(found.table.notes),
+        "figure": None if figure is None else str(figure),
+        "saved_trace": None if saved_trace is None else str(saved_trace),
+        "curve": {"n_labelled": found.n_labelled, **values, "wrong_share": wrong, "error": error},
+    }
+
+
+def _audit_json(found: RunFinding) -> dict[str, object]:
+    assert found.audited is not None
+    names = ("n_labelled", "rows", "error", "error_at_end")
+    return {
+        "later_rows": {name: getattr(found.audited, name) for name in names[1:]},
+        "orders": None
+        if found.orders is None
+        else [{name: asdict(each)[name] for name in names[:3]} for each in found.orders],
+    }
+
+
+def curves(found: RunFinding) -> RunCurves:
+    """The run as the figure takes it."""
+    compared, ratio = found.compared, found.verdicts[0].rule == RATIO_RULE
+    thresholds = compared.thresholds if compared.threshold is None else compared.threshold
+    wrong = found.wrong_share
+    return RunCurves(
+        title=found.title,
+        n_labelled=found.n_labelled,
+        error=wrong or found.error,
+        error_name=WRONG_SHARE_NAME if wrong else found.error_name or "",
+        value=found.ratio if ratio else compared.values,
+        value_name=compared.name,
+        threshold=thresholds,
+        stop=found.stop,
+        complete=found.n_labelled[-1] == found.pool,
+        scale="ratio" if ratio else "log" if compared.log else "linear",
+        threshold_name=compared.threshold_name,
+        error_is_share=bool(wrong),
+    )
+
+
+def _show_chart(console: Console, found: RunFinding) -> None:
+    compared, width = found.compared, max(20, min(64, console.width - 10))
+    plain = not console.encoding.lower().startswith("utf")
+    size: dict[str, Any] = {"width": width, "height": 9, "plain": plain}
+    first, last = str(found.n_labelled[0]), f"{found.n_labelled[-1]} labels"
+    errors = found.shown_error
+    if found.verdicts[0].rule == LabelWorth.__name__ and errors and np.isfinite(errors).all():
+        # The error comes first; what the rule compares is in the figure.
+        values = [100.0 * each for each in errors] if found.share else errors
+        caption = "Wrong predictions among the test rows, %" if found.share else "Error on the test rows (RMSE)"
+        lines = number_chart(values, [math.nan] * len(values), log=False, **size)
+    elif not compared.any:
+        return
+    elif found.verdicts[0].rule == RATIO_RULE:
+        caption, threshold = compared.caption, compared.threshold or 0.0
+        # What happens far below the threshold is of no interest and would flatten the rest.
+        lines = chart([max(value, threshold / 20.0) for value in found.ratio], threshold, **size)
+    else:
+        caption, lines = compared.caption, compared.chart(**size)
+    console.print(f"\n{caption[0].upper()}{caption[1:]}", style="dim")
+    console.print("\n".join([*lines, f"{'':8}{first}{last:>{width - len(first)}}"]), style="cyan", markup=False)
+
+
+def _plain(values: Iterable[float]) -> list[float | None]:
+    """JSON knows no infinite numbers."""
+    return [value if math.isfinite(value) else None for value in values]
+
+
+def found_run(request: RunRequest, job: TableJob, trace: Trace) -> RunFinding:
+    """Replay the rule on a run, and find the decision at its stop."""
+    # Brings scikit-learn, which a wrong option need not wait for.
+    from suffice.decision import trivial_error
+    from suffice.learner.hindsight import run_decision
+
+    verdicts = trace.replay(job.rule)
+    X, y = job.pool_features, job.pool_labels
+    step, decision, worse = run_decision(job.model, X, y, trace, job.rule, at_most=job.at_most, verdicts=verdicts)
+    last = len(verdicts) - 1 if step is None else step
+    share, baseline = job.table.kind == "classification", ""
+    if len(job.test) > 1:
+        error, common = trivial_error(job.table.y[job.test], share=share)
+        baseline = "" if error is None else trivial_error_words(error, share=share, common=common or "")
+    return RunFinding(
+        **_about(request, job, trace, verdicts),
+        stop=step,
+        decision=decision,
+        warning="" if worse is None else worsening_sentence(worse.random_labels),
+        unmet=_unmet(job, trace, last),
+        test_baseline=baseline,
+    )
+
+
+def found_audit(
+    request: RunRequest,
+    job: TableJob,
+    trace: Trace,
+    orders: "Sequence[AuditedStop] | None",
+    *,
+    orders_seconds: float = 0.0,
+) -> RunFinding:
+    """Replay the rule on an audited run, and measure the error of the rows after its stop."""
+    from suffice.learner.hindsight import audited_stop
+
+    verdicts = trace.replay(job.rule)
+    X, y = job.pool_features[: job.labels], job.pool_labels[: job.labels]
+    audited = audited_stop(job.model, X, y, trace, job.rule, at_most=job.at_most, verdicts=verdicts)
+    stop = next((step for step, verdict in enumerate(verdicts) if verdict.stop), None)
+    return RunFinding(
+        **_about(request, job, trace, verdicts),
+        stop=stop,
+        decision=audited.decision,
+        unmet=_unmet(job, trace, len(verdicts) - 1 if stop is None else stop),
+        audited=audited,
+        orders=orders,
+        orders_seconds=orders_seconds,
+    )
+
+
+def _about(request: RunRequest, job: TableJob, trace: Trace, verdicts: list[Verdict]) -> dict[str, Any]:
+    """What a finding says of the run itself."""
+    return {
+        "command": request.command,
+        "title": f"{request.data.name}: {request.target}",
+        "table": job.table,
+        "model": job.name.value,
+        "pool": len(job.pool),
+        "test": len(job.test),
+        "initial": request.initial,
+        "batch": request.batch,
+        "trace": trace,
+        "rule": job.rule,
+        "verdicts": verdicts,
+    }
+
+
+def _unmet(job: TableJob, trace: Trace, step: int) -> int:
+    """Number of classes without a label up to a step; 0 for numbers."""
+    if job.table.kind != "classification":
+        return 0
+    bought = job.pool[np.concatenate([trace.initial, trace.indices[: step + 1].ravel()])]
+    return len(np.unique(job.table.y)) - len(np.unique(job.table.y[bought]))
+
+
+def write_results(request: RunRequest, finding: RunFinding, output: RunOutput) -> None:
+    """Print the summary, draw the figure, save the run, and print JSON if it was asked for.
+
+    Raises:
+        SufficeError: A file that was asked for could not be written; the result has been shown by then.
+    """
+    console, path, failure = output
+    summarise(console, finding)
+    failure = failure or problem(lambda: write_whole(path, lambda at: draw_run(curves(finding), at)), raised=False)
+    console.print(f"No figure: {failure}" if failure else f"Figure: {path}", markup=False)
+    unsaved = (
+        ""
+        if request.save is None
+        else problem(lambda: write_whole(Path(request.save or ""), finding.trace.save), raised=False)
+    )
+    saved = None if request.save is None or unsaved else request.save
+    if saved:
+        console.print(f"Run saved: {saved}", markup=False)
+    if request.as_json:
+        typer.echo(json.dumps(as_json(finding, None if failure else path, saved)))
+    if failures := [each for each in (failure if request.figure else "", unsaved) if each]:
+        raise SufficeError("; ".join(failures))

@@ -1,0 +1,327 @@
+"""Recorded runs in hindsight: what a person would have been told at the stop, and whether the order matters."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from suffice.arguments import whole
+from suffice.criteria import Budget, Criterion, LabelWorth, Verdict
+from suffice.decision import (
+    Alternative,
+    Decision,
+    ErrorNow,
+    decide,
+    fall_per_label,
+    more_labels_error,
+    trivial_error,
+)
+from suffice.errors import InvalidValueError
+from suffice.learner.active import ActiveLearner, family_name
+from suffice.learner.error_estimate import Worsening, left_out_losses
+from suffice.learner.model_comparison import better_model
+from suffice.learner.prepare import PreparedModel, prepare
+from suffice.learner.simulation import audit
+from suffice.models.inputs import as_labels
+from suffice.models.threads import one_thread
+from suffice.numerics.special_functions import Floats
+from suffice.trace import Trace
+
+# As on the page: a stop in doubt is looked at again once there are this many times the labels, and a stop of LabelWorth
+# is withdrawn once a label is worth this many times its cost.
+_LOOKED_AGAIN: Final = 1.1
+_WITHDRAWN: Final = 1.5
+
+
+class RunDecision(NamedTuple):
+    """What a person would have been told at the stop of a recorded run, or at its end if there was none.
+
+    Attributes:
+        step: Index of the step at which the decision was to stop; None if that never was.
+        decision: The decision there, or at the end.
+        worsening: That labels had made the model worse by then; None if they had not.
+    """
+
+    step: int | None
+    decision: Decision
+    worsening: Worsening | None
+
+
+def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by keyword
+    model: Any,
+    X: Any,
+    y: Any,
+    trace: Trace,
+    rule: Criterion,
+    *,
+    at_most: float | None = None,
+    verdicts: Sequence[Verdict] | None = None,
+) -> RunDecision:
+    """Return the decision of a recorded run: the labels are told to a learner again, up to the stop.
+
+    The stop is where :meth:`suffice.ActiveLearner.decision` would have said so. That is where the rule first says stop,
+    or some labels later if the decision is in doubt there.
+
+    Args:
+        model: The model of the run.
+        X: Inputs of its pool, ``m x D``.
+        y: All labels, ``m``.
+        trace: The run, of :func:`suffice.simulate`.
+        rule: The stopping rule; the run has recorded what it requires.
+        at_most: The error that is wanted, see :meth:`suffice.ActiveLearner.decision`.
+        verdicts: What the rule says of each step, if it is known already.
+
+    Examples:
+        >>> from suffice.learner import simulate
+        >>> from suffice.models import BayesianLogistic
+        >>> X = np.random.default_rng(0).normal(size=(300, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+        >>> trace = simulate(BayesianLogistic(), X, y, steps=60)
+        >>> found = run_decision(BayesianLogistic(), X, y, trace, LabelWorth())
+        >>> found.decision.answer, found.decision.n_labelled - int(trace.n_labelled[found.step])
+        ('enough', 0)
+    """
+    if not len(trace):
+        raise InvalidValueError("the run has no step; there is nothing to decide")
+    said = trace.replay(rule) if verdicts is None else list(verdicts)
+    labels = np.asarray(as_labels(y))
+    learner = _started(model, X, trace)
+    learner.tell(trace.initial, labels[trace.initial], random=_initial_random(trace))
+    counts = trace.n_labelled.tolist()
+    sizes = np.diff([len(trace.initial), *counts])
+    items, random = (np.split(each.ravel(), np.cumsum(sizes)[:-1]) for each in (trace.indices, trace.is_random))
+    since: int | None = None
+    looked_at = 0
+    for k, verdict in enumerate(said):
+        learner.tell(items[k], labels[items[k]], random=random[k])
+        since = _standing(since, verdict)
+        if since is None:
+            looked_at = 0
+            continue
+        if counts[k] < _LOOKED_AGAIN * looked_at and counts[k] < 2 * since and k < len(said) - 1:
+            continue
+        looked_at = counts[k]
+        # A stop that stands is told with what the rule says now, if it says so now.
+        shown = verdict if verdict.stop else replace(said[counts.index(since)], n_labelled=counts[k])
+        decision = _decision(learner, rule, shown, since, at_most)
+        if decision.stop:
+            return RunDecision(k, decision, learner.worsening())
+    shown = said[-1] if since is None or said[-1].stop else replace(said[counts.index(since)], n_labelled=counts[-1])
+    return RunDecision(None, _decision(learner, rule, shown, since, at_most), learner.worsening())
+
+
+def _started(model: Any, X: Any, trace: Trace) -> ActiveLearner:
+    """A learner like that of the run, whose own rule costs nothing."""
+    drawn = bool(np.isin(trace.initial, trace.random_items).all())
+    about, rule = trace.about, Budget(len(X) + 1)
+    seed = about["seed"] if isinstance(about.get("seed"), int) else 0
+    share = float(about.get("random_share", 0.0))
+    if drawn and share == 0.0:
+        # Drawn with the same seed, the first items are known to be random without being marked.
+        learner = ActiveLearner(
+            model, X, criterion=rule, acquisition=about["acquisition"], seed=seed, initial=len(trace.initial)
+        )
+        if np.array_equal(learner.ask(len(trace.initial)), trace.initial):
+            return learner
+    return ActiveLearner(
+        model, X, criterion=rule, acquisition=about["acquisition"], random_share=share, seed=seed, initial=trace.initial
+    )
+
+
+def _initial_random(trace: Trace) -> Any:
+    """Which initial items were drawn at random; None where the learner knows."""
+    return np.isin(trace.initial, trace.random_items) if float(trace.about.get("random_share", 0.0)) > 0.0 else None
+
+
+def _standing(since: int | None, verdict: Verdict) -> int | None:
+    """Number of labels at which the stop that stands was said first."""
+    if verdict.stop:
+        return verdict.n_labelled if since is None else since
+    worth = verdict.rule == LabelWorth.__name__ and verdict.value is not None and verdict.threshold is not None
+    if since is not None and worth:
+        assert verdict.value is not None
+        assert verdict.threshold is not None
+        return None if verdict.value > _WITHDRAWN * verdict.threshold else since
+    return since
+
+
+def _decision(
+    learner: ActiveLearner, rule: Criterion, verdict: Verdict, since: int | None, at_most: float | None
+) -> Decision:
+    found = learner.error_estimate()
+    ends = found.value, found.low, found.high
+    share = learner.decision_about(verdict, None, since=None, compare=False).share
+    value, low, high = ends if share else map(math.sqrt, ends)
+    error = ErrorNow(value, low, high, found.random_labels)
+    decision = learner.decision_about(verdict, error, since=since, at_most=at_most)
+    fall, forecast = fall_per_label(rule, verdict, learner.left), decision.forecast
+    if fall is None or forecast is None:
+        return decision
+    scale = None if share else decision.baseline or 0.0
+    then = more_labels_error(error, fall, len(learner.labelled), forecast.labels, scale)
+    return replace(decision, error_then=then)
+
+
+@dataclass(frozen=True)
+class AuditedStop:
+    """Where a rule stops on rows that are all labelled, and the error there.
+
+    Attributes:
+        n_labelled: Labels at the stop; None if the rule never says stop.
+        rows: Number of rows after the stop, on which the errors are measured; all later labels are known.
+        error: Error of the model at the stop on these rows: for classes the share of wrong predictions, for numbers the
+            root of the mean squared error. None without such rows.
+        error_at_end: Error on the same rows of the model with all labels, each row left out of it. None for a model
+            that cannot leave labels out.
+        alternative: Another model that is better on the labels up to the stop, see
+            :func:`suffice.learner.model_comparison.better_model`.
+        decision: Whether it was enough there, with the measured error; None if the rule never says stop.
+    """
+
+    n_labelled: int | None
+    rows: int = 0
+    error: float | None = None
+    error_at_end: float | None = None
+    alternative: Alternative | None = None
+    decision: Decision | None = None
+
+
+def audited_stop(  # noqa: PLR0913 - as above
+    model: Any,
+    X: Any,
+    y: Any,
+    trace: Trace,
+    rule: Criterion,
+    *,
+    at_most: float | None = None,
+    compare: bool = True,
+    verdicts: Sequence[Verdict] | None = None,
+) -> AuditedStop:
+    """Return where a rule stops on an audited run, and how good the model was on the rows after that.
+
+    Args:
+        model: The model.
+        X: Inputs in the order in which they were labelled, ``n x D``.
+        y: Labels.
+        trace: The result of :func:`suffice.audit` for them.
+        rule: The stopping rule; the run has recorded what it requires.
+        at_most: The error that is wanted, see :meth:`suffice.ActiveLearner.decision`.
+        compare: Whether to measure the error at the end too, and to compare the model with others.
+        verdicts: What the rule says of each step, if it is known already.
+
+    Examples:
+        >>> from suffice.models import BayesianRidge
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 3)); y = X @ [1.0, 2.0, 3.0] + rng.normal(size=300)
+        >>> rule = LabelWorth(mistake_cost=0.1)
+        >>> stop = audited_stop(BayesianRidge(), X, y, audit(BayesianRidge(), X, y), rule)
+        >>> stop.n_labelled + stop.rows, stop.error > stop.error_at_end > 0.8
+        (300, True)
+    """
+    said = trace.replay(rule) if verdicts is None else verdicts
+    stop = next((verdict for verdict in said if verdict.stop), None)
+    if stop is None:
+        return AuditedStop(None)
+    labels, prepared = np.asarray(as_labels(y)), prepare(model, X)
+    inputs = prepared.inputs(X, "X")
+    share, n = prepared.backend.task == "classification", stop.n_labelled
+    order = np.concatenate([trace.initial, trace.indices.ravel()])
+    first, rest = order[:n], order[n:]
+    if not len(rest):
+        return AuditedStop(n)
+    with one_thread():
+        fitted = _fitted(prepared, inputs[first], labels[first])
+        error = _mean_error(_losses(fitted.predict(inputs[rest]), labels[rest], share=share), share=share)
+        if not compare:
+            return AuditedStop(n, len(rest), error)
+        left_out = left_out_losses(_fitted(prepared, inputs[order], labels[order]))
+        at_end = None if left_out is None else _mean_error(left_out[n:], share=share)
+        raw = X if isinstance(X, np.ndarray) and X.dtype.kind in "fiu" else inputs
+        other = better_model(fitted, raw[first], labels[first], np.zeros(n, dtype=bool), present=family_name(prepared))
+    baseline, common = trivial_error(labels[rest], share=share)
+    about = Decision(
+        answer="too early",
+        n_labelled=n,
+        unlabelled=len(rest),
+        share=share,
+        # It is measured, so there is no interval.
+        error=ErrorNow(error, error, error, len(rest)),
+        baseline=baseline,
+        common=common,
+        at_most=at_most,
+        alternative=other if other is not None and other.clear else None,
+    )
+    return AuditedStop(n, len(rest), error, at_end, other, decide(stop, about))
+
+
+def audit_orders(  # noqa: PLR0913 - as above
+    model: Any,
+    X: Any,
+    y: Any,
+    rule: Criterion | None = None,
+    *,
+    orders: int = 5,
+    initial: int = 10,
+    batch: int = 1,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[AuditedStop]:
+    """Audit the same rows in several random orders: how much the stop depends on the order.
+
+    Args:
+        model: One of :mod:`suffice.models`, or a pipeline that ends in one.
+        X: Inputs, ``n x D``.
+        y: Labels.
+        rule: The stopping rule; :class:`suffice.LabelWorth` with its defaults if left out.
+        orders: Number of orders.
+        initial: Labels before the first step.
+        batch: Labels that come at each step.
+        seed: Seed of the orders.
+        progress: Called now and then with the steps done and to do, of all orders together.
+
+    Returns:
+        The stop in each order, with the error of the rows after it.
+
+    Examples:
+        >>> from suffice.models import BayesianRidge
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(200, 3)); y = X @ [1.0, 2.0, 3.0] + rng.normal(size=200)
+        >>> stops = audit_orders(BayesianRidge(), X, y, LabelWorth(mistake_cost=0.1), orders=3)
+        >>> len(stops), all(stop.n_labelled < 200 for stop in stops)
+        (3, True)
+    """
+    judge = LabelWorth() if rule is None else rule
+    count, rows = whole(orders, "orders", least=0), X.shape[0] if hasattr(X, "shape") else len(X)
+    inputs, labels, found = np.asarray(X), np.asarray(as_labels(y)), []
+    for number in range(count):
+        order = np.random.default_rng([whole(seed, "seed", least=0), 17, number]).permutation(rows)
+        several = None if progress is None else _shifted(progress, number, count)
+        X_now, y_now = inputs[order], labels[order]
+        trace = audit(model, X_now, y_now, initial=initial, batch=batch, record=judge, progress=several)
+        found.append(audited_stop(model, X_now, y_now, trace, judge, compare=False))
+    return found
+
+
+def _shifted(progress: Callable[[int, int], None], number: int, count: int) -> Callable[[int, int], None]:
+    """Progress of one of several runs of the same length, as progress of all."""
+    return lambda done, total: progress(number * total + done, count * total)
+
+
+def _fitted(prepared: PreparedModel, inputs: Floats, labels: Any) -> Any:
+    """A copy of the model, without its pipeline, fitted to labels."""
+    from sklearn.base import clone
+
+    return clone(prepared.model).fit(inputs, labels)
+
+
+def _losses(predicted: Any, labels: Any, *, share: bool) -> Floats:
+    if share:
+        return np.asarray(predicted != labels, dtype=np.float64)
+    return np.asarray((predicted - labels.astype(np.float64)) ** 2)
+
+
+def _mean_error(losses: Floats, *, share: bool) -> float:
+    """The share of wrong predictions, or the root of the mean squared error."""
+    mean = float(np.mean(losses))
+    return mean if share else math.sqrt(mean)

@@ -1,0 +1,114 @@
+"""Comparison of the present model with others on the same labels."""
+
+import math
+import warnings
+from typing import Any, Final
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from suffice.decision import Alternative
+from suffice.learner.error_estimate import left_out_losses
+from suffice.models.factory import make_model, model_description
+from suffice.models.kernel_features import KernelFeatures
+from suffice.numerics.special_functions import Floats
+
+# A model is compared with others from so many labels on, up to so many, in so many parts.
+_FEWEST_COMPARED: Final = 30
+_MOST_COMPARED: Final = 2000
+_FOLDS: Final = 5
+# Another model is clearly better if it is so by this many standard errors, and its error is at most this share of that
+# of the present one; it is possibly better from fewer standard errors and a larger share on.
+_CLEARLY: Final = 2.5
+_CLEARLY_BETTER: Final = 0.8
+_POSSIBLY: Final = 1.0
+_POSSIBLY_BETTER: Final = 0.9
+# A smaller difference does not matter: of the share of wrong classes, or of squared errors relative to the variance.
+_SMALLEST: Final = 0.01
+# Errors are stated for random labels if there are so many of them.
+_FEWEST_RANDOM: Final = 20
+
+
+def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "") -> Alternative | None:
+    r"""Compare a fitted model with others on the same labels.
+
+    The present model predicts each label without having learned it; the others by cross validation in five parts. With
+    :math:`d_i` the differences of the losses (0 or 1 for classes, squares for numbers) another model is clearly better
+    if :math:`\bar d > 2.5\, s_d / \sqrt n`, its loss is at most 0.8 times that of the present model, and it is no worse
+    on the random labels alone. It is possibly better with 1 in place of 2.5 and 0.9 in place of 0.8. A difference below
+    0.01, for numbers below 0.01 of the variance of the labels, does not count.
+
+    Args:
+        model: The present model, fitted; one that can leave labels out (:class:`suffice.models.BayesianLogistic`,
+            :class:`suffice.models.GaussianProcess`, :class:`suffice.models.BayesianRidge`).
+        X: Inputs of the labels, before any transformer of a pipeline, ``n x D``.
+        y: The labels, in the order in which the model learned them.
+        random: Which labels are of items that were drawn at random, ``n``.
+        present: Name of the present model, which is not compared with itself.
+
+    Returns:
+        The best model that is clearly better, else one that is possibly better; None if there is none, if there are
+        fewer than 30 labels, or if the present model cannot leave labels out.
+    """
+    labels, drawn = np.asarray(y), np.asarray(random, dtype=bool)
+    current = left_out_losses(model)
+    if current is None or len(labels) < _FEWEST_COMPARED or len(labels) > _MOST_COMPARED:
+        return None
+    share = hasattr(model, "classes_")
+    if share and len(np.unique(labels)) < 2:
+        return None
+    found = []
+    for name, description, estimator in _candidates(labels, share=share):
+        if name == present:
+            continue
+        losses = _cross_validated(estimator, X, labels, share=share)
+        difference = current - losses
+        error = float(difference.std(ddof=1)) / math.sqrt(len(labels))
+        possibly, clearly = (
+            float(difference.mean()) > times * error and float(losses.mean()) <= share_of * float(current.mean())
+            for times, share_of in ((_POSSIBLY, _POSSIBLY_BETTER), (_CLEARLY, _CLEARLY_BETTER))
+        )
+        not_worse = not drawn.any() or float(difference[drawn].mean()) >= 0.0
+        scale = 1.0 if share else float(labels.var())
+        if possibly and not_worse and float(difference.mean()) >= _SMALLEST * scale:
+            rows = drawn if np.count_nonzero(drawn) >= _FEWEST_RANDOM else np.ones(len(labels), dtype=bool)
+            errors = [float(each[rows].mean()) for each in (losses, current)]
+            ours, theirs = errors if share else [math.sqrt(each) for each in errors]
+            better = Alternative(name, description, ours, theirs, int(np.count_nonzero(rows)), clearly)
+            found.append((not clearly, float(losses.mean()), better))
+    return min(found, key=lambda each: each[:2])[2] if found else None
+
+
+def _candidates(labels: Any, *, share: bool) -> list[tuple[str, str, Any]]:
+    """Models to compare with: name, description, and an estimator to fit."""
+    if share:
+        # The posterior mode of the model of that name, without its posterior: it fits many times faster.
+        kernel = make_pipeline(KernelFeatures(min(100, len(labels))), LogisticRegression(C=1.0, max_iter=500))
+        return [
+            ("kernel", model_description("kernel"), kernel),
+            ("forest", "a forest of randomised trees", ExtraTreesClassifier(100, random_state=0)),
+        ]
+    return [
+        ("gp", model_description("gp"), make_model("gp")),
+        ("ridge", model_description("ridge"), make_model("ridge")),
+        ("forest", "a forest of randomised trees", ExtraTreesRegressor(100, min_samples_leaf=2, random_state=0)),
+    ]
+
+
+def _cross_validated(estimator: Any, X: Floats, labels: Any, *, share: bool) -> Floats:
+    """Losses of the labels, each predicted by a model fitted to the other parts."""
+    order = np.random.default_rng(0).permutation(len(labels))
+    losses = np.zeros(len(labels))
+    for k in range(_FOLDS):
+        test, train = order[k::_FOLDS], np.concatenate([order[j::_FOLDS] for j in range(_FOLDS) if j != k])
+        if share and len(np.unique(labels[train])) < 2:
+            predicted = np.full(len(test), labels[train][0])
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                predicted = clone(estimator).fit(X[train], labels[train]).predict(X[test])
+        losses[test] = predicted != labels[test] if share else (predicted - labels[test]) ** 2
+    return losses

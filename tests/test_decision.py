@@ -1,0 +1,176 @@
+"""Decisions: which answer follows from what, in words that do not contradict each other."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import suffice as sf
+from suffice.criteria import Verdict
+from suffice.decision import Alternative, Decision, ErrorNow, decide, error_after, fall_per_label, trivial_error
+from suffice.forecast import Forecast
+from suffice.learner.model_comparison import better_model
+from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+from suffice.models.factory import make_model
+from suffice.presentation.messages import decision_words
+from tests.thoroughness import examples
+
+STOP = Verdict(
+    stop=True, value=0.5, threshold=1.0, ready=True, reason="a label is worth 0.5", rule="LabelWorth", n_labelled=200
+)
+GO_ON = replace(STOP, stop=False)
+ABOUT = Decision(
+    "too early", 200, 1000, True, since=200, error=ErrorNow(0.05, 0.03, 0.08, 40), baseline=0.4, common="ham"
+)
+CLEAR = Alternative("kernel", "logistic regression on kernel features", 0.02, 0.05, 40)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "changes", "answer"),
+    [
+        (None, {}, "too early"),
+        (replace(STOP, stop=False, ready=False), {}, "too early"),
+        (GO_ON, {"since": None}, "keep going"),
+        (STOP, {}, "enough"),
+        (STOP, {"unlabelled": 0}, "complete"),
+        (STOP, {"at_most": 0.04}, "limit"),
+        (STOP, {"at_most": 0.05}, "enough"),
+        (STOP, {"error": ErrorNow(0.37, 0.3, 0.5, 40)}, "limit"),
+        (STOP, {"error": ErrorNow(0.37, 0.3, 0.5, 12)}, "keep going"),
+        (STOP, {"error": ErrorNow(0.37, 0.3, 0.5, 12), "since": 90}, "limit"),
+        (STOP, {"error": ErrorNow(0.2, 0.1, 0.3, 12)}, "enough"),
+        (STOP, {"alternative": CLEAR}, "limit"),
+        (STOP, {"alternative": CLEAR._replace(clear=False)}, "keep going"),
+        (STOP, {"alternative": CLEAR._replace(clear=False), "since": 100}, "enough"),
+    ],
+)
+def test_answers(verdict: Any, changes: dict[str, Any], answer: str) -> None:
+    found = decide(verdict, replace(ABOUT, **changes))
+    assert found.answer == answer
+    assert found.stop == (answer in ("enough", "limit", "complete"))
+
+
+errors = st.one_of(
+    st.none(),
+    st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.integers(0, 60)).map(
+        lambda each: ErrorNow(each[0], min(each[1:3]), max(each[1:3]), each[3])
+    ),
+)
+decisions = st.builds(
+    Decision,
+    answer=st.just("too early"),
+    n_labelled=st.integers(0, 5000),
+    unlabelled=st.integers(0, 10**6),
+    share=st.booleans(),
+    since=st.one_of(st.none(), st.integers(1, 5000)),
+    error=errors,
+    baseline=st.one_of(st.none(), st.floats(0.0, 1.0)),
+    common=st.just("ham"),
+    at_most=st.one_of(st.none(), st.floats(0.0, 1.0)),
+    forecast=st.one_of(st.none(), st.builds(Forecast, labels=st.just(40), low=st.just(20), high=st.just(90))),
+    error_then=st.one_of(st.none(), st.floats(0.0, 1.0)),
+    alternative=st.one_of(st.none(), st.just(CLEAR), st.just(CLEAR._replace(clear=False))),
+)
+
+
+@given(st.sampled_from([None, STOP, GO_ON, replace(GO_ON, ready=False)]), decisions)
+@examples(100)
+def test_any_decision_is_said_in_sentences(verdict: Any, about: Decision) -> None:
+    found = decide(verdict, about)
+    values = json.loads(json.dumps(found.as_dict()))
+    words = decision_words(values, initial=10)
+    assert words.sentences
+    for sentence in words.sentences:
+        assert sentence[0].isupper()
+        assert sentence.endswith((".", "!", "?"))
+        assert "None" not in sentence
+        assert "nan" not in sentence
+    text = " ".join(words.sentences)
+    # Green comes with the error, if it is known, and with nothing that asks for more labels.
+    if found.answer == "enough" and found.error is not None:
+        assert words.tone == "good"
+        assert "unlabelled item" in words.sentences[0]
+        assert "more labels (" not in text
+    assert ("You can stop" in text) == (found.answer == "enough")
+    assert str(found) == " ".join(decision_words(values).sentences)
+
+
+def test_what_more_labels_bring() -> None:
+    # On a curve 0.1 + 10/n the next label lowers the error by 10/n^2.
+    assert error_after(0.2, 10.0 / 100**2, 100, 300) == pytest.approx(0.1 + 10.0 / 400)
+    rule = sf.LabelWorth(mistake_cost=2.0)
+    assert fall_per_label(rule, replace(GO_ON, value=3.0), 500) == pytest.approx(3.0 / 1000)
+    assert fall_per_label(sf.LabelWorth(100.0), GO_ON, 500) is None
+    assert fall_per_label(sf.ErrorStability(), GO_ON, 500) is None
+
+
+def test_trivial_predictions() -> None:
+    assert trivial_error(np.array([1.0, 2.0, 6.0]), share=False)[0] == pytest.approx(np.std([1.0, 2.0, 6.0]))
+    assert trivial_error(["a"], share=True) == (None, None)
+
+
+def rings(n: int = 600, seed: int = 0) -> tuple[Any, Any]:
+    X = np.random.default_rng(seed).normal(size=(n, 2))
+    return X, np.where(np.linalg.norm(X, axis=1) < 1.1, "in", "out")
+
+
+def labelled(model: Any, X: Any, y: Any, n: int) -> sf.ActiveLearner:
+    learner = sf.ActiveLearner(model, X, criterion=sf.Budget(n))
+    while not learner.verdict.stop:
+        items = learner.ask()
+        learner.tell(items, y[items])
+    return learner
+
+
+def test_a_boundary_that_the_model_cannot_represent_is_its_limit() -> None:
+    X, y = rings()
+    found = labelled(BayesianLogistic(alpha=1.0), X, y, 120).decision()
+    assert found.answer == "limit"
+    assert found.alternative is not None
+    assert found.alternative.error < 0.5 * found.alternative.present
+    assert "the present model on" in str(found)
+    # With the model that it names there is no such limit.
+    switched = labelled(make_model("kernel"), X, y, 120).decision()
+    assert switched.answer == "enough"
+    assert switched.error is not None
+    assert found.error is not None
+    assert switched.error.value < 0.5 * found.error.value
+
+
+def test_a_model_that_fits_is_not_blamed() -> None:
+    X = np.random.default_rng(1).normal(size=(600, 3))
+    y = np.where(X @ np.array([1.0, -2.0, 0.5]) > 0.0, "right", "left")
+    assert labelled(BayesianLogistic(alpha=1.0), X, y, 100).decision().answer == "enough"
+
+
+@pytest.mark.parametrize("model", [GaussianProcess(), BayesianRidge()])
+def test_numbers(model: Any) -> None:
+    X = np.random.default_rng(1).normal(size=(300, 2))
+    y = 3.0 * np.sin(2.0 * X[:, 0] * X[:, 1]) + 0.1 * np.random.default_rng(2).normal(size=300)
+    found = labelled(model, X, y, 100).decision()
+    assert found.answer == ("limit" if isinstance(model, BayesianRidge) else "enough")
+    if found.alternative is not None:
+        assert found.alternative.name in ("gp", "forest")
+    assert found.error is not None
+    # The root of the mean squared error, like the spread of the labels.
+    assert found.baseline == pytest.approx(y.std(), rel=0.3)
+
+
+def test_too_few_labels_are_not_compared() -> None:
+    X, y = rings()
+    learner = labelled(BayesianLogistic(alpha=1.0), X, y, 29)
+    assert learner.better_model() is None
+    model = BayesianLogistic(alpha=1.0).fit(X[:40], np.array(["in"] * 40))
+    assert better_model(model, X[:40], np.array(["in"] * 40), np.ones(40, dtype=bool)) is None
+
+
+def test_before_the_first_labels() -> None:
+    X, y = rings(40)
+    learner = sf.ActiveLearner(BayesianLogistic(), X)
+    assert learner.decision().answer == "too early"
+    learner.tell(np.arange(5), y[:5])
+    assert learner.decision().error is None
