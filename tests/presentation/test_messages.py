@@ -9,7 +9,6 @@ from suffice.presentation.messages import (
     run_error_sentence,
     run_not_enough_sentence,
     run_wrong_share_sentence,
-    still_worth_sentence,
 )
 
 MORNING, NOON = "2024-03-05T09:02:59Z", "2024-03-05T12:00:00Z"
@@ -31,7 +30,6 @@ def test_who_gave_the_labels(given: int, last: str, imported: int, said: str) ->
 def test_nothing_is_said_of_what_did_not_happen() -> None:
     assert corrections_and_skips(0, 0) == ""
     assert corrections_and_skips(0, 1) == "1 item was skipped."
-    assert still_worth_sentence({"labels": 50, "now": 0.1, "then": 0.09, "low": 0.08, "high": 0.1}, share=True) == ""
 
 
 def test_the_end_of_a_run() -> None:

@@ -289,7 +289,7 @@ def _on_the_way(learning_status: LearningStatus, n_answers: int) -> LearningStat
         rule="",
         n_labelled=learning_status.n_labelled,
     )
-    return replace(learning_status, verdict=undecided, forecast=None, purchase=None, stopped_at=None, decision=None)
+    return replace(learning_status, verdict=undecided, forecast=None, stopped_at=None, decision=None)
 
 
 def _sentence(error: Exception) -> str:

@@ -123,7 +123,6 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
             ],
             "random_labels": learning_status.errors[-1].random_labels if learning_status.errors else 0,
         },
-        "purchase": None if learning_status.purchase is None else asdict(learning_status.purchase),
         "warning": learning_status.warning,
         "problem": learning_status.problem,
         "words": words,
