@@ -184,6 +184,8 @@ def main() -> None:
     names = exported()
     os.chdir(SETS)
     jobs = recordings(names, list(MODELS), seeds=SEEDS, batches=BATCHES, setting=RecordingSettings(), target="target")
+    # Ten basis functions for each of its 130 columns would take hours.
+    jobs = [job for job in jobs if (job.data, job.model) != ("loans.csv", "ridge")]
     found = carried_out(jobs)
     scores = [score for each in found for score in each.scores]
     made = rows(scores)

@@ -89,7 +89,7 @@ def run(folder: Path, job: tuple[str, str, int]) -> None:
     )
     part = path.with_suffix(".part")
     steps = trace.steps()
-    recorded = {field: np.array([getattr(step, field) for step in steps]) for field in FIELDS}
+    recorded: dict[str, Any] = {field: np.array([getattr(step, field) for step in steps]) for field in FIELDS}
     with part.open("wb") as file:
         error = trace.wrong_share if classes else trace.predictive_error
         np.savez(file, n=trace.n_labelled, error=error, pool=len(X), **recorded)
@@ -165,7 +165,8 @@ def difference(found: Regrets, sets: Sequence[str]) -> tuple[float, float, float
     means = np.array([(found.budget - found.rule)[[s == name for s in sets]].mean() for name in dict.fromkeys(sets)])
     rng = np.random.default_rng(0)
     drawn = means[rng.integers(0, len(means), (_RESAMPLES, len(means)))].mean(axis=1)
-    return float(means.mean()), *(float(np.quantile(drawn, point)) for point in (0.025, 0.975))
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return float(means.mean()), float(low), float(high)
 
 
 def sets_of(model: str, *, development: bool) -> list[str]:

@@ -57,7 +57,7 @@ def test_answers(verdict: Any, changes: dict[str, Any], answer: str) -> None:
 errors = st.one_of(
     st.none(),
     st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.integers(0, 60)).map(
-        lambda each: ErrorNow(*sorted(each[:3], key=lambda x: (x != each[0], x))[:1], *sorted(each[1:3]), each[3])
+        lambda each: ErrorNow(each[0], min(each[1:3]), max(each[1:3]), each[3])
     ),
 )
 decisions = st.builds(

@@ -173,7 +173,7 @@ class TestCommittees:
 class TestWorthFacts:
     def test_by_hand(self) -> None:
         draws = np.array([[[1.0, 0.0], [0.6, 0.4]], [[0.9, 0.1], [0.3, 0.7]]])
-        found = worth_facts(draws.mean(axis=1), earlier=[1, 1], draws=draws)
+        found: dict[str, Any] = worth_facts(draws.mean(axis=1), earlier=[1, 1], draws=draws)
         assert found["unlabelled_error"] == pytest.approx(0.5 * (0.2 + 0.4))
         # Of the first item every draw says the same class; of the second, knowing the draw is worth 0.8 - 0.6.
         assert found["reducible_error"] == pytest.approx(0.5 * 0.2)

@@ -18,7 +18,7 @@ from tests.thoroughness import examples
 
 def step(n: int = 100, **given: Any) -> Step:
     """A step of a classifier with a pool of 1,100 items."""
-    fields = {
+    fields: dict[str, Any] = {
         "pool_size": 1100,
         "unlabelled_error": 0.2,
         "reducible_error": 0.1,
@@ -66,21 +66,24 @@ def test_irreducible_error_buys_nothing() -> None:
 
 
 def test_numbers_are_relative_to_the_variance_of_the_labels() -> None:
-    one = {"unlabelled_error": 4.0, "reducible_error": 2.0, "recent_gain": 1.0, "calibration": 1.0}
+    one: dict[str, Any] = {"unlabelled_error": 4.0, "reducible_error": 2.0, "recent_gain": 1.0, "calibration": 1.0}
     assert worth(LabelWorth(), step(error_scale=8.0, **one)) == pytest.approx(1000 * 0.75 * (3.0 / 8.0) / 100)
     # With the cost of an error there is nothing relative.
     assert worth(LabelWorth(50.0), step(error_scale=8.0, **one)) == pytest.approx(50 * 0.75 * 3.0 / 100)
 
 
 def test_numbers_outside_of_a_tolerance_are_wrong() -> None:
-    given_ = {
+    given_: dict[str, Any] = {
         "unlabelled_error": 2.0,
         "reducible_error": 0.5,
         "recent_gain": 0.25,
         "calibration": 1.5,
         "error_scale": 9.0,
     }
-    share = lambda variance: 2.0 * norm.cdf(-1.2 / math.sqrt(variance))  # noqa: E731
+
+    def share(variance: float) -> float:
+        return float(2.0 * norm.cdf(-1.2 / math.sqrt(variance)))
+
     reducible, gain = share(3.0) - share(3.0 - 0.75), share(3.25) - share(3.0)
     expected = 1000 * max(0.75 * (reducible + gain), 3.0 * share(3.0) / 100) / 100
     assert worth(LabelWorth(tolerance=1.2), step(**given_)) == pytest.approx(expected)
@@ -163,7 +166,7 @@ def test_nothing_left_to_label_is_worth_nothing() -> None:
 @given(st.lists(st.floats(0.0, 1e308), min_size=3, max_size=3), st.floats(0.0, 1e308), st.floats(0.0, 1e308))
 @examples(50)
 def test_any_number_gets_a_finite_verdict(errors: list[float], scale: float, calibration: float) -> None:
-    given_ = dict(zip(("unlabelled_error", "reducible_error", "recent_gain"), errors, strict=True))
+    given_: dict[str, Any] = dict(zip(("unlabelled_error", "reducible_error", "recent_gain"), errors, strict=True))
     for rule in (LabelWorth(), LabelWorth(1e300), LabelWorth(tolerance=1e-300)):
         for n in (1, 2, 3):
             verdict = rule.observe(step(n, error_scale=scale, calibration=calibration, **given_))
@@ -204,7 +207,7 @@ def test_the_reason_has_the_units_of_the_user(rule: LabelWorth, scale: float, wo
     for n in (98, 99, 100):
         # The same n^2 worth at each step.
         factor = 1000 / (1100 - n) * 100 / n if rule.error_cost is None else 100 / n
-        given_ = {"reducible_error": 0.1 * factor, "recent_gain": 0.06 * factor, "error_scale": scale}
+        given_: dict[str, Any] = {"reducible_error": 0.1 * factor, "recent_gain": 0.06 * factor, "error_scale": scale}
         reason = rule.observe(step(n, **given_)).reason
     assert words in reason
 

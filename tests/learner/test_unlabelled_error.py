@@ -1,5 +1,6 @@
 """The error of unlabelled items, its reducible part and the recent gain: against recomputation, live and replayed."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ def test_a_gain_is_over_the_predictions_at_half_of_the_labels() -> None:
     recent = RecentGain()
     recent.keep(10, 10.0)
     for n in range(11, 201):
-        found = recent.since_half(n, lambda past, n=n: n - past)
+        found = recent.since_half(n, partial(float.__sub__, float(n)))
         if n <= 20:
             # Half of the labels came before the first prediction: in proportion.
             assert found == pytest.approx(n / 2)

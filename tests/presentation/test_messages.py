@@ -60,7 +60,8 @@ def test_errors_at_the_stop_and_at_the_end() -> None:
     assert none_wrong == "Measured on 1 test row: 5\u00a0% predicted wrong at the stop, 0\u00a0% with all 60 labels."
     numbers = true_error_sentence((12.0, 11.5), "with all 60 labels", 40, share=False, baseline="")
     assert (
-        numbers == "Measured on 40 test rows, root of the mean squared error: 12 at the stop, 11.5 with all 60 labels."
+        numbers
+        == "Measured on 40 test rows, typical error (root mean square): 12 at the stop, 11.5 with all 60 labels."
     )
 
 

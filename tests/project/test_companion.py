@@ -100,11 +100,11 @@ def test_it_learns_what_comes(project: Small, case: Case) -> None:
             by_hand = ProjectLearner(case.settings, case.X)
             by_hand.follow(answers[:n])
             expected, found = by_hand.learning_status(), background.learning_status
-            assert (found.verdict, found.curve, found.errors, found.purchase) == (
+            assert (found.verdict, found.curve, found.errors, found.decision) == (
                 expected.verdict,
                 expected.curve,
                 expected.errors,
-                expected.purchase,
+                expected.decision,
             )
             assert found.problem == ""
             assert len(found.queue) == 4

@@ -1,6 +1,5 @@
 """The error that a model expects of itself, and what more labels buy: against dense formulas, many draws, the truth."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from suffice.errors import InvalidValueError
 from suffice.forecast import features, labels_left, value_after
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.numerics.special_functions import Floats
-from suffice.project.error_estimates import expected_error, purchase
-from suffice.project.learning_status import ErrorEstimate, Point
+from suffice.project.error_estimates import expected_error
 from tests.project.following import CASES
 
 MANY = 40_000
@@ -198,107 +196,6 @@ def test_the_same_model_says_the_same_again() -> None:
     case = CASES["process"]
     model = GaussianProcess().fit(case.X, case.labels)
     assert expected_error(model, case.X) == expected_error(model, case.X)
-
-
-def falling(power: float, *, end: int = 100, every: int = 5, width: float = 0.1) -> list[ErrorEstimate]:
-    values = [(n, 3.0 * n**-power) for n in range(10, end + 1, every)]
-    return [ErrorEstimate(n, value, (1.0 - width) * value, (1.0 + width) * value) for n, value in values]
-
-
-@pytest.mark.parametrize("power", [0.0, 0.3, 0.5, 1.0])
-def test_a_power_law_goes_on_as_it_did(power: float) -> None:
-    bought = purchase(falling(power))
-    assert bought is not None
-    assert bought.labels == 50
-    assert bought.now == pytest.approx(3.0 * 100**-power)
-    assert bought.then == pytest.approx(3.0 * 150**-power)
-    spread = 0.1 * bought.now * np.sqrt(1.0 / 3.0)
-    assert bought.low == pytest.approx(bought.then - spread)
-    assert bought.high == pytest.approx(bought.then + spread)
-    assert bought.ratio is None
-
-
-def test_only_the_newer_half_counts() -> None:
-    past = [ErrorEstimate(each.n_labelled, 9.0, 8.0, 10.0) for each in falling(0.5) if each.n_labelled < 50]
-    steep = [each for each in falling(0.5) if each.n_labelled >= 50]
-    assert purchase(past + steep) == purchase(falling(0.5))
-
-
-def test_what_rises_is_not_said_to_fall_nor_to_rise_on() -> None:
-    bought = purchase(falling(-0.4))
-    assert bought is not None
-    assert bought.then == bought.now
-    assert bought.low < bought.now < bought.high
-
-
-def test_a_model_that_changed_its_mind_promises_less() -> None:
-    calm = [ErrorEstimate(n, 0.2, 0.19, 0.22) for n in range(50, 101, 5)]
-    jumpy = [replace(each, value=0.2 * (1.5 if k % 2 else 1.0)) for k, each in enumerate(calm)]
-    steady, unsteady = purchase(calm), purchase(jumpy)
-    assert steady is not None
-    assert unsteady is not None
-    scatter = np.std(np.log([each.value for each in jumpy]))
-    below = np.hypot((steady.then - steady.low), 2.0 * scatter * unsteady.then)
-    assert steady.then - steady.low == pytest.approx(0.01 / np.sqrt(3.0))
-    # The line through the jumps is flat, up to the one more that starts and ends low.
-    assert unsteady.then == pytest.approx(0.2, rel=0.01)
-    assert unsteady.then - unsteady.low == pytest.approx(below, rel=0.02)
-    assert unsteady.high - unsteady.then > 0.05 > steady.high - steady.then
-
-
-def test_nothing_falls_faster_than_one_over_the_labels() -> None:
-    bought = purchase(falling(3.0))
-    assert bought is not None
-    assert bought.then == pytest.approx(bought.now * 100.0 / 150.0)
-
-
-def test_while_there_is_little_to_go_by_nothing_is_promised() -> None:
-    assert purchase([]) is None
-    assert purchase(falling(0.5)[:2]) is None
-    # Two of these lie before the newer half.
-    assert purchase([*falling(0.5)[:2], *falling(0.5)[-2:]]) is None
-    assert purchase(falling(0.5), labels=0) is None
-
-
-def test_a_model_that_expects_no_error_buys_nothing() -> None:
-    bought = purchase([ErrorEstimate(n, 0.0, 0.0, 0.0) for n in range(10, 60, 5)])
-    assert bought is not None
-    assert (bought.now, bought.then, bought.low, bought.high) == (0.0, 0.0, 0.0, 0.0)
-
-
-@hypothesis_settings(max_examples=60, deadline=None)
-@given(
-    values=st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=30),
-    unit=st.floats(1e-3, 1e3),
-    labels=st.integers(1, 500),
-)
-def test_a_purchase_stays_in_its_limits_in_any_unit(values: list[float], unit: float, labels: int) -> None:
-    def errors(scale: float) -> list[ErrorEstimate]:
-        return [ErrorEstimate(40 + 2 * k, scale * v, scale * 0.8 * v, scale * 1.3 * v) for k, v in enumerate(values)]
-
-    bought, other = purchase(errors(1.0), labels=labels), purchase(errors(unit), labels=labels)
-    assert bought is not None
-    assert other is not None
-    n = 40 + 2 * (len(values) - 1)
-    assert bought.now * n / (n + labels) * (1.0 - 1e-12) <= bought.then <= bought.now
-    assert 0.0 <= bought.low <= bought.then <= bought.high
-    np.testing.assert_allclose(
-        [other.then, other.low, other.high], unit * np.array([bought.then, bought.low, bought.high])
-    )
-    more = purchase(errors(1.0), labels=labels + 1)
-    assert more is not None
-    assert more.then <= bought.then * (1.0 + 1e-12)
-
-
-def test_the_ratio_after_a_purchase_is_that_of_the_forecast() -> None:
-    curve = [Point(n, 20.0 / n, 0.05) for n in range(20, 101)]
-    bought = purchase(falling(0.5), curve)
-    assert bought is not None
-    assert bought.ratio == value_after(range(20, 101), [20.0 / n for n in range(20, 101)], 50)
-    # A curve that ends before the newest label says nothing of now.
-    behind = purchase(falling(0.5), curve[:-1])
-    assert behind is not None
-    assert behind.ratio is None
 
 
 @hypothesis_settings(max_examples=60, deadline=None)

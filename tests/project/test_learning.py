@@ -93,7 +93,6 @@ def test_before_it_begins_the_first_items_are_asked_for(case: Case) -> None:
     assert "0 of the 10" in learning_status.verdict.reason
     assert learning_status.errors == ()
     assert learning_status.curve == ()
-    assert learning_status.purchase is None
     learner = ActiveLearner(case.settings.estimator(), case.X, seed=case.settings.seed)
     assert learning_status.queue == tuple(learner.ask(10))
     later = followed(case, [Answer(learning_status.queue[2], case.labels[learning_status.queue[2]])], queue=3)
@@ -119,7 +118,6 @@ def test_a_pool_that_ends_is_said(case: Case) -> None:
     assert len(followed(small, everything, queue=9).queue) == 2
     learning_status = followed(small, [*everything, Answer(12, None), Answer(13, None)], queue=9)
     assert learning_status.queue == ()
-    assert learning_status.purchase is None
     assert learning_status.verdict is not None
     assert learning_status.verdict.stop
     assert "labelled or skipped" in learning_status.verdict.reason
@@ -363,8 +361,6 @@ def test_any_rule_has_its_curve(case: Case, rule: Criterion, curve: bool, ratio:
     learning_status = followed(other, case.answers(40))
     assert learning_status.problem == ""
     assert bool(learning_status.curve) == curve
-    assert learning_status.purchase is not None
-    assert (learning_status.purchase.ratio is not None) == ratio
     if ratio:
         # Not the number of labels, which the budget compares.
         assert all(point.value < 20.0 for point in learning_status.curve)

@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.criteria import Verdict
+from suffice.decision import Decision, ErrorNow
 from suffice.forecast import Forecast
 from suffice.presentation.number_format import numbers, percents
-from suffice.project.learning_status import ErrorEstimate, LearningStatus, Purchase
+from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import ProjectLearner
-from suffice.project.status_summary import learning_sentences
+from suffice.project.settings import Settings
+from suffice.project.status_summary import decision_in_words, learning_sentences
 from tests.every_rule import RULES
+from tests.project.decided import FOREST, KERNEL, complete, decision, learning_status, replace_clear, verdict
 from tests.project.following import CASES, settings_of
 from tests.thoroughness import some
 
@@ -22,87 +24,78 @@ CLASSES = settings_of("classification", "logistic")
 NUMBERS = settings_of("regression", "gp")
 
 
-def verdict(stop: bool = False, **changes: Any) -> Verdict:
-    comparison = "at most" if stop else "above"
-    values: dict[str, Any] = {
-        "stop": stop,
-        "value": 0.04 if stop else 0.31,
-        "threshold": 0.05,
-        "ready": True,
-        "reason": f"the error ratio {0.04 if stop else 0.31} is {comparison} the threshold 0.05",
-        "rule": "ErrorStability",
-        "n_labelled": 60,
-    }
-    return Verdict(**(values | changes))
-
-
-def learning_status(**changes: Any) -> LearningStatus:
-    values: dict[str, Any] = {
-        "n_answers": 62,
-        "n_labelled": 60,
-        "verdict": verdict(),
-        "forecast": Forecast(40, 25, 90),
-        "errors": (ErrorEstimate(60, 0.1234, 0.094, 0.161),),
-        "purchase": Purchase(50, 0.1234, 0.104, 0.083, 0.118),
-    }
-    return LearningStatus(**(values | changes))
+def sentences(found: Decision, settings: Settings = CLASSES, **changes: Any) -> list[str]:
+    return learning_sentences(learning_status(found, **changes), settings, found.n_labelled)
 
 
 def test_a_project_under_way() -> None:
-    assert learning_sentences(learning_status(), CLASSES, 60) == [
-        "Keep going: the last label still changed what the model says (the error ratio 0.31 is above the threshold "
-        "0.05).",
-        "About 40 more labels (25 to 90) until it is enough.",
-        "The model expects to be wrong on 12 % of the items (9 to 16 %), if it is right about itself.",
-        "The next 50 labels would lower that to about 10 % (8 to 12 %).",
+    assert sentences(decision()) == [
+        "Keep labelling: about 12 % of the 78 unlabelled items are predicted wrong (estimate: 9 to 16 %).",
+        "About 30 more labels (12 to 60) would avoid about 6 of these 10 wrong predictions (extrapolated); after that "
+        "a label costs more than it saves.",
     ]
-
-
-def test_an_estimate_with_random_labels() -> None:
-    errors = (ErrorEstimate(60, 0.1234, 0.094, 0.161, random_labels=24),)
-    said = learning_sentences(learning_status(errors=errors), CLASSES, 60)
-    assert said[2:] == [
-        "The model is wrong on about 12 % of the unlabelled items (9 to 16 %), estimated with the help of 24 random "
-        "labels.",
-        "The next 50 labels would lower that to about 10 % (8 to 12 %).",
+    own = decision(error=ErrorNow(0.1234, 0.094, 0.161), forecast=None)
+    assert sentences(own) == [
+        "Keep labelling: about 12 % of the 78 unlabelled items are predicted wrong (the model's own estimate: 9 to "
+        "16 %).",
+        "How many more labels it takes is not yet predictable.",
     ]
-    errors = (ErrorEstimate(60, 14.27, 12.9, 16.4, random_labels=7),)
-    assert learning_sentences(learning_status(errors=errors), NUMBERS, 60)[2] == (
-        "The model is off by about 14 on the unlabelled items (root mean squared; 13 to 16), estimated with the help "
-        "of 7 random labels."
+    assert sentences(decision(forecast=Forecast(78, 20, 78)))[1] == "It may take all of the remaining items."
+    assert (
+        sentences(decision(error_then=None))[1] == "About 30 more labels (12 to 60) until it is enough (extrapolated)."
     )
-
-
-def test_a_warning_comes_right_after_the_verdict() -> None:
-    said = learning_sentences(learning_status(warning="The error has risen."), CLASSES, 60)
-    assert said[1] == "The error has risen."
-    assert said[:1] + said[2:] == learning_sentences(learning_status(), CLASSES, 60)
 
 
 def test_a_project_with_numbers_under_way() -> None:
-    found = learning_status(
-        errors=(ErrorEstimate(60, 14.27, 12.9, 16.4),), purchase=Purchase(50, 14.27, 12.3, 11.2, 13.6), forecast=None
-    )
-    assert learning_sentences(found, NUMBERS, 60)[1:] == [
-        "How many more labels that takes cannot be told yet.",
-        "The model expects to be off by about 14 (root mean squared; 13 to 16), if it is right about itself.",
-        "The next 50 labels would lower that to about 12 (11 to 14).",
+    found = decision(share=False, error=ErrorNow(14.27, 12.9, 16.4, 7), error_then=12.2, common=None)
+    assert sentences(found, NUMBERS) == [
+        "Keep labelling: predictions for the 78 unlabelled items are typically off by about 14 (estimate: 13 to 16).",
+        "About 30 more labels (12 to 60) would lower that to about 12 (extrapolated); after that a label costs more "
+        "than it saves.",
     ]
+    # What is the same to the digits that the error has is not said to be lower.
+    assert "lower" not in sentences(replace(found, error_then=14.26), NUMBERS)[1]
 
 
 def test_a_project_that_is_done() -> None:
-    said = learning_sentences(learning_status(verdict=verdict(stop=True), forecast=None), CLASSES, 60)
-    assert said[0] == (
-        "You can stop now: the last label changed hardly anything (the error ratio 0.04 is at most the threshold 0.05)."
-    )
-    assert said[1].startswith("The model expects")
+    assert sentences(decision(stop=True)) == [
+        "You can stop now: about 12 % of the 78 unlabelled items are predicted wrong (estimate: 9 to 16 %).",
+        "More labels are not worth their cost: each is expected to avoid too few wrong predictions.",
+        "The rule first said so at 33 labels.",
+    ]
+    ratio = verdict(stop=True, rule="ErrorStability", reason="the error ratio 0.04 is at most the threshold 0.05")
+    assert sentences(decision(stop=True, said=ratio, since=40))[1:] == [
+        "The last labels changed the model so little that the stopping rule says stop."
+    ]
+
+
+def test_a_model_at_its_limit_is_told_with_what_to_try() -> None:
+    found = decision(stop=True, alternative=KERNEL, at_most=0.05)
+    assert sentences(found)[:3] == [
+        "More labels will hardly help this model: about 12 % of the 78 unlabelled items are predicted wrong (estimate: "
+        "9 to 16 %).",
+        "You asked for at most 5\u00a0%.",
+        "Another model, Bayesian logistic regression on kernel features, is wrong on 3 of 60 labels that it had not "
+        "seen, the present model on 18. Try that model.",
+    ]
+    assert "export the labels to train it elsewhere" in sentences(decision(stop=True, alternative=FOREST))[1]
+    poor = sentences(decision(stop=True, baseline=0.13))
+    assert poor[1:3] == ["Always answering cat would be wrong on 13\u00a0%.", "Try other features or another model."]
+
+
+def test_a_doubt_is_a_reason_to_go_on() -> None:
+    doubtful = decision(stop=True, alternative=replace_clear(KERNEL))
+    assert doubtful.answer == "keep going"
+    assert sentences(doubtful)[1].endswith("More labels will show whether that is chance.")
+
+
+def test_a_warning_comes_right_after_the_decision() -> None:
+    said = sentences(decision(), warning="The error has risen.")
+    assert said == [*sentences(decision()), "The error has risen."]
 
 
 def test_a_pool_that_is_used_up() -> None:
-    exhausted = verdict(stop=True, rule="ActiveLearner", reason="every item of the pool is labelled or skipped; ...")
-    said = learning_sentences(learning_status(verdict=exhausted, forecast=None, purchase=None), CLASSES, 60)
-    assert said[0] == "There is nothing left to do: every item is labelled or skipped."
-    assert len(said) == 2
+    assert sentences(complete()) == ["Nothing is left to label: every item is labelled or skipped."]
 
 
 @pytest.mark.parametrize(
@@ -124,53 +117,35 @@ def test_before_the_model_starts(labels: int, size: int | None, said: str) -> No
 
 def test_a_rule_that_is_not_ready() -> None:
     early = verdict(ready=False, reason="step 2 of the 10 that set the scale of the error ratio")
-    said = learning_sentences(learning_status(verdict=early, forecast=None), CLASSES, 60)
-    assert said[0] == "Too early to say: step 2 of the 10 that set the scale of the error ratio."
-    assert said[1].startswith("The model expects")
+    assert sentences(decision(said=early)) == [
+        "Too early to say: step 2 of the 10 that set the scale of the error ratio."
+    ]
 
 
 @pytest.mark.parametrize(
     ("forecast", "said"),
     [
-        (Forecast(1, 1, 1, coverage=1.0), ["1 more label until it is enough."]),
-        (Forecast(12, 12, 12, coverage=1.0), ["12 more labels until it is enough."]),
-        (Forecast(1, 1, 3), ["About 1 more label (1 to 3) until it is enough."]),
-        (Forecast(1234, 777, 5678), ["About 1,200 more labels (780 to 5,700) until it is enough."]),
-        (Forecast(0, 0, 0, coverage=1.0), []),
+        (Forecast(1, 1, 1, coverage=1.0), "1 more label until it is enough (extrapolated)."),
+        (Forecast(12, 12, 12, coverage=1.0), "12 more labels until it is enough (extrapolated)."),
+        (Forecast(1, 1, 3), "About 1 more label (1 to 3) until it is enough (extrapolated)."),
+        (Forecast(1234, 777, 5678), "About 1,200 more labels (780 to 5,700) until it is enough (extrapolated)."),
     ],
 )
-def test_forecasts(forecast: Forecast, said: list[str]) -> None:
-    assert learning_sentences(learning_status(forecast=forecast, errors=(), purchase=None), CLASSES, 60)[1:] == said
-
-
-@pytest.mark.parametrize(
-    ("purchase", "said"),
-    [
-        (Purchase(50, 0.1234, 0.1230, 0.1, 0.15), "The next 50 labels would change next to nothing in that."),
-        (Purchase(50, 0.1234, 0.1215, 0.1, 0.15), "The next 50 labels would change next to nothing in that."),
-        (
-            Purchase(1, 0.1234, 0.1134, 0.113, 0.114),
-            "The next label would lower that to about 11.34 % (11.30 to 11.40 %).",
-        ),
-        (Purchase(7, 0.5, 0.4, 0.3, 0.6), "The next 7 labels would lower that to about 40 % (30 to 60 %)."),
-        (Purchase(50, 0.0, 0.0, 0.0, 0.0), "The next 50 labels would change next to nothing in that."),
-    ],
-)
-def test_purchases(purchase: Purchase, said: str) -> None:
-    assert learning_sentences(learning_status(purchase=purchase), CLASSES, 60)[-1] == said
+def test_forecasts(forecast: Forecast, said: str) -> None:
+    assert sentences(decision(forecast=forecast, error_then=None, unlabelled=9000))[1] == said
 
 
 def test_what_is_not_learned_yet_is_said() -> None:
-    assert learning_sentences(learning_status(), CLASSES, 63)[-1] == "The model is still learning the last 3 labels."
-    assert learning_sentences(learning_status(), CLASSES, 61)[-1] == "The model is still learning the last label."
+    assert learning_sentences(learning_status(), CLASSES, 43)[-1] == "The model is still learning the last 3 labels."
+    assert learning_sentences(learning_status(), CLASSES, 41)[-1] == "The model is still learning the last label."
 
 
 def test_problems_are_said() -> None:
     assert learning_sentences(LearningStatus(problem="The model cannot learn: it is singular."), CLASSES, 30) == [
         "The model cannot learn: it is singular."
     ]
-    said = learning_sentences(learning_status(problem="Items are asked for at random."), CLASSES, 60)
-    assert said[0].startswith("Keep going")
+    said = sentences(decision(), problem="Items are asked for at random.")
+    assert said[0].startswith("Keep labelling")
     assert said[-1] == "Items are asked for at random."
 
 
@@ -190,7 +165,7 @@ def test_any_rule_speaks_in_sentences(name: str, model: str) -> None:
             continue
         assert all(re.fullmatch(r"[A-Z0-9].*[^.]\.", each) for each in said)
         assert not any("ActiveLearner" in each or "None" in each or "nan" in each for each in said)
-        assert said[0].startswith(("Too early to say: ", "Keep going: ", "You can stop now: ", "There is nothing left"))
+        assert said[0].startswith(f"{decision_in_words(found, settings, n, size=80).headline}: ")
 
 
 @given(

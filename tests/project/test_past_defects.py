@@ -130,7 +130,7 @@ def _is_that_of_now(background: BackgroundLearner, project: Project) -> None:
         expected.verdict,
     )
     assert (found.curve, found.errors) == (expected.curve, expected.errors)
-    assert (found.forecast, found.purchase, found.problem) == (expected.forecast, expected.purchase, "")
+    assert (found.forecast, found.decision, found.problem) == (expected.forecast, expected.decision, "")
     now, then = background.predictions(), project_learner.predict(project.X)
     np.testing.assert_array_equal(now.probabilities, then.probabilities)
 
@@ -213,7 +213,7 @@ def _say_how_far_they_are(parts: list[LearningStatus], answers: int) -> None:
     for part in parts:
         assert part.verdict is not None
         assert (part.verdict.stop, part.verdict.ready, part.verdict.value) == (False, False, None)
-        assert (part.forecast, part.purchase) == (None, None)
+        assert (part.forecast, part.decision) == (None, None)
         assert part.verdict.reason == f"the model has learned {part.n_answers} of {answers} labels and skips so far"
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from suffice.criteria import Verdict
+from suffice.decision import Decision
 from suffice.project import labelling_project as project_module
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError, Project
+from tests.project.decided import decision
 from tests.project.making_projects import make
 
 
@@ -183,22 +184,25 @@ def test_what_cannot_be_done_is_refused_with_a_sentence(project: Project) -> Non
 # --- advice ---
 
 
-def verdict(n_labelled: int, stop: bool) -> Verdict:
-    return Verdict(stop, 0.5, 1.0, True, "the reason", "Rule", n_labelled)
+def decided(n_labelled: int, *, stop: bool) -> Decision:
+    return decision(stop=stop, n_labelled=n_labelled, since=1 if stop else None, unlabelled=19)
 
 
 def test_advice_is_written_once_and_withdrawn_once(project: Project) -> None:
     project.label(0, "cat", person="ann")
-    assert not project.advise(verdict(1, stop=False))
-    assert not project.advise(verdict(7, stop=True))
-    assert project.advise(verdict(1, stop=True))
-    assert not project.advise(verdict(1, stop=True))
+    assert not project.advise(decided(1, stop=False))
+    assert not project.advise(decided(7, stop=True))
+    assert project.advise(decided(1, stop=True))
+    assert not project.advise(decided(1, stop=True))
     with open_project_of(project) as other:
-        assert not other.advise(verdict(1, stop=True))
+        assert not other.advise(decided(1, stop=True))
         advice = other.state().advice
         assert advice is not None
-        assert (advice.n_labelled, advice.reason) == (1, "the reason")
-    assert project.advise(verdict(1, stop=False))
+        assert advice.n_labelled == 1
+        assert advice.reason == (
+            "You can stop now: about 12 % of the 19 unlabelled items are predicted wrong (estimate: 9 to 16 %)."
+        )
+    assert project.advise(decided(1, stop=False))
     assert project.state().advice is None
     project.resume("ann")
     written = kinds(project)[2:]

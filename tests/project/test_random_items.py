@@ -371,15 +371,6 @@ def test_both_learners_are_told_which_labels_are_random(case: Any, monkeypatch: 
     assert list(told.values()) == [expected, expected]
 
 
-def test_the_purchase_compares_estimates_of_one_kind(case: Any) -> None:
-    learner = learned(case, chosen_first(mixed(case, 26)))
-    found = learner.learning_status()
-    assert [bool(each.random_labels) for each in found.errors] == [False, False, True, True, True]
-    assert found.purchase is not None
-    assert found.purchase.now == found.errors[-1].value
-    assert learned(case, chosen_first(mixed(case, 21))).learning_status().purchase is None
-
-
 def test_the_words_say_what_the_estimate_rests_on(tmp_path: Path) -> None:
     data = {"a": np.linspace(-2.0, 2.0, 80), "b": np.cos(np.arange(80.0))}
     with create_project(tmp_path / "p.suffice", data, classes=["no", "yes"], random_share=0.5) as project:

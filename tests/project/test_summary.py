@@ -10,8 +10,9 @@ import pytest
 
 from suffice.criteria import Certificate, Verdict
 from suffice.forecast import Forecast
-from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Purchase
+from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.status_summary import MOST_POINTS, status
+from tests.project.decided import decision
 from tests.project.labelled_projects import busy_project, label_some, learned
 from tests.project.making_projects import make
 
@@ -32,7 +33,7 @@ def test_it_is_what_the_api_promises(tmp_path: Path, task: str) -> None:
     schemas = pytest.importorskip("suffice.web.schemas")
     with busy_project(tmp_path / "p", task=task) as project:
         _, learning_status = learned(project)
-        project.advise(replace(NOT_YET, stop=True, n_labelled=40))
+        project.advise(decision(stop=True))
         told = strict(status(project, learning_status))
         assert schemas.StatusAnswer(**told).model_dump(mode="json").keys() == told.keys()
         with make(tmp_path / "empty", task=task) as empty:
@@ -42,7 +43,7 @@ def test_it_is_what_the_api_promises(tmp_path: Path, task: str) -> None:
 def test_its_numbers_are_those_of_the_project(tmp_path: Path) -> None:
     with busy_project(tmp_path / "p") as project:
         _, learning_status = learned(project)
-        project.advise(replace(NOT_YET, stop=True, n_labelled=40))
+        project.advise(decision(stop=True))
         told = strict(status(project, learning_status))
     assert (told["n_labelled"], told["n_skipped"], told["size"], told["left"]) == (40, 2, 120, 78)
     assert (told["learned"], told["behind"]) == (40, 0)
@@ -79,7 +80,7 @@ def test_before_the_first_label_there_is_little_to_say(tmp_path: Path) -> None:
     with make(tmp_path / "p") as project:
         told = strict(status(project, LearningStatus()))
     assert (told["n_labelled"], told["left"], told["learned"], told["behind"]) == (0, 20, 0, 0)
-    assert told["verdict"] is told["forecast"] is told["purchase"] is told["agreement"] is told["advice"] is None
+    assert told["verdict"] is told["forecast"] is told["agreement"] is told["advice"] is None
     assert told["curve"] == told["people"] == told["error"]["estimates"] == []
     assert told["words"] == ["Too early to say: 10 more labels are needed before the model starts."]
 
@@ -93,14 +94,12 @@ def test_no_number_is_infinite_or_none_at_all(tmp_path: Path) -> None:
         curve=(Point(8, nan, 1.0), Point(9, 0.5, inf)),
         forecast=Forecast(5, 3, 9),
         errors=(ErrorEstimate(8, 0.5, 0.1, inf), ErrorEstimate(9, 0.5, 0.1, 0.9)),
-        purchase=Purchase(50, 0.5, 0.4, 0.3, 0.45, nan),
     )
     with make(tmp_path / "p") as project:
         told = strict(status(project, learning_status))
     assert (told["verdict"]["value"], told["verdict"]["threshold"]) == (None, None)
     assert told["curve"] == [[9, 0.5, None]]
     assert told["error"]["estimates"] == [[9, 0.5, 0.1, 0.9]]
-    assert told["purchase"]["ratio"] is None
     assert told["forecast"] == {"labels": 5, "low": 3, "high": 9, "coverage": 0.8}
     assert told["verdict"]["certificate"] == {"statement": "It is so.", "assumption": "that it is."}
 

@@ -18,7 +18,7 @@ from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.forecast import Forecast
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import ConflictError, Project
-from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Purchase
+from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.storage import StorageError, StorageFullError
 from suffice.web.http_errors import REPORT_POLICY, problem_page, status_of
 from suffice.web.routes import assets
@@ -352,7 +352,6 @@ def test_what_is_no_number_becomes_null(tmp_path: Path) -> None:
         curve=(Point(2, 0.5, None), Point(3, 0.25, inf)),
         forecast=Forecast(labels=4, low=2, high=9),
         errors=(ErrorEstimate(3, 0.1, 0.0, 0.4),),
-        purchase=Purchase(50, nan, 0.1, -inf, inf, nan),
         problem="",
     )
     with make_project(tmp_path / "project") as project:
@@ -362,7 +361,6 @@ def test_what_is_no_number_becomes_null(tmp_path: Path) -> None:
     assert (told["verdict"]["value"], told["verdict"]["threshold"], told["verdict"]["stop"]) == (None, None, True)
     assert told["verdict"]["certificate"] == {"statement": "It is sure.", "assumption": "Nothing."}
     assert told["curve"] == [[2, 0.5, None], [3, 0.25, None]]
-    assert told["purchase"] == {"labels": 50, "now": None, "then": 0.1, "low": None, "high": None, "ratio": None}
     assert told["error"]["estimates"] == [[3, 0.1, 0.0, 0.4]]
     assert told["forecast"]["high"] == 9
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from suffice.project.items import Item, Items
-from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Purchase
+from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.settings import Settings
 
 _LATER = {
@@ -22,7 +22,6 @@ __all__ = [
     "LearningStatus",
     "Point",
     "Project",
-    "Purchase",
     "Settings",
     "WriteReceipt",
     "create_project",

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol
 
 from suffice.criteria import Verdict
-from suffice.errors import SufficeError
 from suffice.decision import Decision
+from suffice.errors import SufficeError
 from suffice.numerics.special_functions import Floats
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import Predictions, ProjectLearner, reason
@@ -289,7 +289,7 @@ def _on_the_way(learning_status: LearningStatus, n_answers: int) -> LearningStat
         rule="",
         n_labelled=learning_status.n_labelled,
     )
-    return replace(learning_status, verdict=undecided, forecast=None, purchase=None, stopped_at=None, decision=None)
+    return replace(learning_status, verdict=undecided, forecast=None, stopped_at=None, decision=None)
 
 
 def _sentence(error: Exception) -> str:

@@ -1,19 +1,16 @@
-"""The model's own account of its error, with calibration, an interval, and the expected effect of more labels."""
+"""The model's own account of its error, with calibration and an interval."""
 
-import math
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from suffice.forecast import value_after
 from suffice.learner.backend import backend_type
 from suffice.models.leave_one_out import Guesses, guesses, log_probabilities
 from suffice.models.predictive import moderated_logits, weight_draws
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
-from suffice.project.learning_status import ErrorEstimate, Point, Purchase
+from suffice.project.learning_status import ErrorEstimate
 
 #: The factors that are looked at, evenly spaced by their logs.
 FACTORS: Final[Floats] = np.geomspace(0.1, 10.0, 81)
@@ -87,8 +84,6 @@ def _wrong_shares(logits: Floats) -> Floats:
     return np.asarray(odds / (1.0 + odds))
 
 
-#: Labels that a purchase is about.
-LABELS: Final = 50
 #: Items on which classes, and on which numbers, are looked at.
 ITEMS: Final = {"classification": 500, "regression": 200}
 # Share of the draws that each end of the interval leaves out.
@@ -100,9 +95,6 @@ _SQUARES: Final = 2000
 _LEAST_FREEDOM: Final = 3.0
 # Numbers held at a time while many draws of many classes are looked at.
 _HELD: Final = 2_000_000
-_FEWEST: Final = 3
-# The decline is measured over the labels since there were this share of them.
-_NEWER: Final = 0.5
 
 
 class SelfError(NamedTuple):
@@ -219,72 +211,3 @@ def _as_labels_came(errors: Floats, posterior: Any, features: Floats) -> Floats:
 def _interval(errors: Floats) -> tuple[float, float]:
     low, high = np.quantile(errors, [_TAIL, 1.0 - _TAIL])
     return float(low), float(high)
-
-
-def purchase(errors: Sequence[ErrorEstimate], curve: Sequence[Point] = (), *, labels: int = LABELS) -> Purchase | None:
-    r"""What the next labels would do to the estimated error of a model.
-
-    A curve of learning falls like a power of the labels, and slower the later: a slope in labels would promise too
-    much. So a line is fitted to the log of the estimates against that of the labels, over the newer half of these. With
-    its slope :math:`-b`, ``b`` from 0 to 1, the error after :math:`k` more labels is
-
-    .. math:: e' = e \Bigl(\frac{n}{n + k}\Bigr)^b .
-
-    So it never rises, and never falls by more than :math:`e k / (n + k)`, as a curve of :math:`1/n` would. The interval
-    is about what the model will then say of itself. It has two sources, added as squares: of what the model does not
-    know now of its error, a share of :math:`k / (n + k)` of the variance is known then, so the distances of the ends of
-    the present interval count by the root of that; and the estimates scatter about the line, which counts twice. That
-    is large where hyper-parameters were learned anew and the model changed its mind. No end is below 0. Once random
-    labels calibrate the estimates, those before are left out.
-
-    Args:
-        errors: Estimates so far, the last of now.
-        curve: What the rule watched, where that is the error ratio.
-        labels: ``k``.
-
-    Returns:
-        What they buy; None for no labels, and while there are fewer than 3 estimates in the newer half.
-
-    Examples:
-        >>> past = [ErrorEstimate(n, 2.0 / n**0.5, 1.8 / n**0.5, 2.2 / n**0.5) for n in range(50, 101, 5)]
-        >>> bought = purchase(past)
-        >>> round(bought.now, 3), round(bought.then, 3), round(bought.low, 3), round(bought.high, 3)
-        (0.2, 0.163, 0.152, 0.175)
-    """
-    last = errors[-1] if errors else None
-    if last is None or labels < 1:
-        return None
-    alike = [each for each in errors if bool(each.random_labels) == bool(last.random_labels)]
-    recent = [each for each in alike if each.n_labelled >= _NEWER * last.n_labelled]
-    if len(recent) < _FEWEST:
-        return None
-    share = labels / (last.n_labelled + labels)
-    decline, scatter = _line(recent)
-    then = last.value * (1.0 - share) ** decline
-    below, above = (
-        math.hypot(math.sqrt(share) * distance, 2.0 * scatter * then)
-        for distance in (last.value - last.low, last.high - last.value)
-    )
-    return Purchase(
-        labels=labels,
-        now=last.value,
-        then=then,
-        low=max(0.0, then - below),
-        high=then + above,
-        ratio=_ratio_after(curve, last.n_labelled, labels),
-    )
-
-
-def _line(errors: Sequence[ErrorEstimate]) -> tuple[float, float]:
-    """How steeply estimates fall, as a power of the labels from 0 to 1, and how far their logs are from that line."""
-    x = np.log([each.n_labelled for each in errors])
-    y = np.log([max(each.value, np.finfo(np.float64).tiny) for each in errors])
-    x, y = x - x.mean(), y - y.mean()
-    decline = float(np.clip(-(x @ y) / (x @ x), 0.0, 1.0))
-    return decline, float(np.sqrt(np.mean((y + decline * x) ** 2)))
-
-
-def _ratio_after(curve: Sequence[Point], n: int, labels: int) -> float | None:
-    if not curve or curve[-1].n_labelled != n:
-        return None
-    return value_after([point.n_labelled for point in curve], [point.value for point in curve], labels)

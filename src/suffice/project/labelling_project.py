@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.arguments import whole
-from suffice.errors import InvalidValueError, SufficeError
 from suffice.decision import Decision
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import decision_words
 from suffice.project.connections import Connection

@@ -30,27 +30,6 @@ class ErrorEstimate:
 
 
 @dataclass(frozen=True)
-class Purchase:
-    """What the next labels would buy: the error now and then.
-
-    Attributes:
-        labels: How many labels.
-        now: The estimated error now.
-        then: What it would be after them.
-        low: Least that it could be.
-        high: Most that it could be.
-        ratio: Error ratio after them, if the curve goes on as it did; None where that cannot be told.
-    """
-
-    labels: int
-    now: float
-    then: float
-    low: float
-    high: float
-    ratio: float | None = None
-
-
-@dataclass(frozen=True)
 class Point:
     """One step of the curve that the rule watches.
 
@@ -77,7 +56,6 @@ class LearningStatus:
         curve: What the rule watched, one point a step.
         forecast: How many more labels until it stops, or None where that cannot be told.
         errors: Estimates of the model's error, at some of the steps and now.
-        purchase: What the next 50 labels would buy, or None while that cannot be told.
         queue: Items to ask for next, the most useful first.
         problem: Why the model cannot learn, or cannot choose items, in a sentence; empty where it can.
         stopped_at: Labels at which the rule first said stop, or None where it did not.
@@ -91,7 +69,6 @@ class LearningStatus:
     curve: tuple[Point, ...] = ()
     forecast: Forecast | None = None
     errors: tuple[ErrorEstimate, ...] = ()
-    purchase: Purchase | None = None
     queue: tuple[int, ...] = field(default=(), repr=False)
     problem: str = ""
     stopped_at: int | None = None

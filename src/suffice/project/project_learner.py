@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.criteria import Criterion, ErrorStability, LabelWorth, Verdict
+from suffice.criteria import ErrorStability, LabelWorth, Verdict
 from suffice.decision import Alternative, Decision, ErrorNow, decide
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
@@ -18,7 +18,7 @@ from suffice.learner.backend import backend_type
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import worsening_sentence
-from suffice.project.error_estimates import ITEMS, LABELS, expected_error, purchase
+from suffice.project.error_estimates import ITEMS, expected_error
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
@@ -288,7 +288,7 @@ class ProjectLearner:
             self.follow(self._answers)
         if self._judge is None or self._tracker is None:
             return LearningStatus(problem=self._problem)
-        errors, curve = self._tracker.errors(), _curve(self._judge.verdicts)
+        errors = self._tracker.errors()
         stop = _standing_stop(self._judge.verdicts)
         verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
         # Only now, for what keeps the picker from choosing is said too.
@@ -297,14 +297,9 @@ class ProjectLearner:
             n_answers=len(self._answers),
             n_labelled=self._tracker.n,
             verdict=verdict,
-            curve=tuple(point for point, _ in curve),
+            curve=_curve(self._judge.verdicts),
             forecast=verdict.forecast,
             errors=errors,
-            purchase=purchase(
-                errors,
-                [point for point, judged in curve if judged] if _watches_ratio(self._settings.criterion()) else (),
-                labels=min(LABELS, self._judge.left),
-            ),
             queue=asked,
             problem=self._no_queue,
             warning=self._tracker.warning,
@@ -436,12 +431,10 @@ def _standing_stop(verdicts: Sequence[Verdict]) -> Verdict | None:
     return stop
 
 
-def _curve(verdicts: Sequence[Verdict]) -> list[tuple[Point, bool]]:
-    """The numbers that a rule compared, and whether it was ready to judge by them."""
+def _curve(verdicts: Sequence[Verdict]) -> tuple[Point, ...]:
+    """The numbers that a rule compared."""
     compared = [each for each in map(_compared, verdicts) if each is not None]
-    return [
-        (Point(each.n_labelled, each.value, each.threshold), each.ready) for each in compared if each.value is not None
-    ]
+    return tuple(Point(each.n_labelled, each.value, each.threshold) for each in compared if each.value is not None)
 
 
 def _compared(verdict: Verdict) -> Verdict | None:
@@ -450,13 +443,6 @@ def _compared(verdict: Verdict) -> Verdict | None:
         return verdict
     parts = [found for found in map(_compared, verdict.parts) if found is not None]
     return next((part for part in parts if part.rule == ErrorStability.__name__), parts[0] if parts else None)
-
-
-def _watches_ratio(rule: Criterion) -> bool:
-    """Whether the number that a rule compares is the error ratio."""
-    if isinstance(rule, ErrorStability):
-        return rule.relative
-    return any(map(_watches_ratio, getattr(rule, "rules", ())))
 
 
 def reason(error: Exception) -> str:

@@ -123,7 +123,6 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
             ],
             "random_labels": learning_status.errors[-1].random_labels if learning_status.errors else 0,
         },
-        "purchase": None if learning_status.purchase is None else asdict(learning_status.purchase),
         "warning": learning_status.warning,
         "problem": learning_status.problem,
         "words": words,
@@ -172,9 +171,10 @@ def decision_of(
     left = settings.initial if size is None else size - n_labelled
     verdict = learning_status.verdict
     # While the past is learned anew, the verdict says how far that is.
-    said = {} if verdict is None else {"rule": verdict.rule, "reason": verdict.reason}
+    rule, reason = ("", "") if verdict is None else (verdict.rule, verdict.reason)
     answer: Answer = "complete" if not left and n_labelled else "too early"
-    return Decision(answer, n_labelled, max(left, 0), settings.task == "classification", **said)
+    share = settings.task == "classification"
+    return Decision(answer, n_labelled, max(left, 0), share, rule=rule, reason=reason)
 
 
 def decision_in_words(

@@ -245,17 +245,6 @@ class ErrorAnswer(_Response):
     random_labels: int
 
 
-class PurchaseAnswer(_Response):
-    """What the next labels would buy."""
-
-    labels: int
-    now: Number
-    then: Number
-    low: Number
-    high: Number
-    ratio: Number
-
-
 class ErrorNowAnswer(_Response):
     """The estimated error of the unlabelled items, its 90 % interval, and the random labels that calibrate it."""
 
@@ -359,7 +348,6 @@ class StatusAnswer(_Response):
     forecast: ForecastAnswer | None
     curve: list[tuple[int, Number, Number]]
     error: ErrorAnswer
-    purchase: PurchaseAnswer | None
     classes: list[ClassCount]
     people: list[PersonAnswer]
     agreement: AgreementAnswer | None
