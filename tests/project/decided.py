@@ -86,7 +86,11 @@ def decisions(draw: st.DrawFn, *, n_labelled: int = 40, unlabelled: int = 78, sh
     others = st.sampled_from([None, KERNEL, FOREST, replace_clear(KERNEL)])
     return decision(
         stop=stop,
-        said=verdict(stop=stop, rule=draw(st.sampled_from(["LabelWorth", "ErrorStability", "Budget"]))),
+        said=verdict(
+            stop=stop,
+            rule=draw(st.sampled_from(["LabelWorth", "ErrorStability", "Budget"])),
+            reason="40 labels are the budget",
+        ),
         n_labelled=n_labelled,
         unlabelled=unlabelled,
         share=share,
