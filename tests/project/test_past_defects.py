@@ -21,6 +21,7 @@ from suffice.cli.labeller.labeller import opened_labeller
 from suffice.cli.labeller.line_mode import label_by_lines
 from suffice.cli.labeller.pictures import read_picture
 from suffice.criteria import Verdict
+from suffice.decision import Decision
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
 from suffice.project import background_learner as background_module
@@ -225,9 +226,9 @@ def test_nothing_is_said_of_a_part_while_the_past_is_learned_again(
     answers = LABELS + 1
     advise, told = Project.advise, []
 
-    def noted(self: Project, verdict: Verdict) -> bool:
-        told.append(verdict)
-        return advise(self, verdict)
+    def noted(self: Project, decision: Decision) -> bool:
+        told.append(decision)
+        return advise(self, decision)
 
     background = BackgroundLearner(project)
     with monkeypatch.context() as patch:
@@ -245,7 +246,7 @@ def test_nothing_is_said_of_a_part_while_the_past_is_learned_again(
     assert [each.n_answers for each in parts] == list(range(1, answers))
     _say_how_far_they_are(parts, answers)
     # Advice is of all labels, or there is none.
-    assert [verdict.n_labelled for verdict in told] in ([], [LABELS])
+    assert [each.n_labelled for each in told] in ([], [LABELS])
     assert len(_advice(project)) - before == len(told)
     _is_that_of_now(background, project)
     background.close()
