@@ -161,7 +161,8 @@ def test_real_runs_can_be_judged(name: str) -> None:
     trace = real_run(name)
     run = CostedRun.of(trace)
     assert run.n_labelled.tolist() == trace.n_labelled.tolist()
-    assert run.best_error == trace.predictive_error.min()
+    own = trace.wrong_share if len(trace.wrong_share) else trace.predictive_error
+    assert run.best_error == own.min()
     other = CostedRun.of(trace, error=trace.measures["validation_error"])
     assert other.best_error == trace.measures["validation_error"].min()
 

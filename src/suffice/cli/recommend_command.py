@@ -144,7 +144,8 @@ def recommend_command(
     if error_cost is not None and (mistake_cost is not None or unlabelled is not None):
         other = "--mistake-cost" if mistake_cost is not None else "--unlabelled"
         raise InvalidValueError(
-            f"--error-cost is the cost of an error as a whole, and {other} is about predictions: give one of them"
+            f"--error-cost is the cost of an error as a whole, and {other} is about single predictions: give one of "
+            "them"
         )
     options: dict[str, Any] = {
         **costs,

@@ -287,11 +287,11 @@ def test_tables_and_figures_of_other_runs_are_taken_away() -> None:
     assert Path("out/figures/stops-diabetes.png").exists()
     Path("out/tables/mine.md").write_text("kept")
     invoke("--data", "wine", *options)
-    assert {path.stem for path in Path("out/figures").iterdir()} == {
-        "regret-classification",
-        "labels-logistic",
-        "stops-wine",
-    }
+    drawn = {path.stem for path in Path("out/figures").iterdir()}
+    # The curve of labels is left out where no prediction of the test rows is wrong.
+    assert (
+        {"regret-classification", "stops-wine"} <= drawn <= {"regret-classification", "stops-wine", "labels-logistic"}
+    )
     assert not list(Path("out/tables").glob("*-regression.*"))
     assert Path("out/tables/mine.md").exists()
 

@@ -37,8 +37,9 @@ def test_every_entry_is_judged_by_its_own_stops(name: str) -> None:
         for at, stop in enumerate(score.stops):
             step = len(run) - 1 if stop is None else stop
             assert score.labels[at] == trace.n_labelled[step] + extra
-            assert score.error[at] == trace.predictive_error[step]
-            assert score.forgone[at] == trace.predictive_error[step] - trace.predictive_error.min()
+            own = trace.wrong_share if len(trace.wrong_share) else trace.predictive_error
+            assert score.error[at] == own[step]
+            assert score.forgone[at] == own[step] - own.min()
             if len(trace.wrong_share):
                 assert score.wrong_share[at] == trace.wrong_share[step] >= score.least_wrong_share
             else:
@@ -65,7 +66,7 @@ def test_references(name: str) -> None:
     assert never.regrets[0].tolist() == [regret(run, None, ratio) for ratio in RATIOS]
     at_once = found["AtOnce"]
     assert (at_once.settings, at_once.stops, at_once.fired[0]) == ((None,), (0,), 1.0)
-    assert (at_once.labels[0], at_once.error[0]) == (trace.n_labelled[0], trace.predictive_error[0])
+    assert (at_once.labels[0], at_once.error[0]) == (trace.n_labelled[0], run.error[0])
     assert at_once.regrets[0].tolist() == [regret(run, 0, ratio) for ratio in RATIOS]
 
 

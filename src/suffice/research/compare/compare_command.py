@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from suffice.report.figure_style import Drawn
     from suffice.report.report_table import ReportTable
     from suffice.research.compare.comparison_tables import Leaderboard
-    from suffice.research.compare.judging import JudgedRun
+    from suffice.research.compare.judging import DefaultStop, JudgedRun
     from suffice.research.compare.leaderboard import Row
     from suffice.research.compare.recording import RecordingJob, RecordingSettings
     from suffice.research.runner import SkippedRun
@@ -140,7 +140,7 @@ def chosen_models(text: str | None) -> list[str]:
     return given
 
 
-def chosen_data(text: str | None, models: Sequence[str], target: str | None) -> list[str]:
+def chosen_data(text: str | None, models: Sequence[str], target: str | None = None) -> list[str]:
     """The data sets of a list with commas; a quick set if there is none.
 
     A word for several stands for those that a model given can learn; a data set by its own name is taken as it is.
@@ -173,6 +173,61 @@ def chosen_data(text: str | None, models: Sequence[str], target: str | None) -> 
     if target is not None and not tables:
         raise InvalidValueError(f"--target {target!r} goes with the path of a table in --data, and there is none")
     return list(dict.fromkeys(found))
+
+
+def chosen_tables(given: Sequence[str], listed: Sequence[str], targets: Sequence[str]) -> list[tuple[str, str]]:
+    """Tables with the column to predict in each.
+
+    Args:
+        given: Paths of tables, each alone or as ``PATH:COLUMN``.
+        listed: Paths of tables without a column, which come first.
+        targets: Columns of the tables that have none: one for all of them, or one for each in order.
+
+    Raises:
+        InvalidValueError: A table has no column, or there are more or fewer columns than tables.
+
+    Examples:
+        >>> chosen_tables(["houses.csv:price", "wines.csv:grower"], [], [])
+        [('houses.csv', 'price'), ('wines.csv', 'grower')]
+        >>> chosen_tables(["a.csv", "b.csv"], [], ["y"])
+        [('a.csv', 'y'), ('b.csv', 'y')]
+    """
+    tables = [(path, None) for path in listed] + [_path_and_column(each) for each in given]
+    open_ones = [path for path, column in tables if column is None]
+    if not open_ones:
+        if targets:
+            whose = "each table has its column already" if tables else "there is no table"
+            raise InvalidValueError(f"--target {targets[0]!r} goes with a table without a column, and {whose}")
+        return [(path, column) for path, column in tables if column is not None]
+    if not targets:
+        raise InvalidValueError(
+            f"{open_ones[0]}: name the column to predict, as {open_ones[0]}:COLUMN or with --target COLUMN"
+        )
+    if len(targets) not in (1, len(open_ones)):
+        raise InvalidValueError(
+            f"{len(targets)} columns are given with --target for {len(open_ones)} tables; give one for all, one for "
+            "each in order, or write PATH:COLUMN"
+        )
+    columns = iter(targets if len(targets) > 1 else [targets[0]] * len(open_ones))
+    return [(path, next(columns) if column is None else column) for path, column in tables]
+
+
+def _path_and_column(text: str) -> tuple[str, str | None]:
+    """A path and the column behind a colon; either may have a colon itself."""
+    from suffice.research.compare.sources import source
+
+    if isfile(text):
+        return text, None
+    ends = [at for at, letter in enumerate(text) if letter == ":"]
+    known = [at for at in ends if isfile(text[:at])]
+    path, column = (text[: known[0]], text[known[0] + 1 :]) if known else (text, None)
+    if not known and ends and source(text[: ends[-1]]).origin == "file":
+        path, column = text[: ends[-1]], text[ends[-1] + 1 :]
+    if source(path).origin != "file":
+        raise InvalidValueError(f"{path} is no table but a data set; give it with --data {path}")
+    if column == "":
+        raise InvalidValueError(f"{text}: the column to predict is missing behind the colon")
+    return path, column
 
 
 def chosen_rules(text: str | None) -> tuple[str, ...]:
@@ -238,15 +293,15 @@ def numbers(text: str, option: str, kind: Callable[[str], N], least: N) -> list[
 
 
 def planned(
-    data: Sequence[str],
+    data: Sequence[str | tuple[str, str]],
     models: Sequence[str],
-    target: str | None,
+    target: str | None = None,
     *,
     seeds: int,
     batches: Sequence[int],
     settings: "Sequence[RecordingSettings]",
 ) -> "list[RecordingJob]":
-    """The runs, data set by data set.
+    """The runs, data set by data set; a table may come with its column.
 
     Where there are numbers to predict there is no rarest class, and runs that differ in its share alone are one.
 
@@ -261,9 +316,10 @@ def planned(
         for batch in batches:
             _require_steps(setting, batch)
     found = []
-    for name in data:
+    for each in data:
+        name, column = (each, target) if isinstance(each, str) else each
         for setting in settings:
-            for job in recordings([name], models, seeds=seeds, batches=batches, setting=setting, target=target):
+            for job in recordings([name], models, seeds=seeds, batches=batches, setting=setting, target=column):
                 numeric = MODELS[job.model] == "regression" and setting.imbalance is not None
                 found.append(replace(job, setting=replace(setting, imbalance=None)) if numeric else job)
     return list(dict.fromkeys(found))
@@ -407,16 +463,31 @@ def _completed_rules(incomplete: str) -> list[str]:
 
 
 def compare_command(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TABLE:COLUMN]...",
+            help="Tables of your own (CSV or Parquet), each with the column to predict.",
+            show_default=False,
+        ),
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
             help="Data sets, with commas between: names, paths of tables (with --target), or embedded, paper, all.",
             autocompletion=_completed_data,
-            show_default="four small ones",
+            show_default="four small ones, if no table is given",
         ),
     ] = None,
-    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of a table to predict.")] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column to predict of tables that have none: one for all of them, or one for each in order.",
+            show_default=False,
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -471,6 +542,8 @@ def compare_command(
     Every run is kept in the folder as soon as it is done; the same command, or one with more rules, goes on from there.
 
     Example: suffice compare --data diabetes,wine --rules ErrorStability,LabelWorth --out comparison
+
+    With tables of your own: suffice compare houses.csv:price mails.csv:spam
     """
     from suffice.report.html_page import require_jinja2
 
@@ -484,7 +557,8 @@ def compare_command(
         [None] if imbalance is None else numbers(imbalance, "--imbalance", float, 0.0),
     )
     batches = numbers(batch, "--batch", int, 1)
-    runs = planned(chosen_data(data, models, target), models, target, seeds=seeds, batches=batches, settings=settings)
+    chosen_sets = _sets_and_tables(tables or [], data, models, target or [])
+    runs = planned(chosen_sets, models, seeds=seeds, batches=batches, settings=settings)
     for folder in (out, out / "traces", out / "tables", out / "figures"):
         require_folder(folder)
     if json_file is not None and str(json_file) != "-":
@@ -499,6 +573,18 @@ def compare_command(
         raise typer.Exit(1) from None
     if skipped:
         raise typer.Exit(1)
+
+
+def _sets_and_tables(
+    tables: Sequence[str], data: str | None, models: Sequence[str], targets: Sequence[str]
+) -> list[str | tuple[str, str]]:
+    """What to compare on: data sets by name, and tables with their columns."""
+    from suffice.research.compare.sources import source
+
+    names = [] if tables and data is None else chosen_data(data, models)
+    listed = [name for name in names if source(name).origin == "file"]
+    found: list[str | tuple[str, str]] = [name for name in names if name not in listed]
+    return list(dict.fromkeys([*found, *chosen_tables(tables, listed, targets)]))
 
 
 def _recording_settings(
@@ -531,7 +617,7 @@ def _run_and_write(request: CompareRequest, console: Console) -> "list[SkippedRu
         with console.status("Drawing ...") if console.is_terminal else nullcontext():
             ranked = boards(made)
             problem = write_results(request, ranked, found, skipped)
-        tell(request, ranked, len(found), problem, console)
+        tell(request, ranked, found, problem, console)
     return skipped
 
 
@@ -545,8 +631,16 @@ def _carry_out(request: CompareRequest, console: Console) -> "list[JudgedRun | S
             request.out / "traces",
             request.workers,
             RunWatcher(view.moved, view.ended),
-            partial(judged, rules=request.rules),
+            partial(judged, rules=request.rules, by_column=_by_column(request.jobs)),
         )
+
+
+def _by_column(jobs: "Sequence[RecordingJob]") -> frozenset[str]:
+    """Tables that are compared with several columns to predict, which then are part of their names."""
+    columns: dict[str, set[str | None]] = {}
+    for job in jobs:
+        columns.setdefault(job.data, set()).add(job.target)
+    return frozenset(name for name, several in columns.items() if len(several) > 1)
 
 
 def write_rows(request: "CompareRequest", rows: "Sequence[Row]") -> None:
@@ -588,7 +682,7 @@ def write_results(
         figures=figures,
         guarantees=coverage_summary(held),
         skipped=[(each.job.name, each.reason) for each in skipped],
-        notes=[*_cautions(boards), *([problem] if problem else [])],
+        notes=[*own_costs(found), *_cautions(boards), *([problem] if problem else [])],
         provenance=[
             *provenance(),
             ("Runs", f"{len(found)} of {len(request.jobs)}"),
@@ -652,7 +746,35 @@ def _values(values: Any) -> str:
     return ", ".join(f"{value:g}" for value in dict.fromkeys(values))
 
 
-def tell(request: "CompareRequest", boards: "Sequence[Leaderboard]", runs: int, problem: str, console: Console) -> None:
+def own_costs(found: "Sequence[JudgedRun]") -> list[str]:
+    """Stops on tables of one's own with the costs that ``suffice run`` counts by default, a sentence a table."""
+    groups: dict[tuple[str, str], list[DefaultStop]] = {}
+    for run in found:
+        if run.default_stop is not None:
+            groups.setdefault((run.case.data, run.case.model), []).append(run.default_stop)
+    said = []
+    for (data, model), stops in groups.items():
+        runs = "1 run" if len(stops) == 1 else f"{len(stops)} runs"
+        wrong = "wrong prediction among the other rows" if stops[0].share else "other row no better than by the mean"
+        rule, best = (
+            f"{min(labels)}" if min(labels) == max(labels) else f"{min(labels)} to {max(labels)}"
+            for labels in ([stop.labels for stop in stops], [stop.best for stop in stops])
+        )
+        counted = f"counting 1 for a label and 1 for each {wrong}, as suffice run does"
+        said.append(
+            f"{Path(data).name}, {model}, {runs} with {stops[0].pool} rows to label, {counted}: LabelWorth stops at {rule} "
+            f"labels, the best stop in hindsight was at {best}."
+        )
+    return said
+
+
+def tell(
+    request: "CompareRequest",
+    boards: "Sequence[Leaderboard]",
+    found: "Sequence[JudgedRun]",
+    problem: str,
+    console: Console,
+) -> None:
     """Show the leaderboards, say what regret means, and where to read more."""
     from suffice.research.compare.comparison_tables import MARK, REFERENCES, REGRET, leaderboard_table, marked
 
@@ -662,11 +784,11 @@ def tell(request: "CompareRequest", boards: "Sequence[Leaderboard]", runs: int, 
     console.print(f"{REGRET} {MARK} marks references, which look at no model.")
     if not request.all_settings:
         console.print("Each rule is shown in the way to set it that did best; --all-settings shows them all.")
-    for note in (*_unmatched(request, boards), *_cautions(boards)):
-        console.print(note)
+    for note in (*own_costs(found), *_unmatched(request, boards), *_cautions(boards)):
+        console.print(note, markup=False)
     if problem:
         typer.echo(f"suffice: {problem[0].lower()}{problem[1:]}", err=True)
-    counted = "1 run" if runs == 1 else f"{runs} runs"
+    counted = "1 run" if len(found) == 1 else f"{len(found)} runs"
     console.print(f"{counted}; read {escape(str(request.out / 'report.html'))}")
 
 

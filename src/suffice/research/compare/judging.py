@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.bounds import risk_gap, total_variation
-from suffice.criteria import PacBayes, cohen_kappa
+from suffice.criteria import LabelWorth, PacBayes, cohen_kappa
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
 from suffice.numerics.special_functions import Floats
 from suffice.recommendation.compared_rules import for_trace
+from suffice.recommendation.stopping_costs import total_costs
 from suffice.research.compare.leaderboard import equal_weights, weighted_quantile
 from suffice.research.compare.recording import MODELS, RecordingJob, RecordingSettings, prepared
 from suffice.research.compare.scoring import RuleScore, RunCase, scores
@@ -219,6 +220,35 @@ def _f_of_second(seen: _StopSetErrors) -> Floats:
     return np.asarray(np.divide(2.0 * both, either, out=np.ones(len(both)), where=either > 0))
 
 
+class DefaultStop(NamedTuple):
+    """A run with the costs that ``suffice run`` counts by default: 1 for a label, and 1 for a wrong prediction.
+
+    Attributes:
+        labels: Labels at the stop of :class:`suffice.LabelWorth`, or at the end.
+        best: Labels at the best stop in hindsight.
+        pool: Items in all.
+        share: Whether errors are shares of wrong predictions.
+    """
+
+    labels: int
+    best: int
+    pool: int
+    share: bool
+
+
+def default_stop(trace: Trace) -> DefaultStop | None:
+    """Return the stop of the default rule and the best one, by its costs; None if the run has not recorded enough."""
+    rule = LabelWorth()
+    if not rule.needs() <= trace.recorded or not len(trace.predictive_error):
+        return None
+    share = len(trace.wrong_share) > 0
+    pool = int(trace.measures["pool_size"][0])
+    # The targets of the comparison have variance 1.
+    costs = total_costs(trace.n_labelled, trace.wrong_share if share else trace.predictive_error, pool)
+    stop = next((verdict.n_labelled for verdict in trace.replay(rule) if verdict.stop), int(trace.n_labelled[-1]))
+    return DefaultStop(stop, int(trace.n_labelled[int(np.argmin(costs))]), pool, share)
+
+
 @dataclass(frozen=True, eq=False)
 class JudgedRun:
     """The results of a run for the comparison.
@@ -230,6 +260,7 @@ class JudgedRun:
         first_error: Error after the first step.
         first_wrong_share: Share of the test set predicted wrong after the first step; None for numbers.
         seconds: What the run took when it was recorded.
+        default_stop: Stops by the costs that ``suffice run`` counts by default, for a table of one's own.
     """
 
     case: RunCase
@@ -238,17 +269,22 @@ class JudgedRun:
     first_error: float
     seconds: float
     first_wrong_share: float | None = None
+    default_stop: DefaultStop | None = None
 
 
-def judged(job: RecordingJob, trace: Trace, rules: Collection[str]) -> JudgedRun:
+def judged(
+    job: RecordingJob, trace: Trace, rules: Collection[str], *, by_column: Collection[str] = frozenset()
+) -> JudgedRun:
     """Replay rules on a run, and compare what they guarantee with the truth.
 
     Args:
         job: The run.
         trace: Its record.
         rules: Names of the rules; those that need what the run cannot have (classes) are left out.
+        by_column: Tables that are compared with several columns to predict.
     """
-    case = RunCase(job.data, job.model, job.seed, job.batch, variant(job.setting))
+    data = f"{job.data}:{job.target}" if job.data in by_column else job.data
+    case = RunCase(data, job.model, job.seed, job.batch, variant(job.setting))
     entries = [entry for entry in for_trace(trace) if entry.name in rules]
     return JudgedRun(
         case,
@@ -257,6 +293,7 @@ def judged(job: RecordingJob, trace: Trace, rules: Collection[str]) -> JudgedRun
         float(trace.predictive_error[0]),
         float(trace.about.get("seconds", 0.0)),
         float(trace.wrong_share[0]) if len(trace.wrong_share) else None,
+        None if job.target is None else default_stop(trace),
     )
 
 
