@@ -58,7 +58,7 @@ def test_a_list_of_texts(tmp_path: Path) -> None:
         assert project.item(1).cells == (("text", TEXTS[1]),)
         assert (settings.shown, settings.main, settings.classes) == ("text", "text", ("spam", "ham"))
         assert (settings.model, settings.name, settings.target, settings.initial) == ("logistic", "mails", "label", 6)
-        assert settings.criterion() == sf.ErrorStability(threshold=0.1, calibration=10)
+        assert settings.criterion() == sf.LabelWorth()
         project.label(0, "spam", person="ann")
     with open_project(str(tmp_path / "mails.suffice")) as project:
         assert project.state().label_of(0) == "spam"
@@ -202,7 +202,7 @@ def test_a_rule_and_a_whole_loop(tmp_path: Path) -> None:
         (TEXTS, {"classes": ["a", "a"]}, VALUE, "classes: 'a' is there twice"),
         (TEXTS, {"classes": ["a", ""]}, VALUE, r'is empty; give all of them, as in classes=\["a", "b"\]$'),
         (TEXTS, {"classes": CLASSES, "regression": True}, VALUE, "classes and regression=True exclude each other"),
-        (TEXTS, {"classes": CLASSES, "model": "forest"}, VALUE, "one of gp, ridge, logistic, not 'forest'"),
+        (TEXTS, {"classes": CLASSES, "model": "forest"}, VALUE, "one of gp, ridge, logistic, kernel, not 'forest'"),
         (TEXTS, {"classes": CLASSES, "model": "gp"}, VALUE, "gp is for regression"),
         (TEXTS, {"classes": CLASSES, "rule": 0.1}, TYPE, "rule must be a stopping rule"),
         (TEXTS, {"classes": CLASSES, "rule": sf.TimeLimit(9.0)}, VALUE, "TimeLimit counts seconds"),

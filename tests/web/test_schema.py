@@ -22,8 +22,8 @@ ACCESS = Access(host="testserver", csrf="csrf-of-the-page")
 # The OpenAPI is the same for all projects, and none is needed to write it.
 NO_PROJECT = create_app(cast(Project, None), cast(BackgroundLearner, None), ACCESS)
 SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", NO_PROJECT)
-# A label may be well formed and still be none of the project's classes.
-LABELS = {"/api/labels", "/api/corrections"}
+# A label may be well formed and still be none of the project's classes, and a name of a model likewise.
+LABELS = {"/api/labels", "/api/corrections", "/api/model"}
 
 
 @pytest.fixture(scope="module", params=["classification", "regression"])
@@ -62,6 +62,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/skips"),
         ("post", "/api/corrections"),
         ("post", "/api/undo"),
+        ("post", "/api/model"),
         ("get", "/api/status"),
         ("get", "/api/items/{item}"),
         ("get", "/api/items/{item}/image"),
