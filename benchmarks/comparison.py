@@ -43,7 +43,7 @@ ROOT = Path(__file__).parent.parent
 SHOWN, TRACES = MEASURED / "compare", ROOT / "build" / "compare" / "traces"
 EVIDENCE = ROOT / "src" / "suffice" / "recommendation" / "evidence.json"
 SETS = ROOT / "build" / "compare" / "sets"
-SEEDS, BATCHES, ROWS = 3, (1, 10), 6000
+SEEDS, BATCHES, ROWS = 2, (1, 10), 6000
 
 
 def exported() -> list[str]:
@@ -184,8 +184,8 @@ def main() -> None:
     names = exported()
     os.chdir(SETS)
     jobs = recordings(names, list(MODELS), seeds=SEEDS, batches=BATCHES, setting=RecordingSettings(), target="target")
-    # Ten basis functions for each of its 130 columns would take hours.
-    jobs = [job for job in jobs if (job.data, job.model) != ("loans.csv", "ridge")]
+    # A thousand basis functions, or a thousand weights of a classifier, would take hours.
+    jobs = [job for job in jobs if (job.data, job.model) not in (("loans.csv", "ridge"), ("splice.csv", "logistic"))]
     found = carried_out(jobs)
     scores = [score for each in found for score in each.scores]
     made = rows(scores)

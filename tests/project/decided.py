@@ -31,23 +31,18 @@ def verdict(*, stop: bool = False, **changes: Any) -> Verdict:
 def decision(*, stop: bool = False, said: Verdict | None = None, **changes: Any) -> Decision:
     """What follows from a verdict after 40 labels of 118 items."""
     about = Decision(
-        **(
-            {
-                "answer": "too early",
-                "n_labelled": 40,
-                "unlabelled": 78,
-                "share": True,
-                "since": 33 if stop else None,
-                "error": ErrorNow(0.1234, 0.094, 0.161, 24),
-                "baseline": 0.6,
-                "common": "cat",
-                "forecast": None if stop else Forecast(30, 12, 60),
-                "error_then": None if stop else 0.05,
-            }
-            | changes
-        )
+        answer="too early",
+        n_labelled=40,
+        unlabelled=78,
+        share=True,
+        since=33 if stop else None,
+        error=ErrorNow(0.1234, 0.094, 0.161, 24),
+        baseline=0.6,
+        common="cat",
+        forecast=None if stop else Forecast(30, 12, 60),
+        error_then=None if stop else 0.05,
     )
-    return decide(said or verdict(stop=stop), about)
+    return decide(said or verdict(stop=stop), replace(about, **changes))
 
 
 def learning_status(decided: Decision | None = None, **changes: Any) -> LearningStatus:
@@ -86,7 +81,11 @@ def decisions(draw: st.DrawFn, *, n_labelled: int = 40, unlabelled: int = 78, sh
     others = st.sampled_from([None, KERNEL, FOREST, replace_clear(KERNEL)])
     return decision(
         stop=stop,
-        said=verdict(stop=stop, rule=draw(st.sampled_from(["LabelWorth", "ErrorStability", "Budget"]))),
+        said=verdict(
+            stop=stop,
+            rule=draw(st.sampled_from(["LabelWorth", "ErrorStability", "Budget"])),
+            reason="40 labels are the budget",
+        ),
         n_labelled=n_labelled,
         unlabelled=unlabelled,
         share=share,

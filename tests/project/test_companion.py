@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.criteria import Verdict
+from suffice.decision import Decision
 from suffice.errors import SufficeError
 from suffice.numerics.special_functions import Floats
 from suffice.project import background_learner as background_module
@@ -35,7 +35,7 @@ class Small:
     X: Floats
     events: ProjectState
     lock: Any = field(default_factory=threading.RLock)
-    verdicts: list[Verdict] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     broken: str = ""
 
     def state(self) -> ProjectState:
@@ -43,10 +43,10 @@ class Small:
             raise SufficeError(self.broken)
         return self.events
 
-    def advise(self, verdict: Verdict) -> bool:
-        self.verdicts.append(verdict)
-        kind = EventKind.advised if verdict.stop else EventKind.withdrawn
-        self.add(kind, data={"n_labelled": verdict.n_labelled, "reason": verdict.reason})
+    def advise(self, decision: Decision) -> bool:
+        self.decisions.append(decision)
+        kind = EventKind.advised if decision.stop else EventKind.withdrawn
+        self.add(kind, data={"n_labelled": decision.n_labelled, "reason": str(decision)})
         return True
 
     def add(self, kind: EventKind, person: str = "", item: int | None = None, **changes: Any) -> None:
@@ -149,8 +149,8 @@ def test_advice_is_given_and_withdrawn_when_it_changes(project: Small, case: Cas
         until(lambda: background.learning_status.n_answers == 79)
         until(lambda: (project.events.advice is not None) == _stops(background))
     # Nothing is said twice.
-    assert [verdict.stop for verdict in project.verdicts] == [k % 2 == 0 for k in range(len(project.verdicts))]
-    assert project.verdicts[0].stop
+    assert [each.stop for each in project.decisions] == [k % 2 == 0 for k in range(len(project.decisions))]
+    assert project.decisions[0].stop
 
 
 def _stops(background: BackgroundLearner) -> bool:
@@ -220,11 +220,11 @@ def test_advice_that_cannot_be_written_is_tried_again(case: Case) -> None:
     project, tries = small(case), []
 
     class Full(Small):
-        def advise(self, verdict: Verdict) -> bool:
-            tries.append(verdict)
+        def advise(self, decision: Decision) -> bool:
+            tries.append(decision)
             if len(tries) < 3:
                 raise SufficeError("the disk is full")
-            return super().advise(verdict)
+            return super().advise(decision)
 
     full = Full(project.settings, project.X, project.events)
     full.tell(case.answers(80))
@@ -232,7 +232,7 @@ def test_advice_that_cannot_be_written_is_tried_again(case: Case) -> None:
         until(lambda: full.events.advice is not None)
         until(lambda: background.learning_status.problem == "")
     assert len(tries) == 3
-    assert len(full.verdicts) == 1
+    assert len(full.decisions) == 1
 
 
 def test_a_failure_in_learning_is_said_and_not_tried_before_labels_change(

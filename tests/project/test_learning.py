@@ -379,8 +379,11 @@ def test_models_by_name() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"model": "dropout"}, "a network with dropout learns too slowly .* one of gp, ridge, logistic, not 'dropout'"),
-        ({"model": "forest"}, "one of gp, ridge, logistic, not 'forest'"),
+        (
+            {"model": "dropout"},
+            "a network with dropout learns too slowly .* one of gp, ridge, logistic, kernel, not 'dropout'",
+        ),
+        ({"model": "forest"}, "one of gp, ridge, logistic, kernel, not 'forest'"),
         ({"model": "gp"}, "gp is for regression, and this is a project of classification; use logistic"),
         (
             {"task": "regression"},

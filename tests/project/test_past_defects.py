@@ -20,7 +20,7 @@ from suffice.cli.app import run
 from suffice.cli.labeller.labeller import opened_labeller
 from suffice.cli.labeller.line_mode import label_by_lines
 from suffice.cli.labeller.pictures import read_picture
-from suffice.criteria import Verdict
+from suffice.decision import Decision
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
 from suffice.project import background_learner as background_module
@@ -32,8 +32,9 @@ from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.read_items import ReadingOptions, read_items
 from suffice.project.state import Answer
-from suffice.project.status_summary import learning_sentences, status
+from suffice.project.status_summary import status
 from suffice.project.storage import FILE, StorageError
+from tests.project.decided import decision
 from tests.project.labelled_projects import label_some, learned, of_feature
 from tests.project.making_projects import CLASSES, about, make
 
@@ -224,9 +225,9 @@ def test_nothing_is_said_of_a_part_while_the_past_is_learned_again(
     answers = LABELS + 1
     advise, told = Project.advise, []
 
-    def noted(self: Project, verdict: Verdict) -> bool:
-        told.append(verdict)
-        return advise(self, verdict)
+    def noted(self: Project, decision: Decision) -> bool:
+        told.append(decision)
+        return advise(self, decision)
 
     background = BackgroundLearner(project)
     with monkeypatch.context() as patch:
@@ -244,7 +245,7 @@ def test_nothing_is_said_of_a_part_while_the_past_is_learned_again(
     assert [each.n_answers for each in parts] == list(range(1, answers))
     _say_how_far_they_are(parts, answers)
     # Advice is of all labels, or there is none.
-    assert [verdict.n_labelled for verdict in told] in ([], [LABELS])
+    assert [each.n_labelled for each in told] in ([], [LABELS])
     assert len(_advice(project)) - before == len(told)
     _is_that_of_now(background, project)
     background.close()
@@ -496,39 +497,21 @@ def test_large_labels_that_can_be_reckoned_with_are_taken() -> None:
     assert [checked_label(about("regression"), value) for value in (1e100, "-1e100", 0.0)] == [1e100, -1e100, 0.0]
 
 
-def _judged(n: int, skipped: int, forecast: Forecast | None) -> LearningStatus:
-    verdict = Verdict(
-        stop=False, value=0.3, threshold=0.1, ready=True, reason="it is above", rule="ErrorStability", n_labelled=n
-    )
-    return LearningStatus(n_answers=n + skipped, n_labelled=n, verdict=verdict, forecast=forecast)
-
-
-def _forecast(labelled: int, skipped: int, size: int, forecast: Forecast) -> str:
-    return learning_sentences(_judged(labelled, skipped, forecast), about(), labelled, size=size - skipped)[1]
-
-
-def test_items_that_were_skipped_are_not_left() -> None:
-    some = Forecast(10, 5, 30)
-    assert _forecast(60, 0, 100, some) == "About 10 more labels (5 to 30) until it is enough."
-    assert _forecast(60, 15, 100, some).endswith("until it is enough. Only 25 items are left.")
-    assert _forecast(60, 34, 100, some).endswith("until it is enough. Only 6 items are left.")
-
-
 def test_what_will_hardly_be_enough_is_said() -> None:
-    some = Forecast(10, 5, 30)
-    assert _forecast(60, 36, 100, some) == "The 4 labels that can still be given will hardly be enough for that."
-    assert _forecast(60, 39, 100, some) == "The 1 label that can still be given will hardly be enough for that."
-    assert _forecast(60, 35, 100, some).endswith("Only 5 items are left.")
+    some, all_of_them = Forecast(10, 5, 30), "It may take all of the remaining items."
+    for unlabelled in (1, 4, 10):
+        assert str(decision(forecast=some, unlabelled=unlabelled)).endswith(all_of_them)
+    assert "About 10 more labels (5 to 30)" in str(decision(forecast=some, unlabelled=11))
 
 
-def test_skips_that_the_model_has_not_seen_are_not_left_either(tmp_path: Path) -> None:
+def test_items_that_were_skipped_are_not_left(tmp_path: Path) -> None:
     with make(tmp_path / "pets.suffice", 40) as project:
         label_some(project, range(15))
         for item in range(20, 30):
             project.skip(item, person="ann")
-        told = status(project, _judged(15, 0, Forecast(18, 8, 24)))
-    assert told["left"] == 15
-    assert "Only 15 items are left." in told["words"][1]
+        _, found = learned(project)
+        told = status(project, found)
+    assert told["left"] == told["decision"]["unlabelled"] == 15
 
 
 # Being asked

@@ -246,7 +246,7 @@ def test_a_journal_without_the_flag_has_no_random_items() -> None:
 
 
 def test_settings_without_the_share_are_those_of_an_older_version() -> None:
-    assert about().random_share == DEFAULT_RANDOM_SHARE == 0.0
+    assert about().random_share == DEFAULT_RANDOM_SHARE == 0.2
     saved = about(random_share=0.35).as_dict()
     assert Settings.from_dict(saved).random_share == 0.35
     del saved["random_share"]
@@ -383,8 +383,9 @@ def test_the_words_say_what_the_estimate_rests_on(tmp_path: Path) -> None:
         found = learner.learning_status()
         told = status(project, found)
         assert told["error"]["random_labels"] == found.errors[-1].random_labels == 20
-        assert any(each.endswith("estimated with the help of 20 random labels.") for each in told["words"])
-        assert not any("if it is right about itself" in each for each in told["words"])
+        assert told["decision"]["error"]["random_labels"] == 20
+        assert told["decision"]["error_note"].endswith("; estimated with the help of 20 random labels)")
+        assert "(estimate: " in told["words"][0]
         assert learning_sentences(found, project.settings, 30, size=80) == told["words"]
 
 

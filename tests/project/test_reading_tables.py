@@ -235,6 +235,7 @@ def test_adult() -> None:
     assert len(items.labels) == len(items) == 32561
 
 
+@pytest.mark.slow
 @needs_data
 def test_sms() -> None:
     source = (Path(DATA or "") / "text" / "sms_spam.tsv").read_bytes()

@@ -53,7 +53,10 @@ def test_its_numbers_are_those_of_the_project(tmp_path: Path) -> None:
         *(("ann", 38), ("bob", 5), ("pets.csv", 2), ("Zoë <b>", 0))
     ]
     assert (told["agreement"]["both"], told["agreement"]["same"]) == (5, 4)
-    assert told["advice"]["n_labelled"] == 40
+    assert told["advice"]["n_labelled"] == 33
+    assert told["model"] == {"name": "logistic", "description": "Bayesian logistic regression"}
+    assert (told["decision"]["n_labelled"], told["decision"]["unlabelled"]) == (40, 78)
+    assert [told["decision"]["error"][key] for key in ("value", "low", "high")] == told["error"]["estimates"][-1][1:]
     assert told["advice"]["at"].endswith("Z")
     assert told["error"]["unit"] == "share"
     assert told["error"]["estimates"][-1][0] == 40

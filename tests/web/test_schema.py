@@ -14,6 +14,7 @@ from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import Project
 from suffice.web.security import Access
 from suffice.web.server import create_app
+from tests.thoroughness import examples
 from tests.web.web_projects import make_project, running_app, script_of
 
 # The host that schemathesis names.
@@ -21,8 +22,8 @@ ACCESS = Access(host="testserver", csrf="csrf-of-the-page")
 # The OpenAPI is the same for all projects, and none is needed to write it.
 NO_PROJECT = create_app(cast(Project, None), cast(BackgroundLearner, None), ACCESS)
 SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", NO_PROJECT)
-# A label may be well formed and still be none of the project's classes.
-LABELS = {"/api/labels", "/api/corrections"}
+# A label may be well formed and still be none of the project's classes, and a name of a model likewise.
+LABELS = {"/api/labels", "/api/corrections", "/api/model"}
 
 
 @pytest.fixture(scope="module", params=["classification", "regression"])
@@ -35,14 +36,14 @@ def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @SCHEMA.parametrize()
-@settings(max_examples=20)
+@examples(40)
 def test_every_request_has_the_answer_that_the_openapi_names(case: schemathesis.Case[Any], app: FastAPI) -> None:
     case.call_and_validate(app=app, excluded_checks=[positive_data_acceptance] if case.path in LABELS else [])
 
 
 def test_requests_in_any_order_have_it_too(app: FastAPI) -> None:
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
-    schema.as_state_machine().run(settings=settings(max_examples=10, stateful_step_count=8))
+    schema.as_state_machine().run(settings=settings(examples(20), stateful_step_count=8))
     assert script_of(app, Host="testserver").get("/api/status").status_code == 200
 
 
@@ -61,6 +62,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/skips"),
         ("post", "/api/corrections"),
         ("post", "/api/undo"),
+        ("post", "/api/model"),
         ("get", "/api/status"),
         ("get", "/api/items/{item}"),
         ("get", "/api/items/{item}/image"),

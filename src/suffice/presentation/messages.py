@@ -29,7 +29,7 @@ _MOST_NAMES: Final = 20
 ERROR_RATIO_EXPLAINED: Final = (
     "The rule bounds how much each label changed the error of the model, and compares that with the bound at first: "
     "the error ratio. It is 1 at the start and falls as the model learns. Once it is at the threshold, the last label "
-    "changed next to nothing, and it is enough; that the next ones change no more is likely, and not certain."
+    "changed very little, and the rule says stop; that the next ones change no more is likely, and not certain."
 )
 NOT_GUARANTEED: Final = (
     "The error. It is an estimate, and what more labels would bring is extrapolated from how the error fell so far.",

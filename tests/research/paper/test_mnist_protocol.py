@@ -167,6 +167,7 @@ def test_a_run_killed_at_random_moments_and_started_again(monkeypatch: pytest.Mo
         np.testing.assert_array_equal(found.measures[name], values)
 
 
+@pytest.mark.slow
 def test_rounds_without_labels_move_the_weights_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiments, "INITIAL", 30)
     train, test = digits(60, 0), digits(25, 1)

@@ -56,6 +56,7 @@ def short(name: str, steps: int = 30) -> Experiment:
     return replace(PUBLISHED[name], steps=steps)
 
 
+@pytest.mark.slow
 def test_two_workers_do_what_one_does() -> None:
     real("power_plant", "grid_stability_c")
     # The first is the slowest, and does not end first.

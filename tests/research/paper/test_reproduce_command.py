@@ -104,6 +104,7 @@ def test_a_folder_with_an_odd_name_and_rows_inside_it() -> None:
     assert "Judged from 1 of the 12 experiments (published)." in done.output
 
 
+@pytest.mark.slow
 @needs_data
 def test_tables_and_figures_of_other_runs_are_taken_away() -> None:
     invoke("--only", "brr/power_plant", "--protocol", "corrected", "--seeds", "1", "--jobs", "1", "--out", "out")
@@ -125,6 +126,7 @@ def test_slips_that_cannot_be_run_are_told(monkeypatch: pytest.MonkeyPatch) -> N
     assert "one step more" in Path("out/tables/published-slip-effects.md").read_text()
 
 
+@pytest.mark.slow
 @needs_data
 def test_both_arms_and_several_seeds() -> None:
     invoke("--protocol", "both", "--only", "brr/power_plant", "--seeds", "2", "--out", "out", "--json", "rows.json")
@@ -190,8 +192,9 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
     )
 
 
+@pytest.mark.slow
 @needs_data
-@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", ["1", "2"])
 def test_killed_in_the_middle_and_resumed_the_tables_are_the_same(workers: str) -> None:
     options = ("--only", "brr/power_plant,brr/gas_emission", "--seeds", "2", "--jobs", workers)
     with start(*options, "--out", "broken") as process:

@@ -1,0 +1,122 @@
+"""Page, report, terminal and JSON say the same of any decision, with the same numbers."""
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from suffice.cli import status_command
+from suffice.cli.labeller.screen import rendered_screen
+from suffice.cli.labeller.view import Counts, LabellerView
+from suffice.cli.labeller.viewport import Viewport
+from suffice.cli.stored_project import Reading
+from suffice.decision import Decision
+from suffice.presentation.messages import STOPS, decision_words
+from suffice.project.labelling_project import Project
+from suffice.project.status_summary import learning_sentences, status
+from suffice.report.project_report import report_page
+from tests.project.decided import complete, decision, decisions, learning_status
+from tests.project.labelled_projects import busy_project
+from tests.research.paper.reading import Reader
+
+
+@pytest.fixture(scope="module", params=["classification", "regression"])
+def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with busy_project(tmp_path_factory.mktemp("p") / "p", task=request.param) as made:
+        yield made
+
+
+def words(text: str) -> str:
+    """A text without line breaks and spaces that do not break."""
+    return " ".join(text.replace("\u00a0", " ").split())
+
+
+def terminal(project: Project, told: dict[str, Any], found: Any) -> str:
+    out = io.StringIO()
+    reading = Reading(project, "p", found, None)
+    status_command._tell(Console(file=out, width=10_000, force_terminal=False), reading, told)
+    return words(out.getvalue())
+
+
+def screen(project: Project, found: Any) -> str:
+    view = LabellerView(project.settings, "ann", Counts(40, 2, 120, ()), found)
+    out = io.StringIO()
+    Console(file=out, width=200, height=60).print(rendered_screen(view, Viewport(200, 60)))
+    return out.getvalue()
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.data())
+def test_the_same_words_and_numbers_everywhere(project: Project, data: st.DataObject) -> None:
+    share = project.settings.task == "classification"
+    decided = data.draw(st.one_of(decisions(share=share), st.just(complete(40))))
+    found = learning_status(decided)
+    told = status(project, found)
+    said = told["decision"]
+    assert json.loads(json.dumps(said, allow_nan=False)) == said
+
+    assert said["sentences"][0].startswith(f"{said['headline']}: ")
+    assert told["words"] == learning_sentences(found, project.settings, 40, size=118) == said["sentences"]
+    # Never green without the error next to it.
+    if said["tone"] == "good":
+        assert said["error_figure"]
+        assert said["error_figure"].replace("\u00a0", " ") in said["sentences"][0]
+    assert (said["headline"] == "You can stop now") == (said["answer"] == "enough")
+    assert decided.stop == (said["answer"] in STOPS)
+
+    page = report_page(project, found)
+    report, printed = words(Reader(page).text), terminal(project, told, found)
+    assert re.search(r'<div class="verdict (\w+)">', page)[1] == said["tone"]  # type: ignore[index]
+    assert f"{said['headline']} {words(said['summary'])}" in report
+    for sentence in said["sentences"][1:]:
+        assert words(sentence) in report
+    for sentence in said["sentences"]:
+        assert words(sentence) in printed
+    assert said["headline"] in screen(project, found)
+    if said["error_figure"] and said["answer"] != "complete":
+        assert words(f"{said['error_figure']} {said['error_note']}") in report
+        assert f"after {said['n_labelled']} labels" in said["error_note"]
+    for figure, note in said["outlook"]:
+        assert words(f"{figure} {note}") in report
+    # No number of labels but that of the decision, of its start, and of the forecast.
+    for text in (report, printed):
+        for n in re.findall(r"(?:first said so|says stop) at ([\d,]+) labels?", text):
+            assert int(n.replace(",", "")) == decided.since
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(decisions(), decisions(share=False)))
+def test_no_sentence_contradicts_another(decided: Decision) -> None:
+    said = decision_words(decided.as_dict())
+    text = " ".join([*said.sentences, said.error_note, said.outlook_note, said.summary, said.remedy])
+    assert "nan" not in text
+    assert "None" not in text
+    assert ("You can stop" in text) == (decided.answer == "enough")
+    assert ("Keep labelling" in text) == (decided.answer == "keep going")
+    assert ("hardly help" in text) == (decided.answer == "limit")
+    if decided.answer != "keep going":
+        assert "more label" not in text.replace("More labels", "")
+        assert not said.outlook
+    if said.outlook:
+        assert "extrapolated" in said.outlook[1][1]
+        assert "estimated" in said.outlook[0][1]
+    for term in ("ratio", "threshold", "variance", "posterior", "squared"):
+        assert term not in text
+
+
+def test_a_stop_of_a_project_at_each_width_of_a_terminal(tmp_path: Path) -> None:
+    with busy_project(tmp_path / "p") as project:
+        found = learning_status(decision(stop=True))
+        view = LabellerView(project.settings, "ann", Counts(40, 2, 120, ()), found)
+        for width in (50, 80, 120):
+            out = io.StringIO()
+            Console(file=out, width=width, height=30).print(rendered_screen(view, Viewport(width, 30)))
+            assert "You can stop now" in out.getvalue()
+            assert "12" in out.getvalue()

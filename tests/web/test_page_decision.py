@@ -1,0 +1,103 @@
+"""The decision in a real browser: the same words and numbers in every place, and another model for the project."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from suffice.project.events import EventKind
+from tests.project.test_switching import LABELS, circle
+from tests.web.browsing import Server, Watched, chromium, served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with chromium() as found:
+        yield found
+
+
+def status_of(server: Server) -> dict[str, Any]:
+    told: dict[str, Any] = httpx.get(f"{server.url}api/status").json()
+    return told
+
+
+def plain(text: str) -> str:
+    return " ".join(text.replace("\u00a0", " ").split())
+
+
+def shown(page: "Page", selector: str) -> str:
+    return plain(page.inner_text(selector))
+
+
+def require_one_message(watched: Watched, server: Server) -> dict[str, Any]:
+    """Banner, card, title, progress view and report show the decision of the status, and no other."""
+    page = watched.page
+    watched.go("label")
+    watched.until("document.querySelector('.learning')?.textContent === ''")
+    page.wait_for_timeout(2500)
+    decision: dict[str, Any] = status_of(server)["decision"]
+    headline, figure, note = (decision[name] for name in ("headline", "error_figure", "error_note"))
+    assert shown(page, ".verdict .state") == headline
+    assert page.get_attribute(".verdict .state", "class") == f"state {decision['tone']}"
+    assert shown(page, ".verdict .error-now") == plain(f"{figure} {note}")
+    stops = decision["answer"] in ("enough", "limit", "complete")
+    assert (page.query_selector(".banner") is not None) == stops
+    if stops:
+        assert page.title().startswith(f"{headline} · ")
+        assert shown(page, ".banner h2") == headline
+        assert shown(page, ".banner .figure b") == plain(figure)
+        assert plain(decision["summary"]) in shown(page, ".banner")
+        assert plain(decision["remedy"]) in shown(page, ".banner")
+    watched.go("progress")
+    page.wait_for_selector(".state.large")
+    assert shown(page, ".state.large") == headline
+    assert shown(page, "#view-progress .error-now") == plain(f"{figure} {note}")
+    assert plain(decision["outlook_note"]) in shown(page, "#view-progress")
+    for each in decision["sentences"][1:]:
+        assert plain(each) in shown(page, "#view-progress")
+    with page.expect_popup() as popup:
+        page.evaluate("open('api/report')")
+    report = plain(popup.value.inner_text("body"))
+    assert f"{headline} {plain(decision['summary'])}" in report
+    assert plain(f"{figure} {note}") in report
+    popup.value.close()
+    watched.go("label")
+    return decision
+
+
+def test_one_message_and_another_model(browser: "Browser", tmp_path: Path) -> None:
+    circle(tmp_path / "points.suffice", 99).close()
+    with served(tmp_path / "points.suffice") as server:
+        watched = Watched(browser, server, "Ann")
+        page = watched.page
+        watched.press("1" if LABELS[watched.item()] == "inside" else "2")
+        watched.settle()
+        page.wait_for_selector(".banner.limit", timeout=60_000)
+        assert require_one_message(watched, server)["answer"] == "limit"
+
+        page.click(".banner >> text=Keep labelling")
+        chip = "button.chip.limit:has-text('More labels will hardly help this model')"
+        page.click(chip)
+        page.click(".banner >> text=Switch to kernel features")
+        dialog = shown(page, "dialog")
+        assert "All 100 labels stay" in dialog
+        assert "in place of Bayesian logistic regression" in dialog
+        page.click("dialog >> text=Cancel")
+        assert not server.events(EventKind.model_changed)
+        page.click(".banner >> text=Switch to kernel features")
+        page.click("dialog .primary")
+        page.wait_for_selector("dialog", state="detached")
+        watched.settle()
+        page.wait_for_selector(".banner.limit", state="detached", timeout=60_000)
+        [changed] = server.events(EventKind.model_changed)
+        assert (changed.person, changed.data["model"]) == ("Ann", "kernel")
+        assert require_one_message(watched, server)["answer"] in ("keep going", "enough")
+        assert status_of(server)["model"]["name"] == "kernel"
+        watched.go("progress")
+        assert "Model: Bayesian logistic regression on kernel features." in shown(page, "#view-progress")
+        watched.close()
