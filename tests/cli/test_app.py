@@ -104,7 +104,7 @@ def test_a_command_loads_no_other_one() -> None:
         ("suffice ", list(COMMANDS)),
         ("suffice re", ["report", "recommend", "reproduce"]),
         ("suffice run --acq", ["--acquisition"]),
-        ("suffice run --model ", ["gp", "ridge", "logistic", "dropout"]),
+        ("suffice run --model ", ["gp", "ridge", "logistic", "kernel", "dropout"]),
         ("suffice run --acquisition b", ["bald", "batchbald"]),
         ("suffice run --rule Stab", ["StabilizingPredictions"]),
         ("suffice audit --rule Label", ["LabelWorth"]),

@@ -66,7 +66,7 @@ def test_a_project_is_made_with_what_was_asked_for_and_gone_on_with() -> None:
     again, said = opened(person="bob")
     assert said == "Project t.suffice: resumed, 0 of 30 labelled.\n"
     assert again == settings
-    assert settings.random_share == 0.0
+    assert settings.random_share == 0.2
     assert settings.rule["params"]["average"] == 3
     rule = {"threshold": 0.2, "bound": BoundName.tight, "average": 3}
     same = {"classes": '"yes, indeed",no', **rule, "seed": 7, "overlap": 0.25}
@@ -110,11 +110,14 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ({"classes": "a,c"}, "the project t.suffice has the classes a, b; --classes cannot be changed afterwards"),
         ({"regression": True}, "the project t.suffice has the task classification; --regression cannot be changed"),
         ({"target": "kind"}, "the project t.suffice has the target label; --target cannot be changed"),
-        ({"model": ProjectModel.gp}, "the project t.suffice has the model logistic; --model cannot be changed"),
+        (
+            {"model": ProjectModel.gp},
+            "the project t.suffice has the model logistic; change it with suffice switch t.suffice --model gp",
+        ),
         ({"seed": 3}, "has the seed 0; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
         ({"overlap": 0.5}, "has the overlap 0.0; --overlap cannot be changed"),
-        ({"random_share": 0.2}, "has the share of random items 0.0; --random-share cannot be changed"),
+        ({"random_share": 0.5}, "has the share of random items 0.2; --random-share cannot be changed"),
         ({"text": "b"}, "has the text column None; --text cannot be changed"),
         ({"threshold": 0.3}, "the options ask for ErrorStability(threshold=0.3"),
         ({"rule": "MaxConfidence"}, "the options ask for MaxConfidence"),
@@ -167,7 +170,6 @@ BAD = [
     ("t.csv", {"classes": "a,b", "rule": "MaxVariance"}, InvalidValueError, "--model logistic does not provide"),
     ("t.csv", {"classes": "a,b", "model": ProjectModel.gp}, InvalidValueError, "gp is for regression"),
     ("t.csv", {"classes": "a,b", "threshold": 2.0}, InvalidValueError, "threshold"),
-    ("t.csv", {"classes": "a,b", "error_cost": 1.0}, InvalidValueError, "--label-cost is missing"),
     ("t.csv", {"classes": "a,b", "overlap": 1.5}, InvalidValueError, "--overlap must be a number from 0 to 1"),
     (
         "t.csv",

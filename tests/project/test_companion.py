@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.criteria import Verdict
 from suffice.decision import Decision
 from suffice.errors import SufficeError
 from suffice.numerics.special_functions import Floats

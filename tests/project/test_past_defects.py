@@ -20,7 +20,6 @@ from suffice.cli.app import run
 from suffice.cli.labeller.labeller import opened_labeller
 from suffice.cli.labeller.line_mode import label_by_lines
 from suffice.cli.labeller.pictures import read_picture
-from suffice.criteria import Verdict
 from suffice.decision import Decision
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast

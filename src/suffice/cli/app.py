@@ -65,7 +65,7 @@ COMMANDS: Final = {
     ),
     "recommend": CommandEntry(
         "suffice.cli.recommend_command:recommend_command",
-        "Find out which stopping rule to take for a task and its two costs, and what to expect of it.",
+        "Find out which stopping rule to take for your data and costs, and what to expect of it.",
     ),
     "reproduce": CommandEntry(
         "suffice.research.paper.reproduce_command:reproduce_command",
