@@ -78,7 +78,7 @@ def test_status_of_numbers_and_of_an_empty_project(tmp_path: Path) -> None:
     assert lines[0] == "pets: 0 of 20 items labelled, 20 left."
     assert lines[1] == "Too early to say: 10 more labels are needed before the model starts."
     assert lines[2:4] == ["Model: Bayesian logistic regression.", "Classes: cat 0, dog 0, eel 0"]
-    assert lines[3].endswith("(project made).")
+    assert lines[4].endswith("(project made).")
 
 
 def test_a_project_is_found_by_its_folder_its_file_and_its_data(pets: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ({"target": "kind"}, "the project t.suffice has the target label; --target cannot be changed"),
         (
             {"model": ProjectModel.gp},
-            "the project t.suffice has the model logistic; change it with suffice switch t.suffice --model gp",
+            "has the model logistic; change it with suffice switch t.suffice --model gp",
         ),
         ({"seed": 3}, "has the seed 0; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
