@@ -212,6 +212,44 @@ def tables(load: Callable[[str, bool], list[Recorded]], developments: Sequence[b
     return f"{table(head, rows)}\n\nIn whole costs, by data set:\n\n{by_set}"
 
 
+#: Prices at which most runs stop, and moments of a run at which its stop is forecast, as shares of the labels at it.
+FORECAST_PRICES: Final = (200.0, 600.0, 2000.0, 6000.0, 20000.0, 60000.0)
+MOMENTS: Final = (0.3, 0.5, 0.7, 0.8, 0.9)
+
+
+def forecast_table(load: Callable[[str, bool], list[Recorded]], developments: Sequence[bool]) -> str:
+    """How often the forecast interval held the number of labels left, and how wide it was."""
+    lines = []
+    for model in MODELS:
+        for development in developments:
+            found: dict[float, list[tuple[bool, float] | None]] = {moment: [] for moment in MOMENTS}
+            for run in load(model, development):
+                for price in FORECAST_PRICES:
+                    rule = LabelWorth(price, 1.0)
+                    verdicts = [rule.observe(step) for step in run.steps]
+                    stop = next((at for at, verdict in enumerate(verdicts) if verdict.stop), 0)
+                    for moment in MOMENTS:
+                        at = int(np.searchsorted(run.n, moment * run.n[stop]))
+                        if not 3 <= at < stop:
+                            continue
+                        forecast, left = verdicts[at].forecast, run.n[stop] - run.n[at]
+                        held = None if forecast is None else (forecast.low <= left <= forecast.high)
+                        width = None if forecast is None else forecast.high / forecast.low
+                        found[moment].append(None if held is None or width is None else (bool(held), width))
+            for moment, moments in found.items():
+                told = [each for each in moments if each is not None]
+                if told:
+                    cells = (
+                        f"{100 * np.mean([held for held, _ in told]):.0f} %",
+                        f"{np.median([width for _, width in told]):.1f}",
+                        f"{100 * (1 - len(told) / len(moments)):.0f} %",
+                    )
+                    kind = "development" if development else "test"
+                    lines.append([model, kind, f"{100 * moment:.0f} %", str(len(moments)), *cells])
+    head = ["model", "sets", "at this share of the labels at the stop", "moments", "interval held the truth"]
+    return table([*head, "upper / lower end, median", "not predictable"], lines)
+
+
 def _of_set(found: Regrets, mask: Any) -> list[str]:
     rule, early, budget = found.rule[mask], found.early[mask], found.budget[mask]
     return [f"{np.median(rule):.3f}", f"{rule.mean():.3f}", f"{100 * early.mean():.1f} %", f"{budget.mean():.3f}"]
@@ -248,6 +286,7 @@ def main() -> None:
         return [Recorded.load(path, name) for path, name in paths if path.exists()]
 
     publish("stopping-decision", tables(load, developments))
+    publish("stopping-forecast", forecast_table(load, developments))
     sys.stdout.flush()
 
 

@@ -44,6 +44,9 @@ FIELDS = {
     "stopped",
     "labels",
     "saved",
+    "decision",
+    "sentences",
+    "warning",
     "wrong_share_at_stop",
     "wrong_share_at_end",
     "error_at_stop",
@@ -52,7 +55,9 @@ FIELDS = {
     "accuracy_at_stop",
     "accuracy_at_end",
     "classes_not_met",
-    "ratio",
+    "rule",
+    "best_in_hindsight",
+    "value",
     "threshold",
     "reason",
     "certificate",
@@ -108,7 +113,7 @@ def result(*arguments: str, figure: bool = False) -> dict[str, Any]:
 
 def test_regression_as_json() -> None:
     found = result(houses(), "--target", "price", "--model", "ridge", "--basis", "0", "--threshold", "0.2", figure=True)
-    assert set(found) == FIELDS
+    assert set(found) == FIELDS | {"ratio"}
     assert (found["task"], found["model"], found["acquisition"]) == ("regression", "ridge", "random")
     assert (found["rows"], found["pool"], found["features"]) == (150, 120, 4)
     assert (found["initial"], found["batch"], found["threshold"]) == (10, 1, 0.2)
@@ -167,17 +172,19 @@ def test_a_person_is_told_what_was_read_and_what_came_out() -> None:
         "Regression; model: Bayesian ridge regression; 120 rows to label and 30 to measure the error on",
         "- column 'age': 15 missing values filled with the median 46.2",
         "Error ratio, and the threshold 0.2",
-        "of 120 labels: the error ratio",
+        "Enough at ",
+        " of 120 labels.\nYou can stop now: predictions for the ",
+        "Details: by the rule ErrorStability, the error ratio ",
+        "is at most the threshold 0.2.",
         "Labels that would have been saved: ",
-        "Test error (root mean square): ",
+        "Measured on 30 test rows, typical error (root mean square): ",
         " at the stop, ",
-        " with all 120 labels (",
+        " with all 120 labels; always answering the mean: ",
         "Certificate: The last step changed",
         "Figure: curve.svg",
         "Run saved: run.npz",
     ):
         assert words in done.stdout
-    assert "Enough at" in done.stdout
     assert Path("curve.svg").read_text().startswith("<?xml")
     assert sorted(path.name for path in Path().iterdir()) == ["curve.svg", "houses.csv", "run.npz"]
 
@@ -186,10 +193,11 @@ def test_where_it_is_not_enough_it_says_so_and_gives_the_forecast() -> None:
     options = ["--target", "price", "--model", "ridge", "--basis", "0", "--threshold", "0.01", "--most", "60"]
     shown = RUN.invoke(app, ["run", houses(), *options]).output
     assert "Not enough within 60 labels: the error ratio" in shown
-    assert "more labels (" in shown
+    assert "Keep labelling: predictions for the 60 unlabelled items are typically off by about " in shown
+    assert "It may take all of the remaining items." in shown or "more labels (" in shown
     assert "There are 120 rows to label: look further with --most" in shown
     assert "at the stop" not in shown
-    assert " with 60 labels." in shown
+    assert " with 60 labels; " in shown
     found = result("houses.csv", *options)
     assert found["stopped"] is False
     assert found["labels"] == 60
@@ -202,7 +210,11 @@ def test_where_it_is_not_enough_it_says_so_and_gives_the_forecast() -> None:
 
 
 def test_too_few_steps_to_judge_is_not_an_error() -> None:
-    shown = RUN.invoke(app, ["run", houses(), "--target", "price", "--most", "12"]).output
+    options = ["run", houses(), "--target", "price", "--most", "12"]
+    shown = RUN.invoke(app, options).output
+    assert "Not enough within 12 labels: the " in shown
+    assert "Keep labelling" not in shown
+    shown = RUN.invoke(app, [*options, "--rule", "ErrorStability"]).output
     assert "Not enough within 12 labels: step 2 of the 10 that set the scale of the error ratio." in shown
 
 
@@ -287,7 +299,8 @@ def test_gzipped_files_and_names_that_look_like_markup() -> None:
 
 
 def test_a_saved_run_comes_back() -> None:
-    found = result(houses(), "--target", "price", "--model", "ridge", "--most", "50", "--save", "run.npz")
+    options = ["--target", "price", "--model", "ridge", "--most", "50", "--save", "run.npz", "--rule", "ErrorStability"]
+    found = result(houses(), *options)
     assert found["saved_trace"] == "run.npz"
     trace = Trace.load("run.npz")
     assert trace.n_labelled.tolist() == found["curve"]["n_labelled"]
@@ -404,7 +417,7 @@ def test_wrong_use_gets_a_sentence_and_no_traceback(arguments: list[str], code: 
     assert {path.name for path in Path().iterdir()} == {"houses.csv", "empty.csv", "folder.npz"}
 
 
-SHORT = ["--target", "price", "--model", "ridge", "--basis", "0", "--most", "20"]
+SHORT = ["--target", "price", "--model", "ridge", "--basis", "0", "--most", "20", "--rule", "ErrorStability"]
 
 
 def test_files_that_cannot_be_written_lose_nothing_else() -> None:
@@ -550,8 +563,6 @@ def test_grid_stability() -> None:
 
 RIDGE = ["--target", "price", "--model", "ridge", "--basis", "0"]
 COSTS = ["--error-cost", "2", "--label-cost", "1"]
-# With --rule or costs a result names its rule, and speaks of the number that the rule compares.
-FIELDS_OF_A_RULE = FIELDS - {"ratio"} | {"rule", "value", "best_in_hindsight"}
 
 
 def replayed(name: str, rule: Criterion) -> list[Verdict]:
@@ -561,11 +572,12 @@ def replayed(name: str, rule: Criterion) -> list[Verdict]:
 
 def test_two_costs_take_the_place_of_a_threshold() -> None:
     found = result(houses(), *RIDGE, *COSTS, "--save", "run.npz")
-    assert set(found) == FIELDS_OF_A_RULE
-    assert found["rule"] == {"name": "LabelWorth", "error_cost": 2.0, "label_cost": 1.0, "window": 0.3, "caution": 10.0}
+    assert set(found) == FIELDS
+    costs = {"error_cost": 2.0, "label_cost": 1.0, "mistake_cost": None, "tolerance": None}
+    assert found["rule"] == {"name": "LabelWorth", **costs}
     verdicts = replayed("run.npz", LabelWorth(2.0, 1.0))
     stop = next(verdict for verdict in verdicts if verdict.stop)
-    assert (found["labels"], found["reason"], found["value"]) == (stop.n_labelled, stop.reason, stop.value)
+    assert found["decision"]["since"] == stop.n_labelled <= found["labels"]
     assert found["threshold"] == 1.0 > found["value"]
     assert found["curve"]["value"] == [verdict.value for verdict in verdicts]
     assert set(found["curve"]["threshold"]) == {1.0}
@@ -574,8 +586,8 @@ def test_two_costs_take_the_place_of_a_threshold() -> None:
     paid = 2.0 * np.square(found["curve"]["error"]) + np.array(found["curve"]["n_labelled"])
     best, here = int(paid.argmin()), found["curve"]["n_labelled"].index(found["labels"])
     assert found["best_in_hindsight"]["labels"] == found["curve"]["n_labelled"][best]
-    assert found["best_in_hindsight"]["cheaper"] == pytest.approx(paid[here] - paid[best])
-    assert found["best_in_hindsight"]["regret"] >= 0.0
+    assert found["best_in_hindsight"]["cost_at_stop"] == pytest.approx(paid[here])
+    assert found["best_in_hindsight"]["regret"] == pytest.approx(paid[here] / paid[best] - 1.0)
 
 
 def test_dearer_errors_are_worth_more_labels() -> None:
@@ -588,10 +600,12 @@ def test_a_person_is_told_of_costs_in_words() -> None:
     done = run_suffice("run", houses(), *RIDGE, *COSTS)
     assert done.returncode == 0, done.stderr
     for words in (
-        "Worth of a label, and its cost 1",
-        "of 120 labels: a label lowers the expected error by",
+        "Error on the test rows (RMSE)",
+        "You can stop now: predictions for the ",
+        "More labels are not worth their cost: each is expected to lower the error too little.",
+        "Details: by the rule LabelWorth, 1 more label is expected to lower the error by ",
         "which is below its cost of 1.",
-        "In hindsight, by labels and test error, the best stop was at ",
+        "In hindsight, counting 1 for a label and 2 for a mean squared error of 1: stopping there costs ",
         "Figure: suffice-run.png",
     ):
         assert words in done.stdout
@@ -601,8 +615,8 @@ def test_a_person_is_told_of_costs_in_words() -> None:
 
 def test_the_best_stop_may_be_here() -> None:
     shown = RUN.invoke(app, ["run", houses(), *RIDGE, "--error-cost", "1e-6", "--label-cost", "1"]).output
-    assert "Enough at 11 of 120 labels: " in shown
-    assert "the best stop was at 11 labels, as here." in shown
+    assert "Enough at 13 of 120 labels." in shown
+    assert "stopping there costs 13, and the best stop, at 11 labels, 11." in shown
 
 
 def test_costs_without_a_test_set() -> None:
@@ -627,11 +641,14 @@ def test_a_rule_by_its_name_however_it_is_written() -> None:
 
 def test_the_rule_of_the_paper_by_name_is_the_same_rule() -> None:
     options = [houses(), *RIDGE, "--most", "60"]
-    plain, named = result(*options), result(*options, "--rule", "ErrorStability")
+    plain, named = result(*options, "--threshold", "0.02"), result(*options, "--rule", "ErrorStability")
     assert named["rule"]["name"] == "ErrorStability"
     assert (named["value"], named["threshold"], named["labels"]) == (plain["ratio"], 0.02, plain["labels"])
     assert named["curve"]["value"] == plain["curve"]["ratio"]
-    shown = [RUN.invoke(app, ["run", *options, *more]).output for more in ([], ["--rule", "errorstability"])]
+    shown = [
+        RUN.invoke(app, ["run", *options, *more]).output
+        for more in (["--bound", "paper"], ["--rule", "errorstability"])
+    ]
     assert shown[0] == shown[1]
 
 
@@ -645,6 +662,8 @@ def test_every_named_rule_on_its_table(name: str) -> None:
     assert "Figure: suffice-run.png" in done.output
     assert ("Error ratio" in done.output) is (name == "ErrorStability")
     assert f"Value of {name}, and its threshold" in done.output or name in {
+        # The error comes first.
+        "LabelWorth",
         "ErrorStability",
         # Two windows of 100 labels: no number yet, and so no curve.
         "PerformanceConvergence",
@@ -687,15 +706,31 @@ def test_the_options_of_the_ratio_go_to_the_rule() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--error-cost", "3"], "belong together: give both, or neither; --label-cost is missing"),
-        (["--label-cost", "3"], "belong together: give both, or neither; --error-cost is missing"),
+        (["--error-cost", "3", "--mistake-cost", "3"], "--error-cost and --mistake-cost both say what errors cost"),
+        (["--mistake-cost", "0"], "--mistake-cost must be a number above 0, not 0.0"),
+        (["--tolerance", "-1"], "--tolerance must be a number above 0, not -1.0"),
+        (
+            ["--rule", "ExpectedCost", "--label-cost", "3"],
+            "--rule ExpectedCost weighs costs: give --error-cost and ",
+        ),
+        (
+            ["--rule", "ExpectedCost", *COSTS, "--tolerance", "3"],
+            "--tolerance is for the rule LabelWorth, and --rule",
+        ),
+        (["--target-error", "5%"], "--target-error must be a number in units of the target, not '5%'"),
+        (
+            ["--target-error", "little"],
+            "--target-error must be a share such as 5% for classes, or a number above 0",
+        ),
+        (["--target-error", "-3"], "not '-3'"),
         (["--error-cost", "0", "--label-cost", "1"], "--error-cost must be a number above 0, not 0.0"),
         (["--error-cost", "1", "--label-cost", "nan"], "--label-cost must be a number above 0, not nan"),
         (["--error-cost", "inf", "--label-cost", "1"], "--error-cost must be a number above 0, not inf"),
-        ([*COSTS, "--threshold", "0.1"], "--error-cost and --label-cost say when to stop: leave out --threshold"),
-        ([*COSTS, "--bound", "tight"], "--bound goes with ErrorStability or DeterministicBoundRuns"),
-        ([*COSTS, "--rule", "MaxVariance"], "--rule MaxVariance knows nothing of costs"),
-        (["--rule", "labelworth"], "--rule LabelWorth weighs costs: give --error-cost and --label-cost"),
+        ([*COSTS, "--threshold", "0.1"], "--threshold is for the rule ErrorStability, and --label-cost for LabelWorth"),
+        ([*COSTS, "--bound", "tight"], "--bound is for the rule ErrorStability, and --label-cost for LabelWorth"),
+        ([*COSTS, "--rule", "MaxVariance"], "--label-cost is for the rule LabelWorth, and --rule is MaxVariance"),
+        (["--rule", "labelworth", "--threshold", "0.1"], "--rule LabelWorth has no threshold (it compares the worth"),
+        (["--rule", "labelworth", "--bound", "tight"], "--bound goes with ErrorStability or DeterministicBoundRuns"),
         (["--rule", "MaxVarience"], "named 'MaxVarience'. Did you mean MaxVariance? There are ClassificationChange, "),
         (["--rule", "?"], "--rule: no stopping rule is named '?'. There are ClassificationChange, "),
         (["--rule", "budget"], "--rule Budget requires labels, which cannot be given here: use sf.Budget from Python"),
@@ -704,14 +739,14 @@ def test_the_options_of_the_ratio_go_to_the_rule() -> None:
         (["--rule", "MaxVariance", "--threshold", "3"], "threshold must be a number from 0 to below 1, not 3.0"),
         (["--rule", "MaxVariance", "--bound", "tight"], "MaxVariance bounds no change"),
         (["--rule", "MaxVariance", "--average", "3"], "--average goes with --rule ErrorStability; MaxVariance has no"),
-        ([*COSTS, "--scale", "median"], "--scale goes with --rule ErrorStability; LabelWorth has no error ratio"),
-        ([*COSTS, "--calibration-labels", "9"], "--calibration-labels goes with --rule ErrorStability; LabelWorth has"),
+        ([*COSTS, "--scale", "median"], "--scale is for the rule ErrorStability, and --label-cost for LabelWorth"),
+        (["--rule", "labelworth", "--scale", "median"], "--scale goes with --rule ErrorStability; LabelWorth has no"),
         (["--rule", "ErrorStability", "--average", "0"], "average must be a whole number, 1 or more, not 0"),
         (["--rule", "ErrorStability", "--calibration-labels", "0"], "calibration_labels must be a whole number, 1 or"),
         (
             ["--rule", "StabilizingPredictions"],
             "--rule StabilizingPredictions requires stop_probabilities, which --model gp does not provide; rules for "
-            "gp: DeterministicBoundRuns, ErrorStability, InformationGain, MaxVariance",
+            "gp: DeterministicBoundRuns, ErrorStability, InformationGain, LabelWorth, MaxVariance",
         ),
     ],
 )
@@ -725,7 +760,7 @@ def test_rules_that_cannot_be_used(options: list[str], words: str) -> None:
 
 def test_a_rule_that_cannot_be_used_gets_a_sentence_and_exit_2() -> None:
     for option, words in (
-        (["--error-cost", "1"], "suffice: --error-cost and --label-cost belong together"),
+        (["--error-cost", "1", "--threshold", "0.1"], "suffice: --threshold is for the rule ErrorStability, and"),
         (["--error-cost", "much", "--label-cost", "1"], "--error-cost"),
         (["--rule", "EntropyMax"], "suffice: --rule EntropyMax requires pool_max_entropy"),
     ):
@@ -737,6 +772,66 @@ def test_a_rule_that_cannot_be_used_gets_a_sentence_and_exit_2() -> None:
 
 def test_help_says_what_an_error_costs() -> None:
     shown = " ".join(run_suffice("run", "--help", COLUMNS="200").stdout.replace("│", " ").split())
-    assert "What it costs when the mean squared error is larger by 1, in squared units of the target" in shown
-    assert "suffice run houses.csv --target price --error-cost 0.05 --label-cost 2" in shown
+    assert "how many labels it is worth to avoid one wrong prediction" in shown
+    assert "suffice run mails.csv --target spam --label-cost 0.5 --mistake-cost 20" in shown
     assert "--rule StabilizingPredictions" in shown
+
+
+def test_the_default_rule_weighs_labels_against_wrong_predictions() -> None:
+    options = [mails(), "--target", "kind", "--ignore", "text", "--save", "run.npz"]
+    found = result(*options)
+    costs = {"error_cost": None, "label_cost": 1.0, "mistake_cost": None, "tolerance": None}
+    assert found["rule"] == {"name": "LabelWorth", **costs}
+    decision = found["decision"]
+    assert decision["answer"] in ("enough", "limit")
+    assert (decision["n_labelled"], decision["unlabelled"]) == (found["labels"], found["saved"])
+    assert decision["error"]["low"] <= decision["error"]["value"] <= decision["error"]["high"]
+    assert decision["error"]["random_labels"] >= 10
+    assert found["sentences"][0].startswith(("You can stop now: ", "More labels will hardly help this model: "))
+    # In the same units: the labels, and the wrong predictions among the others, by the error of the test rows.
+    labels, wrong = (np.array(found["curve"][name]) for name in ("n_labelled", "wrong_share"))
+    paid = labels + (found["pool"] - labels) * wrong
+    best = found["best_in_hindsight"]
+    assert (best["labels"], best["cost"]) == (labels[paid.argmin()], pytest.approx(paid.min()))
+    assert best["cost_at_stop"] == pytest.approx(paid[labels.tolist().index(found["labels"])])
+    dear = result(*options, "--mistake-cost", "20")
+    assert dear["labels"] > found["labels"]
+    assert dear["rule"]["mistake_cost"] == 20.0
+
+
+def test_the_error_that_is_wanted() -> None:
+    options = [mails(), "--target", "kind", "--ignore", "text"]
+    asked, percent = (result(*options, "--target-error", text)["decision"] for text in ("0.0001", "0.01%"))
+    assert asked == percent
+    assert (asked["answer"], asked["at_most"], asked["above_target"]) == ("limit", 0.0001, True)
+    shown = RUN.invoke(app, ["run", *options, "--target-error", "0.01%"]).output
+    assert "This model has reached its limit at " in shown
+    assert "You asked for at most 0.01\u00a0%." in shown
+    easy = result(*options, "--target-error", "99%")["decision"]
+    assert not easy["above_target"]
+
+
+def test_a_tolerance_counts_predictions_that_are_off() -> None:
+    found = result(houses(), *RIDGE, "--tolerance", "5", "--mistake-cost", "2", "--save", "run.npz")
+    off = Trace.load("run.npz").measures["share off by more than the tolerance"]
+    labels = np.array(found["curve"]["n_labelled"])
+    assert found["best_in_hindsight"]["cost"] == pytest.approx((labels + 2.0 * (120 - labels) * off).min())
+    assert set((30 * off).round(6) % 1.0) == {0.0}
+    shown = RUN.invoke(app, ["run", "houses.csv", *RIDGE, "--tolerance", "5"]).output
+    assert "counting 1 for a label and 1 for each prediction that is off by more than 5 among the other rows: " in shown
+    classes = RUN.invoke(app, ["run", mails(), "--target", "kind", "--tolerance", "5"])
+    assert "--tolerance is for numbers" in str(classes.exception)
+
+
+def test_where_the_model_is_the_wrong_one_another_is_named() -> None:
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 500))
+    name = write("rings.csv", x=x.round(4), z=z.round(4), ring=np.where(x**2 + z**2 < 1.4, "in", "out"))
+    found = result(name, "--target", "ring")
+    assert found["decision"]["answer"] == "limit"
+    assert found["decision"]["alternative"]["name"] in ("kernel", "forest")
+    shown = RUN.invoke(app, ["run", name, "--target", "ring"]).output
+    assert "This model has reached its limit at " in shown
+    assert "that it had not seen, the present model on " in shown
+    assert "To try it: suffice run with --model kernel." in shown or "That model cannot be used here" in shown
+    assert result(name, "--target", "ring", "--model", "kernel")["decision"]["answer"] == "enough"

@@ -3,12 +3,15 @@
 import pytest
 
 from suffice.presentation.messages import (
+    audit_orders_sentences,
+    best_stop_sentence,
     corrections_and_skips,
     given_and_imported,
     labels_saved_sentence,
     run_error_sentence,
-    run_not_enough_sentence,
+    run_headline,
     run_wrong_share_sentence,
+    true_error_sentence,
 )
 
 MORNING, NOON = "2024-03-05T09:02:59Z", "2024-03-05T12:00:00Z"
@@ -33,10 +36,8 @@ def test_nothing_is_said_of_what_did_not_happen() -> None:
 
 
 def test_the_end_of_a_run() -> None:
-    assert run_not_enough_sentence(500, 500, "it is so", None) == "Not enough within all 500 labels: it is so."
-    assert run_not_enough_sentence(30, 500, "it is so", "about 40 more labels (25 to 90)") == (
-        "Not enough within 30 labels: it is so. About 40 more labels (25 to 90)."
-    )
+    assert run_headline("keep going", 500, 500, "it is so") == "Not enough within all 500 labels: it is so."
+    assert run_headline("limit", 30, 500, "") == "This model has reached its limit at 30 of 500 labels."
     assert labels_saved_sentence(60, 500) == "Labels that would have been saved: 440 of 500 (88\u00a0%)."
     assert run_wrong_share_sentence(None, 0.125, "with 30 labels") == (
         "12.5\u00a0% of the test items predicted wrong with 30 labels."
@@ -48,3 +49,34 @@ def test_the_end_of_a_run() -> None:
     assert run_error_sentence("test error", 0.55, 0.5, "with all 500 labels") == (
         "Test error: 0.55 at the stop, 0.5 with all 500 labels (+10.0\u00a0%)."
     )
+
+
+def test_errors_at_the_stop_and_at_the_end() -> None:
+    share = true_error_sentence(
+        (None, 0.125), "with 30 labels", 40, share=True, baseline="always answering a: 50\u00a0%"
+    )
+    assert share == "Measured on 40 test rows: 12\u00a0% predicted wrong with 30 labels; always answering a: 50\u00a0%."
+    none_wrong = true_error_sentence((0.05, 0.0), "with all 60 labels", 1, share=True, baseline="")
+    assert none_wrong == "Measured on 1 test row: 5\u00a0% predicted wrong at the stop, 0\u00a0% with all 60 labels."
+    numbers = true_error_sentence((12.0, 11.5), "with all 60 labels", 40, share=False, baseline="")
+    assert (
+        numbers
+        == "Measured on 40 test rows, typical error (root mean square): 12 at the stop, 11.5 with all 60 labels."
+    )
+
+
+def test_the_best_stop_in_hindsight() -> None:
+    assert best_stop_sentence("counting so", (20, 30.0), (20, 30.0), stopped=True) == (
+        "In hindsight, counting so: stopping there costs 30, and no other stop costs less."
+    )
+    assert best_stop_sentence("counting so", (500, 1234.5), (1, 30.0), stopped=False) == (
+        "In hindsight, counting so: the whole run costs 1,234, and the best stop, at 1 label, 30."
+    )
+
+
+def test_several_orders() -> None:
+    assert audit_orders_sentences([None, None], [], share=True) == ["In 2 random orders of the same rows: no stop."]
+    assert audit_orders_sentences([30, None], [2.5], share=False) == [
+        "In 2 random orders of the same rows: stop at 30 labels, with an error of 2.5 on the later rows.",
+        "In 1 of them there was no stop.",
+    ]

@@ -18,6 +18,7 @@ from suffice.cli.table_run import RunOutput, RunRequest, TableJob
 from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
 from suffice.errors import SufficeError
 from suffice.files import write_whole
+from suffice.models.factory import MODEL_FAMILIES
 from suffice.presentation.messages import (
     RATIO_RULE,
     audit_error_sentence,
@@ -27,6 +28,7 @@ from suffice.presentation.messages import (
     classes_without_labels_sentence,
     counted_costs,
     decision_words,
+    details_sentence,
     labels_saved_sentence,
     orders_skipped_sentence,
     raise_cost_sentence,
@@ -255,8 +257,9 @@ def _summarise_run(console: Console, found: RunFinding) -> None:
     if decision.answer in ("keep going", "enough", "limit"):
         for sentence in decision_words(decision.as_dict()).sentences:
             console.print(sentence, markup=False)
-    if decision.answer == "limit" and decision.alternative is not None:
-        console.print(try_sentence(decision.alternative.name, command=found.command))
+    other = decision.alternative
+    if decision.answer == "limit" and other is not None and other.name in MODEL_FAMILIES:
+        console.print(try_sentence(other.name, command=found.command))
     if found.shown_error:
         errors = found.shown_error[found.last] if stopped else None, found.shown_error[-1]
         last = with_labels(found.n_labelled[-1], found.pool)
@@ -270,6 +273,8 @@ def _summarise_run(console: Console, found: RunFinding) -> None:
     if found.best is not None:
         here, best = (n, found.best.cost_at_stop), (found.best.labels, found.best.cost)
         console.print(best_stop_sentence(found.counted, here, best, stopped=stopped), markup=False)
+    if stopped:
+        console.print(details_sentence(verdict.rule, verdict.reason), style="dim", markup=False)
 
 
 def _summarise_audit(console: Console, found: RunFinding) -> None:
@@ -287,10 +292,8 @@ def _summarise_audit(console: Console, found: RunFinding) -> None:
     if stop.error is not None:
         console.print(audit_error_sentence(stop.error, stop.error_at_end, stop.rows, share=found.share))
     if decision is not None and answer == "limit":
-        # The first sentence is about the error, which has been said.
-        for sentence in decision_words(decision.as_dict()).sentences[1:-1]:
-            console.print(sentence, markup=False)
-        if decision.alternative is not None:
+        console.print(decision_words(decision.as_dict()).remedy, markup=False)
+        if decision.alternative is not None and decision.alternative.name in MODEL_FAMILIES:
             console.print(try_sentence(decision.alternative.name, command=found.command))
         _say_whether_more_helps(console, found, stop.error, stop.error_at_end)
     if found.orders is None:

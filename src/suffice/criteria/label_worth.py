@@ -12,8 +12,9 @@ from suffice.criteria.base import Criterion, apart
 from suffice.criteria.rule_info import ComparedRule, RuleInfo
 from suffice.criteria.saved_state import require_state, rises, within
 from suffice.criteria.step import Step
-from suffice.criteria.verdict import Curve, Verdict
+from suffice.criteria.verdict import Verdict
 from suffice.errors import InvalidValueError
+from suffice.forecast import Forecast
 
 __all__ = ["ExpectedCost", "LabelWorth"]
 
@@ -24,6 +25,11 @@ _MEDIAN_STEPS: Final = 3
 _SHARE: Final = 0.75
 # The same of the whole error, after the first label.
 _CAUTION: Final = 3.0
+# The labels left as multiples of the forecast: 10, 50 and 90 % points of the runs that the rule was made on. Labels
+# that are waited for in any case; and no forecast beyond this multiple of the labels so far.
+_FORECAST_SHARES: Final = (0.45, 0.9, 1.9)
+_WAIT: Final = 3
+_FARTHEST: Final = 3.5
 _LEAST_WORTH: Final = 1e-300
 _LARGEST_NUMBER: Final = 1e150
 
@@ -224,7 +230,7 @@ class LabelWorth(Criterion):
         self.values.append(worth)
         ready = len(self.counts) >= _MEDIAN_STEPS
         stop = ready and worth < self.label_cost
-        outlook = Curve(self.counts, self.values, len(self.counts), self.label_cost)
+        outlook = _WorthOutlook(step.n_labelled, worth, self.label_cost, self._unlabelled(step))
         return self.verdict(
             step,
             stop=stop,
@@ -290,6 +296,38 @@ class LabelWorth(Criterion):
             return f"1 more label is expected to lower {what}, {compared}"
         what = f"wrong predictions among the {left:,} unlabelled items"
         return f"1 more label is expected to avoid {avoided:.3g} {what}, {compared}"
+
+
+@dataclass(frozen=True)
+class _WorthOutlook:
+    r"""When the worth of a label will be below its cost, if it falls like :math:`1/n^2`.
+
+    Attributes:
+        n_labelled: ``n``.
+        worth: ``v``, of the next label.
+        cost: ``c``, of a label.
+        left: Items without a label.
+    """
+
+    n_labelled: int
+    worth: float
+    cost: float
+    left: int
+
+    def forecast(self) -> Forecast | None:
+        r"""Return :math:`n (\sqrt{v/c} - 1)`, with the factors by which that turned out to be wrong.
+
+        None if the rule will not stop within 3.5 times the labels so far: so far ahead it is not predictable.
+        """
+        n = max(self.n_labelled, 1)
+        factor = math.sqrt(self.worth / self.cost)
+        if factor - 1.0 > _FARTHEST:
+            return None
+        due = n * max(factor - 1.0, 0.0)
+        low, labels, high = (math.ceil(share * due) for share in _FORECAST_SHARES)
+        return Forecast(
+            *(max(1, min(each, max(self.left, 1))) for each in (labels, low, high + _WAIT)),
+        )
 
 
 def _share_above(tolerance: float, variance: float) -> float:

@@ -676,7 +676,7 @@ def true_error_sentence(errors: tuple[float | None, float], end: str, rows: int,
     """
     at_stop, at_end = errors
     kind = " predicted wrong" if share else ""
-    lead = f"Measured on {count(rows, 'test row')}{'' if share else ', root of the mean squared error'}"
+    lead = f"Measured on {count(rows, 'test row')}{'' if share else ', typical error (root mean square)'}"
     than = f"; {baseline}" if baseline else ""
     if at_stop is None:
         return f"{lead}: {_error_value(at_end, share=share)}{kind} {end}{than}."
@@ -703,12 +703,20 @@ def try_sentence(name: str, *, command: str) -> str:
     """How to use another model that is better on the same labels.
 
     Args:
-        name: Its name, one of the models of suffice or ``forest``.
+        name: Its name, one of the models of suffice.
         command: Name of the command.
     """
-    if name == "forest":
-        return "suffice has no such model: train it on the labelled rows, or add better features."
     return f"To try it: suffice {command} with --model {name}."
+
+
+def details_sentence(rule: str, reason: str) -> str:
+    """What a rule compared at its stop.
+
+    Examples:
+        >>> details_sentence("LabelWorth", "1 more label is worth 0.9, which is below its cost of 1")
+        'Details: by the rule LabelWorth, 1 more label is worth 0.9, which is below its cost of 1.'
+    """
+    return f"Details: by the rule {rule}, {reason}."
 
 
 def classes_without_labels_sentence(unmet: int, classes: int) -> str:
@@ -792,7 +800,7 @@ def audit_error_sentence(error: float, at_end: float | None, rows: int, *, share
         'On the 357 rows labelled after that: 8.1 % predicted wrong at the stop, 6.9 % with all other labels.'
     """
     kind = " predicted wrong" if share else ""
-    lead = f"On the {count(rows, 'row')} labelled after that{'' if share else ', root of the mean squared error'}"
+    lead = f"On the {count(rows, 'row')} labelled after that{'' if share else ', typical error (root mean square)'}"
     end = "" if at_end is None else f", {_error_value(at_end, share=share)} with all other labels"
     return f"{lead}: {_error_value(error, share=share)}{kind} at the stop{end}."
 

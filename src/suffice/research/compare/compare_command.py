@@ -762,8 +762,8 @@ def own_costs(found: "Sequence[JudgedRun]") -> list[str]:
         )
         counted = f"counting 1 for a label and 1 for each {wrong}, as suffice run does"
         said.append(
-            f"{Path(data).name}, {model}, {runs} with {stops[0].pool} rows to label, {counted}: LabelWorth stops at {rule} "
-            f"labels, the best stop in hindsight was at {best}."
+            f"{Path(data).name}, {model}, {runs} with {stops[0].pool} rows to label, {counted}: LabelWorth stops at "
+            f"{rule} labels, the best stop in hindsight was at {best}."
         )
     return said
 
