@@ -21,10 +21,11 @@ from suffice.cli.labeller.screen import last_top, rendered_screen
 from suffice.cli.labeller.view import Counts, Given, LabellerView, Message, Mode
 from suffice.cli.labeller.viewport import Viewport, one_line, visible, wrapped
 from suffice.criteria import Verdict
+from suffice.decision import Decision, ErrorNow, decide
 from suffice.errors import InvalidValueError
 from suffice.forecast import Forecast
 from suffice.project.items import Item
-from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point, Purchase
+from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.settings import Settings
 
 SIZES = [(80, 24), (120, 40), (40, 24), (40, 12), (20, 8), (71, 10), (200, 60), (10, 4), (3, 2)]
@@ -51,8 +52,12 @@ def learning_status(*, stop: bool = False, rule: str = "ErrorStability") -> Lear
     reason = "the error ratio 0.09 is at most the threshold 0.1"
     verdict = Verdict(stop=stop, value=0.09, threshold=0.1, ready=True, reason=reason, rule=rule, n_labelled=99)
     forecast = None if stop else Forecast(34, 18, 70)
-    errors = (ErrorEstimate(99, 0.082, 0.06, 0.11),)
-    return LearningStatus(99, 99, verdict, curve, forecast, errors, Purchase(50, 0.082, 0.069, 0.05, 0.08))
+    errors = tuple(ErrorEstimate(n, 8.1 / n, 6.0 / n, 11.0 / n) for n in range(10, 100, 5))
+    about = Decision(
+        *("too early", 99, 898, True), error=ErrorNow(0.082, 0.06, 0.11, 24), since=90 if stop else None, baseline=0.4
+    )
+    found = decide(verdict, replace(about, forecast=forecast))
+    return LearningStatus(99, 99, verdict, curve, forecast, errors, decision=found)
 
 
 def view(**changes: Any) -> LabellerView:
@@ -184,13 +189,19 @@ def test_every_view_fills_every_size_and_no_more(width: int, height: int) -> Non
 
 def test_a_screen_says_what_there_is_to_know() -> None:
     text = screen(view(message=Message("mail-16 is ham")))
-    for words in ("99 of 1,000 labelled, 3 skipped", "mail-17", "a parcel", "Keep going", "34 more labels", "ham 60"):
+    for words in (
+        "99 of 1,000 labelled, 3 skipped",
+        "mail-17",
+        "a parcel",
+        "Keep labelling",
+        "34 more labels",
+        "ham 60",
+    ):
         assert words in text
-    for words in ("mail-16 is ham", "s skip", "u undo", "c correct", "q quit", "error ratio"):
+    for words in ("mail-16 is ham", "s skip", "u undo", "c correct", "q quit", "estimated error"):
         assert words in text
     wide = " ".join(screen(view(), 200, 40).split())
-    assert "The next 50 labels" in wide
-    assert "wrong on 8 %" in wide
+    assert "about 8 % of the 898 unlabelled items are predicted wrong (estimate: 6 to 11 %)" in wide
 
 
 def test_that_nothing_is_left_is_said() -> None:
@@ -204,6 +215,7 @@ def test_that_one_can_stop_is_said_at_every_size() -> None:
     for width, height in ((80, 24), (40, 24), (40, 9), (30, 6)):
         text = " ".join(screen(view(learning_status=learning_status(stop=True)), width, height).split())
         assert "You can stop now" in text
+        assert "8 %" in text
 
 
 def test_markup_and_emoji_codes_of_items_are_left_as_they_are() -> None:
@@ -235,7 +247,10 @@ def test_ten_megabytes_are_cut() -> None:
 
 def test_another_rule_is_drawn_with_its_own_name() -> None:
     about = settings(rule=StabilizingPredictions().state_dict())
-    text = screen(view(settings=about, learning_status=learning_status(rule="StabilizingPredictions")), 120, 40)
+    found = learning_status(rule="StabilizingPredictions")
+    assert "estimated error" in screen(view(settings=about, learning_status=found), 120, 40)
+    # Without estimates there is still the curve of the rule.
+    text = screen(view(settings=about, learning_status=replace(found, errors=())), 120, 40)
     assert "StabilizingPredictions" in text
 
 

@@ -77,8 +77,8 @@ def test_status_of_numbers_and_of_an_empty_project(tmp_path: Path) -> None:
     lines = said("status", str(tmp_path / "empty.suffice")).splitlines()
     assert lines[0] == "pets: 0 of 20 items labelled, 20 left."
     assert lines[1] == "Too early to say: 10 more labels are needed before the model starts."
-    assert lines[2] == "Classes: cat 0, dog 0, eel 0"
-    assert lines[3].endswith("(project made).")
+    assert lines[2:4] == ["Model: Bayesian logistic regression.", "Classes: cat 0, dog 0, eel 0"]
+    assert lines[4].endswith("(project made).")
 
 
 def test_a_project_is_found_by_its_folder_its_file_and_its_data(pets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +228,7 @@ def test_the_report_is_written_where_it_is_asked_for(pets: Path, tmp_path: Path)
     own.write_text("old", encoding="utf-8")
     assert told("report", str(pets), "--out", str(own)) == {"report": str(own)}
     assert own.read_text(encoding="utf-8") == page
-    assert "What is guaranteed" in Reader(page).text
+    assert "What is not guaranteed" in Reader(page).text
     with pytest.raises(SufficeError, match=r"the report cannot be saved to .*does not exist"):
         RUN.invoke(app, ["report", str(pets), "--out", str(tmp_path / "no" / "r.html")], catch_exceptions=False)
 
@@ -244,3 +244,28 @@ def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("suffice: there is no project in")
     assert "Traceback" not in done.stderr
+
+
+def test_the_model_is_switched_and_everything_uses_it(pets: Path) -> None:
+    text = said("switch", str(pets), "--model", "kernel", "--person", "ann")
+    assert "The model is now Bayesian logistic regression on kernel features; it was Bayesian logistic" in text
+    assert "Model: Bayesian logistic regression on kernel features." in said("status", str(pets))
+    assert told("status", str(pets))["model"]["name"] == "kernel"
+    said("export", str(pets), "--out", str(pets.parent / "out"))
+    page = (pets.parent / "out" / "report.html").read_text(encoding="utf-8")
+    assert "kernel features (until it was switched: Bayesian logistic regression)" in page
+    assert told("switch", str(pets), "--model", "logistic") == {"model": "logistic", "before": "kernel"}
+
+
+@pytest.mark.parametrize(
+    ("model", "code", "answer"),
+    [
+        ("logistic", 1, "the project uses the model logistic already"),
+        ("gp", 2, "the model gp is for regression, and this is a project of classification; use logistic or kernel"),
+        ("forest", 2, "model must be one of gp, ridge, logistic, kernel, not 'forest'"),
+    ],
+)
+def test_models_that_a_project_cannot_have_are_answered(pets: Path, model: str, code: int, answer: str) -> None:
+    result = run_suffice("switch", str(pets), "--model", model)
+    assert result.returncode == code
+    assert answer in " ".join(result.stderr.split())

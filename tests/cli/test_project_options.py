@@ -119,6 +119,10 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ({"classes": "a,c"}, "the project t.suffice has the classes a, b; --classes cannot be changed afterwards"),
         ({"regression": True}, "the project t.suffice has the task classification; --regression cannot be changed"),
         ({"target": "kind"}, "the project t.suffice has the target label; --target cannot be changed"),
+        (
+            {"model": ProjectModel.gp},
+            "has the model logistic; change it with suffice switch t.suffice --model gp",
+        ),
         ({"seed": 3}, "has the seed 0; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
         ({"overlap": 0.5}, "has the overlap 0.0; --overlap cannot be changed"),
