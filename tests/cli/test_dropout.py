@@ -101,6 +101,7 @@ def test_without_torch_the_rest_works() -> None:
 
 def test_run_on_a_table() -> None:
     arguments = ["run", wine(), "--target", "kind", "--model", "dropout", "--most", "90", "--save", "run.npz", "--json"]
+    arguments += ["--rule", "ErrorStability"]
     done = RUN.invoke(app, arguments)
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)

@@ -66,7 +66,7 @@ def test_a_project_is_made_with_what_was_asked_for_and_gone_on_with() -> None:
     again, said = opened(person="bob")
     assert said == "Project t.suffice: resumed, 0 of 30 labelled.\n"
     assert again == settings
-    assert settings.random_share == 0.2
+    assert (settings.random_share, settings.at_most) == (0.2, None)
     assert settings.rule["params"]["average"] == 3
     rule = {"threshold": 0.2, "bound": BoundName.tight, "average": 3}
     same = {"classes": '"yes, indeed",no', **rule, "seed": 7, "overlap": 0.25}
@@ -87,6 +87,15 @@ def test_numbers_get_a_gaussian_process_and_labels_that_are_there_are_kept() -> 
     with opened_project(ProjectOptions("t.csv", person="ann"), Console(file=StringIO())) as project:
         kinds = [event.kind for event in project.events()]
     assert kinds == [EventKind.made, *[EventKind.labelled] * 12, EventKind.resumed]
+
+
+def test_the_costs_and_the_wanted_error_are_kept() -> None:
+    table()
+    settings, _ = opened(classes="a,b", label_cost=0.5, mistake_cost=20.0, target_error="5%")
+    costs = {"error_cost": None, "label_cost": 0.5, "mistake_cost": 20.0, "tolerance": None}
+    assert (settings.rule["rule"], settings.rule["params"], settings.at_most) == ("LabelWorth", costs, 0.05)
+    assert opened(label_cost=0.5, mistake_cost=20.0, target_error="0.05")[0] == settings
+    assert opened(regression=True, tolerance=3.0, target_error="12", project="n.suffice")[0].at_most == 12.0
 
 
 def test_random_items_can_be_switched_off() -> None:
@@ -117,7 +126,9 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ({"seed": 3}, "has the seed 0; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
         ({"overlap": 0.5}, "has the overlap 0.0; --overlap cannot be changed"),
-        ({"random_share": 0.5}, "has the share of random items 0.2; --random-share cannot be changed"),
+        ({"random_share": 0.3}, "has the share of random items 0.2; --random-share cannot be changed"),
+        ({"target_error": "5%"}, "has the wanted error None; --target-error cannot be changed"),
+        ({"mistake_cost": 3.0}, "the options ask for LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=3.0"),
         ({"text": "b"}, "has the text column None; --text cannot be changed"),
         ({"threshold": 0.3}, "the options ask for ErrorStability(threshold=0.3"),
         ({"rule": "MaxConfidence"}, "the options ask for MaxConfidence"),
@@ -170,6 +181,10 @@ BAD = [
     ("t.csv", {"classes": "a,b", "rule": "MaxVariance"}, InvalidValueError, "--model logistic does not provide"),
     ("t.csv", {"classes": "a,b", "model": ProjectModel.gp}, InvalidValueError, "gp is for regression"),
     ("t.csv", {"classes": "a,b", "threshold": 2.0}, InvalidValueError, "threshold"),
+    ("t.csv", {"classes": "a,b", "mistake_cost": 0.0}, InvalidValueError, "--mistake-cost must be a number above 0"),
+    ("t.csv", {"classes": "a,b", "tolerance": 1.0}, InvalidValueError, "--tolerance is for numbers"),
+    ("t.csv", {"classes": "a,b", "target_error": "7"}, InvalidValueError, "write 7% for 7 percent"),
+    ("t.csv", {"regression": True, "target_error": "7%"}, InvalidValueError, "must be a number in units of the target"),
     ("t.csv", {"classes": "a,b", "overlap": 1.5}, InvalidValueError, "--overlap must be a number from 0 to 1"),
     (
         "t.csv",

@@ -1,6 +1,7 @@
 """`suffice recommend`: a rule, what to expect of it, and how to use it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,11 +87,15 @@ def test_as_json() -> None:
         "model": "logistic",
         "error_cost": 2000.0,
         "label_cost": 2.0,
+        "mistake_cost": None,
+        "unlabelled": None,
         "target_variance": None,
         "batch": 1,
         "given": None,
-        "rule": {"name": "LabelWorth", "error_cost": 2000.0, "label_cost": 2.0, "window": 0.3, "caution": 10.0},
-        "needs": ["expected_error", "selected_expected_loss", "selected_loss"],
+        "rule": {
+            "name": "LabelWorth", "error_cost": 2000.0, "label_cost": 2.0, "mistake_cost": None, "tolerance": None,
+        },
+        "needs": sorted(sf.LabelWorth().needs()),
         "expected": {"name": "LabelWorth", "setting": None, **at_the_second(CLASSIFICATION["LabelWorth"])},
         "others": [
             {"name": name, "setting": setting, "typical": typical, **at_the_second(CLASSIFICATION[name])}
@@ -103,7 +108,7 @@ def test_as_json() -> None:
         "evidence": found["evidence"],
         "python": "sf.LabelWorth(error_cost=2000.0, label_cost=2.0)",
         "run_options": [
-            "--task", "classification", "--model", "logistic", "--error-cost", "2000", "--label-cost", "2",
+            "--task", "classification", "--model", "logistic", "--label-cost", "2", "--error-cost", "2000",
         ],
     }  # fmt: skip
     assert found["evidence"].startswith("On 10 runs with logistic on wine")
@@ -113,7 +118,7 @@ def test_as_json() -> None:
 def test_a_person_is_told_the_rule_the_regret_and_how_to_use_it() -> None:
     shown = told(*CLASSES, "--model", "logistic")
     for words in (
-        "Take LabelWorth(error_cost=2000.0, label_cost=2.0). Stop when one more label is estimated to be worth less "
+        "Take LabelWorth(error_cost=2000.0, label_cost=2.0). Stop when one more label is expected to be worth less "
         "than it costs",
         "Expected: typically 12 % dearer than the best stop in hindsight, labels and error together; at most 6.0 % in "
         "half of the runs, at most 36 % in nine of ten. (On average 24 %: ",
@@ -122,7 +127,7 @@ def test_a_person_is_told_the_rule_the_regret_and_how_to_use_it() -> None:
         "The rule to take, then the next best over all prices of an error; the numbers are those at this price.",
         "On 10 runs with logistic on wine",
         "rule = sf.LabelWorth(error_cost=2000.0, label_cost=2.0) learner = sf.ActiveLearner(model, X, criterion=rule)",
-        "suffice run DATA --target COLUMN --task classification --model logistic --error-cost 2000 --label-cost 2",
+        "suffice run DATA --target COLUMN --task classification --model logistic --label-cost 2 --error-cost 2000",
     ):
         assert words in shown
     assert "EntropyMax" not in shown
@@ -149,7 +154,7 @@ def test_labels_bought_at_a_time(batch: int, rule: str) -> None:
     own = recommend("classification", "logistic", 2000.0, 2.0, batch=batch)
     assert found["expected"]["typical"] == own.regret
     words = [] if batch == 1 else ["--batch", str(batch)]
-    costs = ["--error-cost", "2000", "--label-cost", "2"]
+    costs = ["--label-cost", "2", "--error-cost", "2000"]
     limits = costs if rule == "LabelWorth" else ["--rule", rule, "--threshold", "0.95"]
     assert found["run_options"] == ["--task", "classification", "--model", "logistic", *limits, *words]
 
@@ -225,7 +230,12 @@ def test_a_rule_that_the_command_has_no_options_for(monkeypatch: pytest.MonkeyPa
         (["--batch", "0"], "--batch must be a whole number, 1 or more, not 0"),
         (["--model", "logistic"], "--model logistic is for classification, and --task is regression; use --model gp"),
         (["--model", "dropout"], "--model dropout is for classification"),
-        (["--task", "classification", "--model", "gp"], "use --model logistic or dropout"),
+        (["--task", "classification", "--model", "gp"], "use --model logistic or kernel or dropout"),
+        (
+            ["--mistake-cost", "2"],
+            "--error-cost is the cost of an error as a whole, and --mistake-cost is about",
+        ),
+        (["--target", "y"], "--target goes with a file; name the file too"),
         (["--given", " , "], "--given must name fields of a suffice.Step, with commas between them; it names none"),
         (["--given", "pool_rsk"], "given names 'pool_rsk', which is no field of a Step. Did you mean pool_risk?"),
     ],
@@ -241,9 +251,11 @@ def test_what_cannot_be_used_gets_a_sentence(options: list[str], words: str) -> 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--task", "regression", "--label-cost", "1"], "--error-cost"),
+        (["--task", "regression", "--label-cost", "1"], "give --unlabelled, or --error-cost, or a file"),
         (["--task", "guess", *NUMBERS[2:]], "regression"),
-        ([*NUMBERS[2:]], "--task"),
+        ([*NUMBERS[2:]], "name a file and its --target, or say with --task what is predicted"),
+        (["no-such.csv", "--target", "y"], "there is no file no-such.csv"),
+        (["no-such.csv"], "no-such.csv: name the column to predict with --target"),
         ([*NUMBERS, "--error-cost", "-3"], "suffice: --error-cost must be a number above 0, not -3.0"),
     ],
 )
@@ -266,9 +278,11 @@ def test_the_python_line_makes_the_rule(rule: Criterion) -> None:
 @pytest.mark.parametrize(
     ("rule", "options"),
     [
-        (sf.LabelWorth(0.1, 3.0), "--error-cost 0.1 --label-cost 3"),
-        (sf.LabelWorth(0.1, 3.0, window=0.5), None),
-        (sf.ExpectedCost(1e6, 3.0), "--rule ExpectedCost --error-cost 1000000 --label-cost 3"),
+        (sf.LabelWorth(), ""),
+        (sf.LabelWorth(0.1, 3.0), "--label-cost 3 --error-cost 0.1"),
+        (sf.LabelWorth(mistake_cost=20.0, tolerance=3.5), "--mistake-cost 20 --tolerance 3.5"),
+        (sf.ExpectedCost(1e6, 3.0), "--rule ExpectedCost --label-cost 3 --error-cost 1000000"),
+        (sf.ExpectedCost(1e6, 3.0, window=4.0), None),
         (sf.ErrorStability(0.3), "--threshold 0.3"),
         (sf.ErrorStability(0.3, bound="tight"), "--bound tight --threshold 0.3"),
         (sf.ErrorStability(0.3, average=10, scale="median"), "--average 10 --scale median --threshold 0.3"),
@@ -314,6 +328,56 @@ def test_with_the_evidence_that_comes_along(task: str, model: str | None, error_
 
 def test_help_has_an_example() -> None:
     shown = " ".join(RUN.invoke(app, ["recommend", "--help"], env={"COLUMNS": "200"}).output.replace("│", " ").split())
-    assert "Example: suffice recommend --task classification --model logistic --error-cost 2000" in shown
-    assert "in squared units of the target" in shown
+    assert "Example: suffice recommend mails.csv --target spam --mistake-cost 20" in shown
+    assert "--task classification --mistake-cost 20 --unlabelled 5000" in shown
     assert "Labels that are bought at a time" in shown
+
+
+def write_table() -> None:
+    lines = [f"{n % 7},{n % 11},{'odd' if n % 7 + n % 11 > 8 else 'even'},{n % 7 - n % 11}.5" for n in range(500)]
+    Path("my table.csv").write_text("\n".join(["size,weight,kind,number", *lines]))
+
+
+@pytest.mark.usefixtures("_evidence")
+def test_a_file_says_the_task_the_model_and_how_many() -> None:
+    write_table()
+    options = ["my table.csv", "--target", "kind", "--mistake-cost", "2"]
+    found = result(*options)
+    assert (found["task"], found["model"], found["unlabelled"], found["mistake_cost"]) == (
+        "classification", "logistic", 500, 2.0,
+    )  # fmt: skip
+    # 500 items at 2 labels each: the second ratio of the evidence, 1000.
+    assert found["expected"]["typical"] == 0.12
+    assert found["rule"]["mistake_cost"] == 2.0
+    assert found["run_options"] == ["--mistake-cost", "2"]
+    shown = told(*options, "--ignore", "number")
+    for words in (
+        "my table.csv: 500 rows with a label, 2 features, target 'kind'",
+        "Classification (2 classes); model: Bayesian logistic regression",
+        "Costs: 1 for a label, 2 for each wrong prediction among 500 items.",
+        "Take LabelWorth(mistake_cost=2.0).",
+        "suffice run 'my table.csv' --target kind --ignore number --mistake-cost 2",
+    ):
+        assert words in shown
+    more = result(*options, "--unlabelled", "500000")
+    assert (more["unlabelled"], more["expected"]["typical"]) == (500_000, 9.0)
+
+
+@pytest.mark.usefixtures("_evidence")
+def test_a_file_of_numbers_says_the_variance() -> None:
+    write_table()
+    found = result("my table.csv", "--target", "number", "--ignore", "kind", "--error-cost", "3")
+    assert (found["task"], found["model"], found["unlabelled"]) == ("regression", "gp", None)
+    assert found["target_variance"] == pytest.approx(17.18, rel=0.01)
+    shown = told("my table.csv", "--target", "number", "--ignore", "kind")
+    assert "1 for each prediction no better than the mean among 500 items." in shown
+    wrong = RUN.invoke(app, ["recommend", "my table.csv", "--target", "kind", "--model", "gp"])
+    assert "--model gp is for regression, and --task is classification" in str(wrong.exception)
+
+
+@pytest.mark.usefixtures("_evidence")
+def test_without_a_file_the_number_of_items_is_asked_for() -> None:
+    found = result("--task", "classification", "--unlabelled", "1000")
+    assert (found["mistake_cost"], found["expected"]["typical"]) == (1.0, 0.12)
+    shown = told("--task", "classification", "--unlabelled", "1000")
+    assert "Costs: 1 for a label, 1 for each wrong prediction among 1,000 items." in shown

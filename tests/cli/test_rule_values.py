@@ -5,7 +5,7 @@ import math
 
 from rich.console import Console
 
-from suffice import LabelWorth, PerformanceConvergence, Step
+from suffice import ExpectedCost, PerformanceConvergence, Step
 from suffice.cli.demo_command import LiveView
 from suffice.cli.rule_values import RuleValues
 from suffice.criteria import Verdict
@@ -13,11 +13,8 @@ from suffice.presentation.text_chart import number_chart
 
 
 def worths(errors: list[float]) -> list[Verdict]:
-    rule = LabelWorth(1000.0, 1.0)
-    return [
-        rule.observe(Step(n_labelled=n, expected_error=e, selected_loss=e, selected_expected_loss=e))
-        for n, e in enumerate(errors, start=11)
-    ]
+    rule = ExpectedCost(1000.0, 1.0, window=1)
+    return [rule.observe(Step(n_labelled=n, expected_error=e)) for n, e in enumerate(errors, start=11)]
 
 
 def test_a_rising_curve_on_a_linear_scale() -> None:

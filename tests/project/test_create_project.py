@@ -205,6 +205,12 @@ def test_a_rule_and_a_whole_loop(tmp_path: Path) -> None:
         (TEXTS, {"classes": CLASSES, "model": "forest"}, VALUE, "one of gp, ridge, logistic, kernel, not 'forest'"),
         (TEXTS, {"classes": CLASSES, "model": "gp"}, VALUE, "gp is for regression"),
         (TEXTS, {"classes": CLASSES, "rule": 0.1}, TYPE, "rule must be a stopping rule"),
+        (TEXTS, {"classes": CLASSES, "rule": sf.LabelWorth(), "mistake_cost": 3.0}, VALUE,
+         r"^mistake_cost is an argument of the default rule, and rule is given too"),
+        (TEXTS, {"classes": CLASSES, "label_cost": 0.0}, VALUE, "^label_cost must be a number above 0, not 0.0"),
+        (TEXTS, {"classes": CLASSES, "tolerance": 1.0}, VALUE, "^tolerance is for numbers"),
+        (TEXTS, {"classes": CLASSES, "at_most": 5}, VALUE, "^at_most must be a number above 0 and below 1, a share"),
+        (TEXTS, {"regression": True, "at_most": -1.0}, VALUE, "^at_most must be a number above 0, in units of the tar"),
         (TEXTS, {"classes": CLASSES, "rule": sf.TimeLimit(9.0)}, VALUE, "TimeLimit counts seconds"),
         (TEXTS, {"classes": CLASSES, "initial": 0}, VALUE, "initial must be a whole number, 1 or more, not 0"),
         (TEXTS, {"classes": CLASSES, "initial": 7}, VALUE, "^initial must be at most the number of items, 6"),
@@ -279,3 +285,13 @@ def test_neither_package_of_frames_is_needed(tmp_path: Path) -> None:
         [sys.executable, "-c", WITHOUT_FRAMES, str(tmp_path / "p")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_costs_and_the_wanted_error(tmp_path: Path) -> None:
+    costs = {"label_cost": 0.5, "mistake_cost": 20.0}
+    with create_project(tmp_path / "a", TEXTS, classes=CLASSES, **costs, at_most=0.05) as project:
+        assert project.settings.criterion() == sf.LabelWorth(**costs)
+        assert project.settings.at_most == 0.05
+    with create_project(tmp_path / "b", TEXTS, regression=True, tolerance=3.0, at_most=12.0) as project:
+        assert project.settings.criterion() == sf.LabelWorth(tolerance=3.0)
+        assert project.settings.at_most == 12.0

@@ -344,7 +344,8 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     asked = None if options.model is None else ModelName(options.model.value)
     # Refuse bad ones before anything is read.
     chosen_rule(options.rule_options, asked)
-    target_error(options.target_error, None)
+    classes = "classification" if options.classes is not None else None
+    target_error(options.target_error, "regression" if options.regression else classes)
 
     def rule(settings: "Settings") -> Criterion:
         name = ModelName(settings.model)

@@ -30,6 +30,7 @@ from suffice.presentation.messages import (
     decision_words,
     details_sentence,
     labels_saved_sentence,
+    off_share_sentence,
     orders_skipped_sentence,
     raise_cost_sentence,
     run_headline,
@@ -265,6 +266,10 @@ def _summarise_run(console: Console, found: RunFinding) -> None:
         last = with_labels(found.n_labelled[-1], found.pool)
         said = true_error_sentence(errors, last, found.test, share=found.share, baseline=found.test_baseline)
         console.print(said, markup=False)
+        off, rule = found.trace.measures.get(OFF_SHARE), found.rule
+        if off is not None and isinstance(rule, LabelWorth) and rule.tolerance is not None:
+            shares = float(off[found.last]) if stopped else None, float(off[-1])
+            console.print(off_share_sentence(shares, last, rule.tolerance), markup=False)
         _say_whether_more_helps(console, found, *errors)
     if stopped:
         console.print(labels_saved_sentence(n, found.pool))
@@ -274,7 +279,7 @@ def _summarise_run(console: Console, found: RunFinding) -> None:
         here, best = (n, found.best.cost_at_stop), (found.best.labels, found.best.cost)
         console.print(best_stop_sentence(found.counted, here, best, stopped=stopped), markup=False)
     if stopped:
-        console.print(details_sentence(verdict.rule, verdict.reason), style="dim", markup=False)
+        console.print(details_sentence(decision.rule, decision.reason), style="dim", markup=False)
 
 
 def _summarise_audit(console: Console, found: RunFinding) -> None:
@@ -357,7 +362,7 @@ def as_json(found: RunFinding, figure: Path | None, saved_trace: Path | None) ->
         "value": verdict.value,
         **({"ratio": verdict.value} if ratio else {}),
         "threshold": verdict.threshold,
-        "reason": verdict.reason,
+        "reason": verdict.reason if decision is None or not stopped else decision.reason,
         "certificate": None if verdict.certificate is None else str(verdict.certificate),
         "forecast": left,
         **({} if found.audited is None else _audit_json(found)),

@@ -688,6 +688,20 @@ def _error_value(error: float, *, share: bool) -> str:
     return (percent(error) if error else "0\u00a0%") if share else number(error)
 
 
+def off_share_sentence(shares: tuple[float | None, float], end: str, tolerance: float) -> str:
+    r"""The share of the test rows whose prediction is off by more than a tolerance, at the stop and at the end.
+
+    Examples:
+        >>> off_share_sentence((0.25, 0.2), "with all 300 labels", 30.0).replace("\xa0", " ")
+        'Off by more than 30: 25 % of the test rows at the stop, 20 % with all 300 labels.'
+    """
+    at_stop, at_end = (None if share is None else _error_value(share, share=True) for share in shares)
+    first = f"{at_end} of the test rows {end}"
+    if at_stop is not None:
+        first = f"{at_stop} of the test rows at the stop, {at_end} {end}"
+    return f"Off by more than {number(tolerance)}: {first}."
+
+
 def trivial_error_words(baseline: float, *, share: bool, common: str = "") -> str:
     r"""The error of the trivial prediction, as a part of a sentence.
 

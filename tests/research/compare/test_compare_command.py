@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
@@ -245,6 +246,30 @@ def test_a_table_of_ones_own() -> None:
 
 
 @pytest.mark.usefixtures("no_figures")
+def test_tables_with_columns_of_their_own() -> None:
+    rng = np.random.default_rng(0)
+    for name, column in (("a.csv", "kind"), ("b:c.csv", "label")):
+        x, z = rng.normal(size=(2, 100)).round(3)
+        lines = [f"{p},{q},{'up' if p + q > 0.0 else 'down'},{p - q:.3f}" for p, q in zip(x, z, strict=True)]
+        Path(name).write_text("\n".join([f"x,z,{column},number", *lines]))
+    options = (*TINY, "--rules", "LabelWorth", "--seeds", "1", "--model", "ridge,logistic", "--out", "out")
+    shown = " ".join(invoke("a.csv:kind", "b:c.csv:label", *options).output.split())
+    assert {row["data"] for row in rows("out/rows.json")} == {"a.csv", "b:c.csv"}
+    for name in ("a.csv", "b:c.csv"):
+        assert f"{name}, logistic, 1 run with 70 rows to label, counting 1 for a label and 1 for each wrong" in shown
+    assert "LabelWorth stops at " in shown
+    # One column for each in order; and a table with two columns to predict is two data sets.
+    invoke("a.csv", "b:c.csv", "--target", "kind", "--target", "label", *options)
+    assert {row["data"] for row in rows("out/rows.json")} == {"a.csv", "b:c.csv"}
+    invoke("a.csv:kind", "a.csv:number", *options)
+    found = {(row["data"], row["model"]) for row in rows("out/rows.json")}
+    assert found == {("a.csv:kind", "logistic"), ("a.csv:number", "ridge")}
+    assert "3 columns are given with --target for 2 tables" in str(
+        refused("a.csv", "b:c.csv", "--target", "x", "--target", "y", "--target", "z")
+    )
+
+
+@pytest.mark.usefixtures("no_figures")
 def test_missing_data_are_skipped_by_name_and_the_others_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUFFICE_DATA", str(Path("empty").absolute()))
     done = invoke("--data", "htru2,wine", *TINY, "--rules", "LabelWorth", "--out", "out", code=1)
@@ -350,6 +375,10 @@ def test_an_interrupt_says_how_to_go_on(workers: str) -> None:
         (("--data", "wine", "--model", "gp"), "there is logistic"),
         (("--data", " , "), "--data is empty"),
         (("--target", "kind"), "goes with the path of a table"),
+        (("wine:kind",), "there is no data set 'wine:kind'"),
+        (("wine",), "wine is no table but a data set; give it with --data wine"),
+        (("a.csv:",), "the column to predict is missing behind the colon"),
+        (("a.csv:y", "--target", "y"), "goes with the path of a table without a column; each has one"),
         (("--batch", "0"), "--batch must be whole numbers of 1 or more with commas between, not '0'"),
         (("--batch", "1.5"), "not '1.5'"),
         (("--noise", "nan"), "--noise must be numbers of 0.0 or more"),

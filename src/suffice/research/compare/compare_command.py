@@ -176,7 +176,7 @@ def chosen_data(text: str | None, models: Sequence[str], target: str | None = No
 
 
 def chosen_tables(given: Sequence[str], listed: Sequence[str], targets: Sequence[str]) -> list[tuple[str, str]]:
-    """Tables with the column to predict in each.
+    """Tables, each with the column to predict.
 
     Args:
         given: Paths of tables, each alone or as ``PATH:COLUMN``.
@@ -192,16 +192,19 @@ def chosen_tables(given: Sequence[str], listed: Sequence[str], targets: Sequence
         >>> chosen_tables(["a.csv", "b.csv"], [], ["y"])
         [('a.csv', 'y'), ('b.csv', 'y')]
     """
+    from suffice.research.compare.sources import columns_of
+
     tables = [(path, None) for path in listed] + [_path_and_column(each) for each in given]
     open_ones = [path for path, column in tables if column is None]
     if not open_ones:
         if targets:
-            whose = "each table has its column already" if tables else "there is no table"
-            raise InvalidValueError(f"--target {targets[0]!r} goes with a table without a column, and {whose}")
+            whose = "each has one" if tables else "there is none"
+            raise InvalidValueError(f"--target {targets[0]!r} goes with the path of a table without a column; {whose}")
         return [(path, column) for path, column in tables if column is not None]
     if not targets:
         raise InvalidValueError(
-            f"{open_ones[0]}: name the column to predict, as {open_ones[0]}:COLUMN or with --target COLUMN"
+            f"{open_ones[0]}: name the column to predict, as {open_ones[0]}:COLUMN or with --target COLUMN. Its "
+            f"columns are {columns_of(Path(open_ones[0]))}"
         )
     if len(targets) not in (1, len(open_ones)):
         raise InvalidValueError(

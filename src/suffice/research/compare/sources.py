@@ -199,12 +199,16 @@ def load(name: str, *, target: str | None = None) -> LabelledData:
     return _from_scikit_learn(found) if found.origin == "embedded" else _from_folder(found)
 
 
+def columns_of(path: Path) -> str:
+    """The columns of a table, for a message."""
+    names = read_columns(path).names
+    return ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
 def _from_file(found: LabelledSource, target: str | None) -> LabelledData:
     path = Path(found.name)
     if target is None:
-        names = read_columns(path).names
-        shown = ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-        raise InvalidValueError(f"{path}: target must name the column to predict. Its columns are {shown}")
+        raise InvalidValueError(f"{path}: target must name the column to predict. Its columns are {columns_of(path)}")
     table = read_table(path, target)
     title = f"column {target}"
     if table.kind == "regression":
