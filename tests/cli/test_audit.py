@@ -253,3 +253,16 @@ def test_the_error_that_is_wanted() -> None:
     shown = RUN.invoke(app, ["audit", labelled(), *options]).output
     assert "You asked for at most 0.1\u00a0%." in shown
     assert result("labelled.csv", *options)["decision"]["answer"] == "limit"
+
+
+def test_a_sorted_file_is_unlike_a_random_order() -> None:
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.normal(size=150))
+    kind = np.where(x < -0.4, "a", np.where(x < 0.5, "b", "c"))
+    name = write("sorted.csv", x=x.round(4), z=rng.normal(size=150).round(4), kind=kind)
+    options = ["audit", name, "--target", "kind", "--orders", "3"]
+    shown = RUN.invoke(app, options).output
+    assert "The order of the file is unlike a random one, which matters here: look whether the file is sorted." in shown
+    order = rng.permutation(150)
+    write("sorted.csv", x=x[order].round(4), z=rng.normal(size=150).round(4), kind=kind[order])
+    assert "unlike a random one" not in RUN.invoke(app, options).output

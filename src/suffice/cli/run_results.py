@@ -37,6 +37,7 @@ from suffice.presentation.messages import (
     trivial_error_words,
     true_error_sentence,
     try_sentence,
+    unlike_random_sentence,
     with_labels,
     worsening_sentence,
 )
@@ -59,6 +60,8 @@ OFF_SHARE = "share off by more than the tolerance"
 
 # An error at the end of at most this share of that at the stop is clearly lower.
 _CLEARLY_LOWER = 0.8
+# A stop, or an error, that is so many times larger or smaller than in any random order is unlike those.
+_FAR = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,6 +311,15 @@ def _summarise_audit(console: Console, found: RunFinding) -> None:
         errors = [each.error for each in found.orders if each.error is not None]
         for sentence in audit_orders_sentences(stops, errors, share=found.share):
             console.print(sentence)
+        if _is_unlike(stop.n_labelled, [each for each in stops if each]) or _is_unlike(stop.error, errors):
+            console.print(unlike_random_sentence())
+
+
+def _is_unlike(value: float | None, others: Sequence[float]) -> bool:
+    """Whether a number is far from all others: more than twice as large, or less than half."""
+    if value is None or not others:
+        return False
+    return value > _FAR * max(others) or _FAR * value < min(others)
 
 
 def _say_whether_more_helps(console: Console, found: RunFinding, at_stop: float | None, at_end: float | None) -> None:

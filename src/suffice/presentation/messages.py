@@ -850,6 +850,11 @@ def audit_orders_sentences(stops: Sequence[int | None], errors: Sequence[float],
     return [f"{said}.", *([f"In {never} of them there was no stop."] if never else [])]
 
 
+def unlike_random_sentence() -> str:
+    """That the stop or its error in the order of the file is unlike those in random orders."""
+    return "The order of the file is unlike a random one, which matters here: look whether the file is sorted."
+
+
 def orders_skipped_sentence(orders: int, seconds: float) -> str:
     """That other orders were not tried, since that takes long."""
     return (
