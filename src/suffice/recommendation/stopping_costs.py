@@ -26,6 +26,7 @@ class CostedRun:
     Attributes:
         n_labelled: Labels bought, the initial ones included; at least 1. Kept as an array of floats.
         error: Error on the test set, likewise.
+        whole: Whether the whole error costs something, or only what is above the least error of the run.
 
     Raises:
         InvalidValueError: They are not of one length, there is none, or a number is not as it should be.
@@ -38,6 +39,7 @@ class CostedRun:
 
     n_labelled: Any
     error: Any
+    whole: bool = False
 
     def __post_init__(self) -> None:
         labels, error = (np.array(values, dtype=np.float64) for values in (self.n_labelled, self.error))
@@ -55,7 +57,8 @@ class CostedRun:
     def of(cls, trace: Trace, error: Any = None) -> "CostedRun":
         """The run that a trace recorded, judged by the error that its user has, or by another number after each step.
 
-        That is the share of wrong predictions for classes, and the mean squared error for numbers.
+        That is the share of wrong predictions for classes, all of which cost something, and the mean squared error for
+        numbers, where only what is above the least error of the run does.
 
         Raises:
             InvalidValueError: The trace has no predictive error: it has no test set, or an earlier version recorded it.
@@ -65,8 +68,9 @@ class CostedRun:
             raise InvalidValueError(
                 "the run has no predictive_error, since an earlier version of suffice recorded it; record it again"
             )
-        own = trace.wrong_share if len(trace.wrong_share) else found
-        return cls(trace.n_labelled, own if error is None else error)
+        classes = len(trace.wrong_share) > 0
+        own = trace.wrong_share if classes else found
+        return cls(trace.n_labelled, own if error is None else error, whole=classes and error is None)
 
     def __len__(self) -> int:
         return len(self.error)
@@ -80,9 +84,10 @@ class CostedRun:
 def cost_curve(run: CostedRun, ratio: Any) -> Floats:
     r"""What it costs to stop at each step, in labels.
 
-    .. math:: C(t) = A \, (e_t - \min_s e_s) + n_t
+    .. math:: C(t) = A \, (e_t - \min_s e_s) + n_t \quad\text{or}\quad C(t) = A \, e_t + n_t,
 
-    with ``e`` the error and ``n`` the labels bought, the initial ones too: the least cost is never 0.
+    the second if the whole error costs something, with ``e`` the error and ``n`` the labels bought, the initial ones
+    too: the least cost is never 0.
 
     Args:
         run: The run, of ``T`` steps.
@@ -95,7 +100,9 @@ def cost_curve(run: CostedRun, ratio: Any) -> Floats:
         >>> cost_curve(CostedRun([10, 11, 12], [0.5, 0.3, 0.25]), 100.0)
         array([35., 16., 12.])
     """
-    weighted = np.multiply.outer(np.asarray(ratio, dtype=np.float64), run.error - run.best_error)
+    weighted = np.multiply.outer(
+        np.asarray(ratio, dtype=np.float64), run.error - (0.0 if run.whole else run.best_error)
+    )
     return np.asarray(weighted + run.n_labelled)
 
 
