@@ -321,7 +321,9 @@ def test_with_the_evidence_that_comes_along(task: str, model: str | None, error_
     options = ["--task", task, "--error-cost", error_cost, "--label-cost", "1", "--batch", batch]
     found = result(*options, *([] if model is None else ["--model", model]))
     assert found["evidence"].startswith("On ")
-    assert found["expected"]["name"] == "LabelWorth"
+    named = {found["expected"]["name"], *(other["name"] for other in found["others"])}
+    assert len(named) == 4
+    assert "LabelWorth" in named or batch != "1"
     assert python_line(eval(found["python"], {"sf": sf})) == found["python"]
     assert len(recorded_evidence()["ratios"]) > 1
 
@@ -381,3 +383,14 @@ def test_without_a_file_the_number_of_items_is_asked_for() -> None:
     assert (found["mistake_cost"], found["expected"]["typical"]) == (1.0, 0.12)
     shown = told("--task", "classification", "--unlabelled", "1000")
     assert "Costs: 1 for a label, 1 for each wrong prediction among 1,000 items." in shown
+
+
+@pytest.mark.usefixtures("_evidence")
+def test_where_a_budget_did_best_the_default_rule_is_shown_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = {"logistic": {"1": {"Budget": part(0.1, [50, 100, 500])}}}
+    monkeypatch.setattr("suffice.recommendation.rule_choice.recorded_evidence", lambda: {**EVIDENCE, "rules": rules})
+    write_table()
+    shown = told("my table.csv", "--target", "kind", "--mistake-cost", "2")
+    assert "did better over all prices than any rule; it knows nothing of your data." in shown
+    assert "suffice run has no options for this rule. With the default rule and the same costs, on this table:" in shown
+    assert "suffice run 'my table.csv' --target kind --mistake-cost 2" in shown

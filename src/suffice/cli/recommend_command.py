@@ -393,6 +393,15 @@ def _tell(console: Console, asked: _Question, advice: "Recommendation") -> None:
         console.print(f"  {' '.join(['suffice run', asked.place, *command])}", markup=False)
     elif asked.given is None:
         console.print("suffice run has no options for this rule.")
+        costs = run_options(_default_rule(asked), asked.model)
+        if asked.about and costs is not None:
+            console.print("With the default rule and the same costs, on this table:", style="bold")
+            console.print(f"  {' '.join(['suffice run', asked.place, *costs])}", markup=False)
+
+
+def _default_rule(asked: _Question) -> LabelWorth:
+    """The default rule of the commands with the costs that were given."""
+    return LabelWorth(asked.error_cost, asked.label_cost, mistake_cost=asked.mistake_cost)
 
 
 def _use(asked: _Question, rule: Criterion) -> str:

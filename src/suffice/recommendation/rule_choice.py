@@ -146,7 +146,8 @@ def recommend(  # noqa: PLR0913 - four things are needed, the rest by keyword
     if mistake_cost is not None:
         costs = {"mistake_cost": float(mistake_cost), "label_cost": label}
     rule = _configured(best, ratio, found["ratios"][at], costs)
-    return Recommendation(rule, best, tuple(others[:3]), _words(found, (about, nearest), model, ratio) + _but(ranked))
+    evidence = _words(found, (about, nearest), model, ratio) + _but(ranked, own_loop=given is not None)
+    return Recommendation(rule, best, tuple(others[:3]), evidence)
 
 
 def _require_task(task: str, model: str | None) -> None:
@@ -226,15 +227,15 @@ def _configured(best: Expectation, ratio: float, nearest: float, costs: Mapping[
     return entry.rule(ratio)
 
 
-def _but(ranked: list[Expectation]) -> str:
+def _but(ranked: list[Expectation], *, own_loop: bool) -> str:
     """What speaks against the rule at this very price, and what it is if it is none."""
     best, ahead = ranked[0], min(ranked, key=lambda each: each.typical)
     text = " Rules are ranked over all prices of an error, since a few data sets do not settle a single one."
     if ahead.typical < best.typical:
         text += f" At this price alone {ahead.name} did better ({ahead.typical:.0%} against {best.typical:.0%})."
     if best.name == "Budget":
-        text += " The budget, made on runs of at most 500 labels, did better over all prices than any rule that this "
-        text += "loop can feed."
+        text += " The budget, chosen on other data sets in runs of at most 500 labels, did better over all prices than "
+        text += "any rule that this loop can feed." if own_loop else "any rule; it knows nothing of your data."
     return text
 
 
