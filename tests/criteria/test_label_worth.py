@@ -50,14 +50,15 @@ def test_conformance(make: Any) -> None:
 
 def test_by_hand() -> None:
     # 1,000 unlabelled items; (0.5 x 0.1 + 0.06) x 3/4 / 100 of them become right.
-    assert worth(LabelWorth(), step()) == pytest.approx(1000 * 0.75 * 0.11 / 100)
-    assert worth(LabelWorth(mistake_cost=4.0), step()) == pytest.approx(4 * 1000 * 0.75 * 0.11 / 100)
+    # The item itself is wrong with probability 0.5 x 0.2.
+    assert worth(LabelWorth(), step()) == pytest.approx(1000 * 0.75 * 0.11 / 100 + 0.1)
+    assert worth(LabelWorth(mistake_cost=4.0), step()) == pytest.approx(4 * (1000 * 0.75 * 0.11 / 100 + 0.1))
     assert worth(LabelWorth(30.0, 2.0), step()) == pytest.approx(30.0 * 0.75 * 0.11 / 100)
 
 
 def test_the_first_labels_are_worth_a_share_of_the_whole_error() -> None:
     certain = step(10, reducible_error=0.0, recent_gain=0.0)
-    assert worth(LabelWorth(), certain) == pytest.approx(1090 * 3.0 * 0.5 * 0.2 / 100)
+    assert worth(LabelWorth(), certain) == pytest.approx(1090 * 3.0 * 0.5 * 0.2 / 100 + 0.1)
 
 
 def test_irreducible_error_buys_nothing() -> None:
@@ -67,7 +68,9 @@ def test_irreducible_error_buys_nothing() -> None:
 
 def test_numbers_are_relative_to_the_variance_of_the_labels() -> None:
     one: dict[str, Any] = {"unlabelled_error": 4.0, "reducible_error": 2.0, "recent_gain": 1.0, "calibration": 1.0}
-    assert worth(LabelWorth(), step(error_scale=8.0, **one)) == pytest.approx(1000 * 0.75 * (3.0 / 8.0) / 100)
+    assert worth(LabelWorth(), step(error_scale=8.0, **one)) == pytest.approx(
+        1000 * 0.75 * (3.0 / 8.0) / 100 + 4.0 / 8.0
+    )
     # With the cost of an error there is nothing relative.
     assert worth(LabelWorth(50.0), step(error_scale=8.0, **one)) == pytest.approx(50 * 0.75 * 3.0 / 100)
 
@@ -85,7 +88,7 @@ def test_numbers_outside_of_a_tolerance_are_wrong() -> None:
         return float(2.0 * norm.cdf(-1.2 / math.sqrt(variance)))
 
     reducible, gain = share(3.0) - share(3.0 - 0.75), share(3.25) - share(3.0)
-    expected = 1000 * max(0.75 * (reducible + gain), 3.0 * share(3.0) / 100) / 100
+    expected = 1000 * max(0.75 * (reducible + gain), 3.0 * share(3.0) / 100) / 100 + share(3.0)
     assert worth(LabelWorth(tolerance=1.2), step(**given_)) == pytest.approx(expected)
 
 
@@ -181,6 +184,15 @@ def test_costs_are_above_0(name: str, bad: Any) -> None:
         LabelWorth(**{name: bad})
 
 
+def test_a_label_that_pays_for_its_own_item_is_always_worth_it() -> None:
+    rule = LabelWorth(mistake_cost=11.0)
+    for n in range(900, 910):
+        verdict = rule.observe(step(n, reducible_error=0.0, recent_gain=0.0))
+    assert not verdict.stop
+    assert verdict.forecast is not None
+    assert verdict.forecast.labels == 1100 - 909
+
+
 def test_two_ways_to_say_what_errors_cost() -> None:
     with pytest.raises(InvalidValueError, match="error_cost or mistake_cost"):
         LabelWorth(1.0, mistake_cost=1.0)
@@ -192,14 +204,14 @@ def test_two_ways_to_say_what_errors_cost() -> None:
         (
             LabelWorth(),
             1.0,
-            "avoid 0.825 wrong predictions among the 1,000 unlabelled items, worth 0.825, which is below",
+            "avoid 0.925 wrong predictions among the 1,000 unlabelled items, worth 0.925, which is below",
         ),
         (
             LabelWorth(mistake_cost=2.0),
             1.0,
-            "avoid 0.825 wrong predictions among the 1,000 unlabelled items, worth 1.65",
+            "avoid 0.925 wrong predictions among the 1,000 unlabelled items, worth 1.85",
         ),
-        (LabelWorth(), 2.0, "lower the squared error of the 1,000 unlabelled items by 0.041"),
+        (LabelWorth(), 2.0, "lower the squared error of the 1,000 unlabelled items by 0.046"),
         (LabelWorth(10.0), 1.0, "lower the error by 0.000825, worth 0.00825, which is below its cost of 1"),
     ],
 )

@@ -122,9 +122,10 @@ class LabelWorth(Criterion):
 
     The irreducible part of the error enters neither of them, so noise does not buy labels. The second term of the
     maximum, with :math:`e` the expected error, is for the first labels, from which a model may conclude that all of its
-    error is noise. A label avoids :math:`M \Delta` wrong predictions, and the rule stops when
+    error is noise. A label avoids :math:`M \Delta` wrong predictions of other items, and with probability
+    :math:`\rho e` that of its own item. The rule stops when
 
-    .. math:: \textrm{mistake\_cost} \cdot M \Delta < \textrm{label\_cost}.
+    .. math:: \textrm{mistake\_cost} \cdot (M \Delta + \rho e) < \textrm{label\_cost}.
 
     The decision never rests on one step: the rule takes the median of :math:`n^2 \Delta`, which changes little from
     label to label, over the last 5 labels and at least 3 steps.
@@ -151,7 +152,7 @@ class LabelWorth(Criterion):
         ...                 recent_gain=reducible, error_scale=1.0, calibration=1.0)
         ...     verdict = rule.observe(step)
         >>> print(verdict)
-        Stop at 320 labels: 1 more label is expected to avoid 0.227 wrong predictions among the 4,680 unlabelled items, worth 0.227, which is below its cost of 1.
+        Stop at 320 labels: 1 more label is expected to avoid 0.337 wrong predictions among the 4,680 unlabelled items, worth 0.337, which is below its cost of 1.
     """  # noqa: E501 - one sentence
 
     error_cost: float | None = None
@@ -160,7 +161,7 @@ class LabelWorth(Criterion):
     mistake_cost: float | None = None
     tolerance: float | None = None
     counts: list[int] = field(default_factory=list, init=False, repr=False)
-    # log(n^2 worth) of each step, and the worth by the median.
+    # log(n^2 worth) for the other items at each step, and that worth by the median.
     worths: list[float] = field(default_factory=list, init=False, repr=False)
     values: list[float] = field(default_factory=list, init=False, repr=False)
 
@@ -224,13 +225,14 @@ class LabelWorth(Criterion):
             for kept in (self.counts, self.worths, self.values):
                 del kept[-1]
         self.counts.append(step.n_labelled)
-        worth = min(max(self._worth(step), _LEAST_WORTH), _LARGEST_NUMBER)
-        self.worths.append(math.log(worth) + 2.0 * math.log(max(step.n_labelled, 1)))
-        worth = self._median(len(self.counts) - 1)
-        self.values.append(worth)
+        for_others, own = (min(max(each, _LEAST_WORTH), _LARGEST_NUMBER) for each in self._worth(step))
+        self.worths.append(math.log(for_others) + 2.0 * math.log(max(step.n_labelled, 1)))
+        for_others = self._median(len(self.counts) - 1)
+        self.values.append(for_others)
+        worth = for_others + own
         ready = len(self.counts) >= _MEDIAN_STEPS
         stop = ready and worth < self.label_cost
-        outlook = _WorthOutlook(step.n_labelled, worth, self.label_cost, self._unlabelled(step))
+        outlook = _WorthOutlook(step.n_labelled, for_others, self.label_cost - own, self._unlabelled(step))
         return self.verdict(
             step,
             stop=stop,
@@ -241,8 +243,8 @@ class LabelWorth(Criterion):
             outlook=outlook,
         )
 
-    def _worth(self, step: Step) -> float:
-        """Return what the next label is worth, from one step."""
+    def _worth(self, step: Step) -> tuple[float, float]:
+        """Return what the next label is worth for the other items and for its own item, from one step."""
         assert step.reducible_error is not None
         assert step.unlabelled_error is not None
         assert step.calibration is not None
@@ -259,7 +261,10 @@ class LabelWorth(Criterion):
         elif self.error_cost is None:
             error, reducible, gain = (value / self._error_scale(step) for value in (error, reducible, gain))
         n = max(step.n_labelled, 1)
-        return self._cost_of_error(step) * max(_SHARE * (reducible + gain), _CAUTION * error / n) / n
+        fall = max(_SHARE * (reducible + gain), _CAUTION * error / n) / n
+        # With the cost of an error, the number of items that it is about does not change.
+        own = self._cost_of_mistake * error if self.error_cost is None and self._unlabelled(step) else 0.0
+        return self._cost_of_error(step) * fall, own
 
     @staticmethod
     def _error_scale(step: Step) -> float:
@@ -304,8 +309,8 @@ class _WorthOutlook:
 
     Attributes:
         n_labelled: ``n``.
-        worth: ``v``, of the next label.
-        cost: ``c``, of a label.
+        worth: ``v``, of the next label for the other items.
+        cost: ``c``, of a label, less what it is worth for its own item.
         left: Items without a label.
     """
 
@@ -320,6 +325,9 @@ class _WorthOutlook:
         None if the rule will not stop within 3.5 times the labels so far: so far ahead it is not predictable.
         """
         n = max(self.n_labelled, 1)
+        if self.cost <= 0.0:
+            # A label is worth its cost for its own item alone.
+            return Forecast(self.left, max(1, self.left // 2), self.left) if self.left else None
         factor = math.sqrt(self.worth / self.cost)
         if factor - 1.0 > _FARTHEST:
             return None

@@ -281,10 +281,12 @@ class ActiveLearner:
         baseline, common = trivial_error([self._labels[item] for item in chosen], share=self._of_classes)
         forecast = verdict.forecast
         then = None
-        fall = fall_per_label(self._rule, verdict, self.left)
-        if error is not None and fall is not None and forecast is not None:
-            scale = None if self._of_classes else baseline or 0.0
-            then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
+        if error is not None and forecast is not None:
+            scale = None if self._of_classes else baseline or 1.0
+            share = error.value if scale is None else (error.value / scale) ** 2
+            fall = fall_per_label(self._rule, verdict, self.left, share)
+            if fall is not None:
+                then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
         about = Decision(
             answer="too early",
             n_labelled=len(self._labels),

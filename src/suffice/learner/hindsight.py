@@ -155,10 +155,11 @@ def _decision(
     value, low, high = ends if share else map(math.sqrt, ends)
     error = ErrorNow(value, low, high, found.random_labels)
     decision = learner.decision_about(verdict, error, since=since, at_most=at_most)
-    fall, forecast = fall_per_label(rule, verdict, learner.left), decision.forecast
+    scale, forecast = None if share else decision.baseline or 1.0, decision.forecast
+    relative = value if scale is None else (value / scale) ** 2
+    fall = fall_per_label(rule, verdict, learner.left, relative)
     if fall is None or forecast is None:
         return decision
-    scale = None if share else decision.baseline or 0.0
     then = more_labels_error(error, fall, len(learner.labelled), forecast.labels, scale)
     return replace(decision, error_then=then)
 

@@ -141,6 +141,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     """
     answer = decision["answer"]
     headline, tone = _HEADLINES[answer]
+    if answer == "limit" and not decision.get("hardly_better") and decision.get("alternative") is None:
+        headline = "The error is above your target"
     sentences = {
         "too early": _too_early_sentences,
         "keep going": _keep_going_sentences,
@@ -290,7 +292,10 @@ def _stop_reasons(decision: Mapping[str, Any]) -> list[str]:
 
 def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del initial
-    first = f"More labels will hardly help this model: {_error_or(decision, 'its error does not fall any more')}."
+    # An error above the one asked for does not mean that the model cannot learn more.
+    reached = decision.get("hardly_better") or decision.get("alternative") is not None
+    lead = "More labels will hardly help this model" if reached else "More labels are not worth their cost"
+    first = f"{lead}: {_error_or(decision, 'the error does not fall any more')}."
     return [first, *_remedy_sentences(decision), *_stop_reasons(decision)]
 
 
@@ -307,7 +312,9 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
         else:
             said.append(f"Always answering the mean of the labels would be off by {number(baseline)}.")
     alternative = decision.get("alternative")
-    if alternative is None:
+    if alternative is None and not decision.get("hardly_better"):
+        said.append("A higher cost of a wrong prediction asks for more labels; another model may need fewer.")
+    elif alternative is None:
         said.append("Try other features or another model.")
     elif alternative["name"] == "forest":
         remedy = "That model cannot be used here; export the labels to train it elsewhere."

@@ -57,8 +57,8 @@ class CostedRun:
     def of(cls, trace: Trace, error: Any = None) -> "CostedRun":
         """The run that a trace recorded, judged by the error that its user has, or by another number after each step.
 
-        That is the share of wrong predictions for classes, all of which cost something, and the mean squared error for
-        numbers, where only what is above the least error of the run does.
+        That is the share of wrong predictions for classes, and the mean squared error for numbers. The whole of it costs
+        something.
 
         Raises:
             InvalidValueError: The trace has no predictive error: it has no test set, or an earlier version recorded it.
@@ -68,9 +68,8 @@ class CostedRun:
             raise InvalidValueError(
                 "the run has no predictive_error, since an earlier version of suffice recorded it; record it again"
             )
-        classes = len(trace.wrong_share) > 0
-        own = trace.wrong_share if classes else found
-        return cls(trace.n_labelled, own if error is None else error, whole=classes and error is None)
+        own = trace.wrong_share if len(trace.wrong_share) else found
+        return cls(trace.n_labelled, own if error is None else error, whole=True)
 
     def __len__(self) -> int:
         return len(self.error)
