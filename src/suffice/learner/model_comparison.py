@@ -22,24 +22,26 @@ _MOST_COMPARED: Final = 2000
 _FOLDS: Final = 5
 # Another model is clearly better if it is so by this many standard errors, and its error is at most this share of that
 # of the present one; it is possibly better from fewer standard errors and a larger share on.
-_CLEARLY: Final = 2.5
+_CLEARLY: Final = 2.0
 _CLEARLY_BETTER: Final = 0.8
 _POSSIBLY: Final = 1.0
 _POSSIBLY_BETTER: Final = 0.9
 # A smaller difference does not matter: of the share of wrong classes, or of squared errors relative to the variance.
 _SMALLEST: Final = 0.01
-# Errors are stated for random labels if there are so many of them.
+# Random labels from which another model can be clearly better; half of them for a model that is possibly better.
 _FEWEST_RANDOM: Final = 20
 
 
 def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "") -> Alternative | None:
     r"""Compare a fitted model with others on the same labels.
 
-    The present model predicts each label without having learned it; the others by cross validation in five parts. With
-    :math:`d_i` the differences of the losses (0 or 1 for classes, squares for numbers) another model is clearly better
-    if :math:`\bar d > 2.5\, s_d / \sqrt n`, its loss is at most 0.8 times that of the present model, and it is no worse
-    on the random labels alone. It is possibly better with 1 in place of 2.5 and 0.9 in place of 0.8. A difference below
-    0.01, for numbers below 0.01 of the variance of the labels, does not count.
+    The present model predicts each label without having learned it; the others by cross validation in five parts. Only
+    labels of items that were drawn at random count: the present model has chosen the others because it is unsure of
+    them, and any other model would look better there. With :math:`d_i` the differences of the losses (0 or 1 for
+    classes, squares for numbers) of :math:`m` such labels, another model is clearly better if
+    :math:`\bar d > 2\, s_d / \sqrt m`, if its loss is at most 0.8 times that of the present model, and if there are at
+    least 20 random labels. It is possibly better with 1 in place of 2 and 0.9 in place of 0.8. A difference below 0.01,
+    for numbers below 0.01 of the variance of the labels, does not count.
 
     Args:
         model: The present model, fitted; one that can leave labels out (:class:`suffice.models.BayesianLogistic`,
@@ -60,25 +62,25 @@ def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "
     share = hasattr(model, "classes_")
     if share and len(np.unique(labels)) < 2:
         return None
+    rows = np.flatnonzero(drawn)
+    if len(rows) < _FEWEST_RANDOM // 2:
+        return None
     found = []
     for name, description, estimator in _candidates(labels, share=share):
         if name == present:
             continue
-        losses = _cross_validated(estimator, X, labels, share=share)
-        difference = current - losses
-        error = float(difference.std(ddof=1)) / math.sqrt(len(labels))
+        theirs, ours = _cross_validated(estimator, X, labels, share=share)[rows], current[rows]
+        difference = ours - theirs
+        error = float(difference.std(ddof=1)) / math.sqrt(len(rows))
         possibly, clearly = (
-            float(difference.mean()) > times * error and float(losses.mean()) <= share_of * float(current.mean())
+            float(difference.mean()) > times * error and float(theirs.mean()) <= share_of * float(ours.mean())
             for times, share_of in ((_POSSIBLY, _POSSIBLY_BETTER), (_CLEARLY, _CLEARLY_BETTER))
         )
-        not_worse = not drawn.any() or float(difference[drawn].mean()) >= 0.0
         scale = 1.0 if share else float(labels.var())
-        if possibly and not_worse and float(difference.mean()) >= _SMALLEST * scale:
-            rows = drawn if np.count_nonzero(drawn) >= _FEWEST_RANDOM else np.ones(len(labels), dtype=bool)
-            errors = [float(each[rows].mean()) for each in (losses, current)]
-            ours, theirs = errors if share else [math.sqrt(each) for each in errors]
-            better = Alternative(name, description, ours, theirs, int(np.count_nonzero(rows)), clearly)
-            found.append((not clearly, float(losses.mean()), better))
+        if possibly and float(difference.mean()) >= _SMALLEST * scale:
+            errors = [float(each.mean()) if share else math.sqrt(float(each.mean())) for each in (theirs, ours)]
+            clear = clearly and len(rows) >= _FEWEST_RANDOM
+            found.append((not clear, errors[0], Alternative(name, description, errors[0], errors[1], len(rows), clear)))
     return min(found, key=lambda each: each[:2])[2] if found else None
 
 

@@ -57,8 +57,7 @@ class CostedRun:
     def of(cls, trace: Trace, error: Any = None) -> "CostedRun":
         """The run that a trace recorded, judged by the error that its user has, or by another number after each step.
 
-        That is the share of wrong predictions for classes, and the mean squared error for numbers. The whole of it costs
-        something.
+        That is the share of wrong predictions for classes, and the mean squared error for numbers. All of it counts.
 
         Raises:
             InvalidValueError: The trace has no predictive error: it has no test set, or an earlier version recorded it.
