@@ -305,6 +305,7 @@ class ActiveLearner:
         if error is not None and fall is not None and forecast is not None:
             scale = None if self._of_classes else baseline or 0.0
             then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
+        guaranteed = self.guarantee
         about = Decision(
             answer="too early",
             n_labelled=len(self.labelled),
@@ -318,6 +319,7 @@ class ActiveLearner:
             forecast=forecast,
             error_then=then,
             alternative=self.better_model() if compare and verdict.stop and self._begun and self.left else None,
+            guarantee=guaranteed.guarantee if guaranteed is not None and guaranteed.about_present_model else None,
         )
         return decide(verdict, about)
 
@@ -678,6 +680,9 @@ class ActiveLearner:
             self._backend.mark_random(drawn)
         with one_thread():
             self._tell(np.array(items, dtype=np.intp), labels, drawn)
+        # An earlier check may have been unable to label some of them.
+        for item in items:
+            self._check_sequence.answered(item, check.record.labels[item])
 
     def trace(self) -> Trace:
         """The run so far; where steps differ in size, ``indices`` holds all items in order."""
