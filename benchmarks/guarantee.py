@@ -72,8 +72,8 @@ def is_true(check: Any, y: Any, alpha: float | None = None) -> bool:
     wrong = int(is_wrong(check.predictions, y[check.unlabelled]).sum())
     found = check.guarantee
     if alpha is None:
-        return wrong <= found.wrong_at_most
-    return wrong <= checks.upper_bound(found.wrong, found.checked, found.pool, alpha)
+        return bool(wrong <= found.wrong_at_most)
+    return bool(wrong <= checks.upper_bound(found.wrong, found.checked, found.pool, alpha))
 
 
 def is_wrong(predictions: Any, truth: Any) -> Any:
@@ -86,8 +86,7 @@ def label(learner: sf.ActiveLearner, y: Any, size: int) -> None:
 
 
 def checked(learner: sf.ActiveLearner, y: Any, size: int) -> Any:
-    given = {"tolerance": TOLERANCE} if y.dtype.kind == "f" else {}
-    check = learner.check(min(size, learner.left), **given)
+    check = learner.check(min(size, learner.left), tolerance=TOLERANCE if y.dtype.kind == "f" else None)
     check.tell(y[check.indices])
     return check
 

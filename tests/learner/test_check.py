@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import suffice as sf
 from suffice.checks import Check, Guarantee, PredictedItems, plan, spent_alpha, upper_bound
+from suffice.criteria import ErrorGuarantee
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner import ModelCheck
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
@@ -58,8 +59,7 @@ def test_the_guarantee_is_that_of_the_counts() -> None:
     assert (check.record.pool, check.record.size, check.n_labelled) == (180, 40, 20)
     assert check.unlabelled.tolist() == rest.tolist()
     assert check.predictions.tolist() == model.predict(X[rest]).tolist() == check.model.predict(X[rest]).tolist()
-    assert check.guarantee is None
-    assert learner.guarantee is None
+    assert (check.guarantee, learner.guarantee) == (None, None)
     found = check.tell(y[check.indices])
     assert found == check.guarantee
     assert found is not None
@@ -101,19 +101,22 @@ def test_labels_are_learned_when_labelling_goes_on() -> None:
     assert learner.model.predict_proba(X).tolist() == before.tolist()
     assert len(learner.labelled) == len(learner.labels) == 60
     assert learner.left == 140
-    assert learner.guarantee is not None
-    assert learner.guarantee.about_present_model
-    assert str(learner.guarantee) == str(check.guarantee)
+    newest = learner.guarantee
+    assert newest is not None
+    assert newest.about_present_model
+    assert str(newest) == str(check.guarantee)
     asked = learner.ask()
     assert not np.isin(asked, check.indices).any()
     assert learner.random_labels == random_labels + 40
     assert learner.random_items[-40:] == check.indices.tolist()
     assert learner.model.predict_proba(X).tolist() != before.tolist()
-    assert not learner.guarantee.about_present_model
-    assert str(learner.guarantee).endswith(
+    newest = learner.guarantee
+    assert newest is not None
+    assert not newest.about_present_model
+    assert str(newest).endswith(
         "This is about the model at 20 labels. The present model is another and has no guarantee."
     )
-    assert check.guarantee == learner.guarantee.guarantee
+    assert check.guarantee == newest.guarantee
 
 
 def test_the_labels_are_one_step_of_random_labels() -> None:
@@ -149,7 +152,7 @@ def test_open_items_are_not_asked_for() -> None:
     for model, data in ((BayesianLogistic(alpha=1.0), classes()), (GaussianProcess(1.0, 0.1), numbers())):
         X, y = data
         learner = labelled(X, y, model=model)
-        check = learner.check(150, **({"tolerance": 0.5} if y.dtype.kind == "f" else {}))
+        check = learner.check(150, tolerance=0.5 if y.dtype.kind == "f" else None)
         while learner.left > 150:
             items = learner.ask(7)
             assert not np.isin(items, check.indices).any()
@@ -197,9 +200,11 @@ def test_an_aborted_check_gives_labels_but_no_guarantee() -> None:
     assert learner.random_items[-5:] == told[:5]
     assert told[5] not in learner.random_items
     assert learner.left == 174
-    for call in (check.abort, lambda: check.tell({}), lambda: check.cannot_label([1])):
+    for answer in (check.tell, check.cannot_label):
         with pytest.raises(InvalidValueError, match="was aborted"):
-            call()
+            answer({})
+    with pytest.raises(InvalidValueError, match="was aborted"):
+        check.abort()
     assert learner.check(10).record.alpha_spent == spent_alpha(2)
 
 
@@ -275,7 +280,7 @@ def test_items_that_cannot_be_labelled_count_as_wrong_or_not_at_all() -> None:
     X, y = classes()
     for how in ("wrong", "excluded"):
         learner = labelled(X, y)
-        check = learner.check(40, unlabelable_as=how)  # type: ignore[arg-type]
+        check = learner.check(40, unlabelable_as=how)
         check.cannot_label(check.indices[:3])
         found = check.tell(y[check.pending])
         assert found is not None
@@ -460,6 +465,44 @@ def test_the_decision_begins_with_the_guarantee() -> None:
     assert not str(learner.decision()).startswith("Guaranteed")
 
 
+def test_the_rule_stops_at_the_guarantee() -> None:
+    X, y = classes(1000)
+    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=ErrorGuarantee(0.4))
+    while not learner.verdict.stop:
+        size = learner.check_size(0.4) if len(learner.labelled) >= 30 else None
+        if size is not None and size <= 100:
+            check = learner.check(size)
+            check.tell(y[check.indices])
+        else:
+            items = learner.ask(10)
+            learner.tell(items, y[items])
+    newest = learner.guarantee
+    assert newest is not None
+    assert newest.about_present_model
+    assert newest.guarantee.value <= 0.4
+    assert learner.verdict.value == newest.guarantee.value
+    assert learner.verdict.n_labelled == len(learner.labelled) < 300
+    assert learner.decision(compare=False).stop
+    # Another model has no guarantee.
+    learner.ask()
+    assert not learner.verdict.stop
+
+
+def test_a_failed_check_and_a_correction_are_judged() -> None:
+    X, y = classes()
+    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=ErrorGuarantee(0.05) | sf.Budget(190))
+    items = learner.ask(10)
+    learner.tell(items, y[items])
+    check = learner.check(185)
+    check.tell(check.model.predict(X[check.indices]))
+    assert learner.verdict.stop
+    for item in check.indices[:60].tolist():
+        learner.correct(item, "eggs")
+    assert check.guarantee is not None
+    assert check.guarantee.wrong == 60
+    assert [part.stop for part in learner.verdict.parts] == [False, True]
+
+
 def test_a_pickled_learner_goes_on() -> None:
     X, y = classes()
     learner = labelled(X, y)
@@ -527,9 +570,10 @@ def test_bad_answers_change_nothing() -> None:
             check.tell(labels)
     with pytest.raises(InvalidValueError, match="only items of the check"):
         check.cannot_label(outside)
-    for call in (lambda: learner.tell(a, "ham"), lambda: learner.skip(a)):
-        with pytest.raises(InvalidValueError, match=f"item {a} belongs to the open check"):
-            call()
+    with pytest.raises(InvalidValueError, match=f"item {a} belongs to the open check; answer it with check.tell"):
+        learner.tell(a, "ham")
+    with pytest.raises(InvalidValueError, match=f"item {a} belongs to the open check; answer it with check.cannot"):
+        learner.skip(a)
     assert check.record == record
     check.tell({a: "ham"})
     with pytest.raises(InvalidValueError, match="have an answer already"):
@@ -539,9 +583,10 @@ def test_bad_answers_change_nothing() -> None:
     with pytest.raises(InvalidValueError, match="which is not in classes"):
         learner.correct(a, "eggs")
     found = check.tell(y[check.pending])
-    for call in (check.abort, lambda: check.tell({b: "ham"})):
-        with pytest.raises(InvalidValueError, match="is complete"):
-            call()
+    with pytest.raises(InvalidValueError, match="is complete"):
+        check.abort()
+    with pytest.raises(InvalidValueError, match="is complete"):
+        check.tell({b: "ham"})
     with pytest.raises(InvalidValueError, match="has a label already"):
         learner.tell(b, "ham")
     assert check.guarantee == found

@@ -14,6 +14,7 @@ from suffice.criteria import (
     trend,
 )
 from suffice.criteria.base import After, AllOf, AnyOf, Criterion, Patience, criterion_from_dict
+from suffice.criteria.error_guarantee import ErrorGuarantee
 from suffice.criteria.prediction_statistics import (
     cohen_kappa,
     committee_agreement,
@@ -41,6 +42,7 @@ __all__ = [
     "AnyOf",
     "Certificate",
     "Criterion",
+    "ErrorGuarantee",
     "Patience",
     "Step",
     "Verdict",

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from suffice.decision import (
     more_labels_error,
     trivial_error,
 )
-from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults
 from suffice.learner.error_estimate import REST_ITEMS, CalibratedError, RandomLabelLosses, Worsening
 from suffice.learner.model_check import (
@@ -644,7 +645,29 @@ class ActiveLearner:
         labelled = np.array(list(check.record.labels), dtype=np.intp)
         self._status[labelled] = 1
         self._unlearned = check
-        self.verdict = self._exhausted(self.verdict)
+        self.verdict = self._exhausted(self._judged_guarantee(check) or self.verdict)
+
+    def _judged_guarantee(self, check: ModelCheck) -> Verdict | None:
+        """What the rule says of the guarantee of the present model; None if it does not use guarantees.
+
+        A copy of the rule judges, because no labels were learned: the last step is the same, apart from the guarantee.
+        """
+        if "guaranteed_error" not in self._rule.reads():
+            return None
+        found = check.guarantee
+        proven = found is not None and found.quantity in ("error", "within") and check.version == self._version
+        steps = self.trace().steps() if self.verdicts else []
+        step = replace(
+            steps[-1] if steps else Step(n_labelled=self._begun),
+            n_labelled=len(self.labelled),
+            guaranteed_error=found.value if found is not None and proven else None,
+            guarantee_confidence=found.confidence if found is not None and proven else None,
+        )
+        try:
+            return self._rule.copy().observe(step)
+        except MissingInputError:
+            # Nothing is known of the first labels that a rule composed with this one needs.
+            return None
 
     def _correct_in_check(self, item: int, given: "np.typing.NDArray[Any]") -> bool:
         """Correct an answer that is known to a check only, because it is not learned yet; False if it is not one."""
