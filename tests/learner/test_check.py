@@ -14,9 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 import suffice as sf
 from suffice.checks import Check, Guarantee, PredictedItems, plan, spent_alpha, upper_bound
-from suffice.criteria import ErrorGuarantee
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.learner import ModelCheck
+from suffice.learner import ErrorGuarantee, ModelCheck
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 
 

@@ -14,7 +14,6 @@ from suffice.criteria import (
     trend,
 )
 from suffice.criteria.base import After, AllOf, AnyOf, Criterion, Patience, criterion_from_dict
-from suffice.criteria.error_guarantee import ErrorGuarantee
 from suffice.criteria.prediction_statistics import (
     cohen_kappa,
     committee_agreement,
@@ -42,7 +41,6 @@ __all__ = [
     "AnyOf",
     "Certificate",
     "Criterion",
-    "ErrorGuarantee",
     "Patience",
     "Step",
     "Verdict",

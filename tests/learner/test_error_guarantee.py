@@ -2,8 +2,9 @@
 
 import pytest
 
-from suffice.criteria import ErrorGuarantee, Step, criterion_from_dict
+from suffice.criteria import Step, criterion_from_dict
 from suffice.errors import InvalidValueError
+from suffice.learner import ErrorGuarantee
 from suffice.testing import check_criterion
 
 

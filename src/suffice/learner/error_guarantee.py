@@ -9,8 +9,6 @@ from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict
 from suffice.presentation.number_format import percent_at_least, percent_at_most
 
-__all__ = ["ErrorGuarantee"]
-
 _ERROR = Comparison("guaranteed error", "<=", "target")
 _ASSUMPTION = "The check is a random sample, and the truth is what annotators answer."
 
@@ -21,7 +19,8 @@ class ErrorGuarantee(Criterion):
 
     The rule uses the step's ``guaranteed_error`` and ``guarantee_confidence``. A step without them means that the
     present model has no guarantee, and the rule says "go on". :class:`suffice.ActiveLearner` judges a check when it is
-    complete; :meth:`suffice.ActiveLearner.check_size` says how large a check should be.
+    complete; :meth:`suffice.ActiveLearner.check_size` says how large a check should be. Recorded runs contain no checks,
+    so the rule is not one of :data:`suffice.criteria.RULES`, which are compared on such runs.
 
     Args:
         at_most: The largest acceptable share of wrong predictions, above 0 and below 1.
