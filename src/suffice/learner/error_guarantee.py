@@ -19,8 +19,8 @@ class ErrorGuarantee(Criterion):
 
     The rule uses the step's ``guaranteed_error`` and ``guarantee_confidence``. A step without them means that the
     present model has no guarantee, and the rule says "go on". :class:`suffice.ActiveLearner` judges a check when it is
-    complete; :meth:`suffice.ActiveLearner.check_size` says how large a check should be. Recorded runs contain no checks,
-    so the rule is not one of :data:`suffice.criteria.RULES`, which are compared on such runs.
+    complete; :meth:`suffice.ActiveLearner.check_size` says how large a check should be. The rule is not one of
+    :data:`suffice.criteria.RULES`: these are compared on recorded runs, which contain no checks.
 
     Args:
         at_most: The largest acceptable share of wrong predictions, above 0 and below 1.
