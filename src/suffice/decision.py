@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from suffice.checks import Guarantee
 from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.forecast import Forecast
 from suffice.presentation.messages import STOPS, decision_words
@@ -81,6 +82,7 @@ class Decision:
             ``"keep going"``, to find out, see :attr:`in_doubt`.
         rule: Name of the stopping rule.
         reason: What the rule compared, in a sentence.
+        guarantee: What a check proves about the predictions of the present model, or None.
     """
 
     answer: Answer
@@ -97,6 +99,7 @@ class Decision:
     alternative: Alternative | None = None
     rule: str = ""
     reason: str = ""
+    guarantee: Guarantee | None = None
 
     @property
     def stop(self) -> bool:
@@ -150,6 +153,7 @@ class Decision:
         return {**asdict(self), **{name: getattr(self, name) for name in names}} | {
             "error": None if self.error is None else self.error._asdict(),
             "alternative": None if self.alternative is None else self.alternative._asdict(),
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
         }
 
     def __str__(self) -> str:

@@ -90,6 +90,9 @@ class Step:
         validation_error: Error on a labelled validation set. For the models of suffice: the loss of the averaged
             prediction.
         validation_labels: Number of labels of that set. They were paid for too.
+        guaranteed_error: Upper bound on the share of wrong predictions for the unlabelled items that a check has proved
+            for the present model, see :class:`suffice.checks.Guarantee`.
+        guarantee_confidence: Confidence of that bound.
 
     Raises:
         InvalidValueError: ``n_labelled`` is not a whole number of at least 0, or another field has a wrong value.
@@ -136,6 +139,8 @@ class Step:
     classes_seen: _CountField = None
     validation_error: _NumberField = None
     validation_labels: _CountField = None
+    guaranteed_error: _ShareField = None
+    guarantee_confidence: _ShareField = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_labelled", whole(self.n_labelled, "n_labelled", least=0))

@@ -4,6 +4,8 @@
 from suffice.learner import class_backend, gaussian_backend, network_backend  # noqa: F401
 from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
+from suffice.learner.error_guarantee import ErrorGuarantee
+from suffice.learner.model_check import ModelCheck, ModelGuarantee
 from suffice.learner.simulation import audit, simulate
 from suffice.learner.step_inputs import bagged_votes
 from suffice.learner.stop_set import StopSet
@@ -11,6 +13,9 @@ from suffice.learner.stop_set import StopSet
 __all__ = [
     "ActiveLearner",
     "Backend",
+    "ErrorGuarantee",
+    "ModelCheck",
+    "ModelGuarantee",
     "RunSettings",
     "StepResults",
     "StopSet",

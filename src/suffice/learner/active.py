@@ -3,12 +3,16 @@
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from suffice.acquisition import Indices
-from suffice.arguments import whole
+from suffice.arguments import real, whole
+from suffice.checks import plan
+from suffice.checks.guarantee import UnlabelableAs
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict
 from suffice.decision import (
     Alternative,
@@ -19,9 +23,17 @@ from suffice.decision import (
     more_labels_error,
     trivial_error,
 )
-from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults
 from suffice.learner.error_estimate import REST_ITEMS, CalibratedError, RandomLabelLosses, Worsening
+from suffice.learner.model_check import (
+    CheckSequence,
+    FrozenModel,
+    ModelCheck,
+    ModelGuarantee,
+    checked_quantity,
+    require_size,
+)
 from suffice.learner.model_comparison import better_model
 from suffice.learner.prepare import (
     PreparedModel,
@@ -48,6 +60,8 @@ from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
 # The trivial prediction is learned from the random labels, if there are so many of them.
 _FEWEST_RANDOM: Final = 10
+# Number of the stream of random numbers that checks are drawn from.
+_CHECK_STREAM: Final = 18
 
 
 class ActiveLearner:
@@ -144,6 +158,10 @@ class ActiveLearner:
         self._calibration = 1.0
         # The order in which items are looked at for the error estimate, once it is needed.
         self._looked_at: Indices | None = None
+        self._check_sequence = CheckSequence(partial(_check_rng, seed))
+        # The complete check whose labels are not learned yet, and how often the model has changed.
+        self._unlearned: ModelCheck | None = None
+        self._version = 0
         # 0: not seen; 1: labelled; 2: skipped.
         self._status = np.zeros(len(self._X), dtype=np.int8)
         self._labels: dict[int, Any] = {}
@@ -172,12 +190,13 @@ class ActiveLearner:
     @property
     def labelled(self) -> list[int]:
         """Items in the order in which their labels came."""
-        return list(self._labels)
+        return list(self.labels)
 
     @property
     def labels(self) -> dict[int, Any]:
         """The label of each item."""
-        return dict(self._labels)
+        checked = {} if self._unlearned is None else self._unlearned.record.labels
+        return {**self._labels, **checked}
 
     @property
     def skipped(self) -> list[int]:
@@ -202,10 +221,13 @@ class ActiveLearner:
     @property
     def model(self) -> Any:
         """The fitted model, with its pipeline if there is one: it predicts, and belongs to the caller."""
-        if not self._begun:
-            raise SufficeError(f"the model has no label yet: {len(self._first)} are wanted before it learns")
+        self._require_begun()
         with one_thread():
             return self._prepared.joined(self._backend.fitted())
+
+    def _require_begun(self) -> None:
+        if not self._begun:
+            raise SufficeError(f"the model has no label yet: {len(self._first)} are wanted before it learns")
 
     @property
     def current_model(self) -> Any:
@@ -213,8 +235,7 @@ class ActiveLearner:
 
         Use it to predict, do not change it, and do not keep it: it is valid until the next label.
         """
-        if not self._begun:
-            raise SufficeError(f"the model has no label yet: {len(self._first)} are wanted before it learns")
+        self._require_begun()
         return self._prepared.joined(self._backend.current_model())
 
     def error_estimate(self, most: int = REST_ITEMS) -> CalibratedError:
@@ -287,9 +308,10 @@ class ActiveLearner:
             fall = fall_per_label(self._rule, verdict, self.left, share)
             if fall is not None:
                 then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
+        guaranteed = self.guarantee
         about = Decision(
             answer="too early",
-            n_labelled=len(self._labels),
+            n_labelled=len(self.labelled),
             unlabelled=self.left,
             share=self._of_classes,
             since=since,
@@ -300,6 +322,7 @@ class ActiveLearner:
             forecast=forecast,
             error_then=then,
             alternative=self.better_model() if compare and verdict.stop and self._begun and self.left else None,
+            guarantee=guaranteed.guarantee if guaranteed is not None and guaranteed.about_present_model else None,
         )
         return decide(verdict, about)
 
@@ -354,8 +377,12 @@ class ActiveLearner:
             SufficeError: Nothing is left to label.
         """
         size = whole(n, "n", least=1)
+        self._learn_checked()
         if not self.left:
             raise SufficeError("every item of the pool is labelled or skipped; there is nothing left to ask for")
+        check = self._check_sequence.open
+        if check is not None and self.left == len(check.indices):
+            raise SufficeError("every item that is left belongs to the open check; tell its labels with check.tell")
         if not self._begun:
             waiting = self._first[self._status[self._first] == 0]
             others = np.flatnonzero(self._status == 0)
@@ -392,12 +419,20 @@ class ActiveLearner:
             raise InvalidValueError(
                 f"item {known[0]} has a label already; to change it, call correct({known[0]}, label)"
             )
+        self._check_sequence.require_not_in_open(items.tolist(), "tell")
         drawn = self._which_random(items, random)
+        if self._unlearned is not None:
+            self._backend.check(given)
+            self._learn_checked()
         # Where only the initial labels are random, hyper-parameters are learned as they always were.
         if self._selection.draws_at_random or random is not None:
             self._backend.mark_random(drawn)
         with one_thread():
-            return self._tell(items, given, drawn)
+            verdict = self._tell(items, given, drawn)
+        # An item that a check could not label has a label now.
+        for item, label in zip(items.tolist(), given.tolist(), strict=True):
+            self._check_sequence.answered(item, label)
+        return verdict
 
     def skip(self, indices: Any) -> Verdict:
         """Never ask for these items again. One that turns out to have a label can still be told.
@@ -409,6 +444,10 @@ class ActiveLearner:
         known = items[self._status[items] == 1]
         if len(known):
             raise InvalidValueError(f"item {known[0]} has a label; only items without one can be skipped")
+        self._check_sequence.require_not_in_open(items.tolist(), "cannot_label")
+        return self._skip(items)
+
+    def _skip(self, items: Indices) -> Verdict:
         before = self._status[items].copy()
         self._status[items] = 2
         try:
@@ -428,7 +467,8 @@ class ActiveLearner:
 
         What was recorded of a classifier besides divergences (what it said of items selected, of pool and stop set, its
         train error) and the recent gain of any model stay as they were at the time. A network learns the corrected
-        label like a new one, and what the rule saw of earlier rounds stays.
+        label like a new one, and what the rule saw of earlier rounds stays. The guarantee of a check that contains the
+        item is computed again, at the same error probability.
 
         Returns:
             What the rule says now.
@@ -440,6 +480,8 @@ class ActiveLearner:
         if len(items) != 1 or given.shape != (1,):
             raise InvalidValueError("correct takes one item and its label at a time")
         item, label = int(items[0]), given[0]
+        if self._correct_in_check(item, given):
+            return self.verdict
         if item not in self._labels:
             raise InvalidValueError(f"item {item} has no label to correct; tell({item}, label) gives it one")
         self._backend.check(given)
@@ -448,9 +490,224 @@ class ActiveLearner:
             self._labels[item] = label
             self._random_losses.label(item, label)
             if history is not None:
+                self._version += 1
                 self._recount_classes()
                 self._replaced(history)
+        self._check_sequence.answered(item, given.tolist()[0])
         return self.verdict
+
+    def check(  # noqa: PLR0913 - one quantity of several, by keyword
+        self,
+        m: int,
+        *,
+        recall_of: Any = None,
+        precision_of: Any = None,
+        tolerance: float | None = None,
+        share: float | None = None,
+        unlabelable_as: UnlabelableAs = "wrong",
+        predicted_as_found: bool = True,
+        confidence: float | None = None,
+    ) -> ModelCheck:
+        """Freeze the model and draw a random check of the unlabelled items, to guarantee its predictions for them.
+
+        For classes the check guarantees the share of wrong predictions, or the recall or precision of a class. For
+        numbers it guarantees the share of predictions that are off by more than ``tolerance``, or the tolerance that at
+        most a ``share`` of the predictions exceeds. See :class:`suffice.learner.ModelCheck` for the labels of the
+        check, and the guide on guarantees for what is guaranteed.
+
+        Several checks share the error probability: check number j spends ``alpha / (j (j + 1))``, an aborted check too.
+        While a check is open, its items are not asked for, and other items can be labelled.
+
+        Args:
+            m: Number of items to draw; fixed from now on.
+            recall_of: Guarantee the share of the items of this class that are labelled or predicted as such.
+            precision_of: Guarantee the share of the items predicted as this class that belong to it. The check is drawn
+                from these items only, and its labels do not count as random labels.
+            tolerance: Largest acceptable distance between number and prediction.
+            share: Share of the predictions that may exceed the tolerance that the check finds.
+            unlabelable_as: How items that cannot be labelled count. ``"wrong"``: as wrong predictions; items skipped
+                before are part of the pool, and if drawn they are not asked for. ``"excluded"``: not at all; items
+                skipped before are not part of the pool.
+            predicted_as_found: Whether items predicted as the class count as found, for ``recall_of``. If not, only
+                the items that annotators labelled count.
+            confidence: Confidence of all checks of this learner together; 0.95 if left out at the first check, and that
+                of the first check afterwards.
+
+        Raises:
+            SufficeError: The model has no label yet, or another check is open.
+            InvalidValueError: An argument cannot be used; nothing is spent.
+        """
+        if self._check_sequence.open is not None:
+            raise SufficeError("a check is open; complete it with check.tell, or give it up with check.abort")
+        self._require_begun()
+        alpha = self._check_sequence.alpha(confidence)
+        asked = checked_quantity(
+            self._prepared.backend.task,
+            self._known_classes() if self._of_classes else [],
+            {"recall_of": recall_of, "precision_of": precision_of, "tolerance": tolerance, "share": share},
+            unlabelable_as=unlabelable_as,
+            predicted_as_found=predicted_as_found,
+        )
+        require_size(m, int(np.count_nonzero(self._status != 1)))
+        self._learn_checked()
+        check = self._check_sequence.draw(m, asked, self._frozen(), self, alpha)
+        if check.open:
+            self._selection.hold(check.indices)
+        else:
+            self._check_closed(check)
+        return check
+
+    def _known_classes(self) -> list[Any]:
+        """Classes of the model, and those of labels that it has not learned yet."""
+        known = self._bare_model().classes_.tolist()
+        return list(dict.fromkeys([*known, *np.asarray(as_labels(list(self.labels.values()))).tolist()]))
+
+    def _frozen(self) -> FrozenModel:
+        unlabelled = np.flatnonzero(self._status != 1)
+        with one_thread():
+            fitted = self._backend.fitted()
+            predictions = fitted.predict(self._X[unlabelled]) if len(unlabelled) else np.zeros(0)
+            model = self._prepared.joined(fitted)
+        return FrozenModel(
+            model=model,
+            name=f"{self._about['model']} at {len(self._labels)} labels",
+            n_labelled=len(self._labels),
+            version=self._version,
+            labelled=tuple(self._labels),
+            unlabelled=unlabelled,
+            skipped=frozenset(self.skipped),
+            predictions=np.asarray(predictions),
+        )
+
+    @property
+    def checks(self) -> list[ModelCheck]:
+        """All checks in the order in which they were drawn, aborted ones included."""
+        return list(self._check_sequence.checks)
+
+    @property
+    def guarantee(self) -> ModelGuarantee | None:
+        """The newest guarantee, and whether it is about the present model; None if there is none."""
+        check = self._check_sequence.newest
+        if check is None or check.guarantee is None:
+            return None
+        return ModelGuarantee(check.guarantee, check, check.version == self._version)
+
+    def check_size(self, at_most: float, *, probability: float = 0.8) -> int | None:
+        """Number of labels of a check that is likely to guarantee an error of at most ``at_most`` now.
+
+        It assumes that :meth:`error_estimate` is right, and uses the error probability of the next check; see
+        :func:`suffice.checks.plan`.
+
+        Args:
+            at_most: The share of wrong predictions to guarantee.
+            probability: Requested probability that the check succeeds.
+
+        Returns:
+            The least size from which every larger check succeeds with that probability; None if only labelling every
+            item does.
+
+        Raises:
+            SufficeError: The model has no label yet, or nothing is left to label.
+            InvalidValueError: The model predicts numbers, or an argument is out of range.
+        """
+        if not self._of_classes:
+            raise InvalidValueError("check_size is for classes; for numbers use suffice.checks.plan")
+        target = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        pool = int(np.count_nonzero(self._status != 1))
+        if not pool:
+            raise SufficeError("every item of the pool is labelled; there is nothing left to check")
+        expected = self.error_estimate().value
+        alpha = self._check_sequence.next_alpha()
+        return plan(target, expected, pool, alpha=alpha, probability=probability).labels
+
+    def _usable_labels(self, labels: Any) -> list[Any]:
+        """Labels as plain values; raises InvalidValueError for one that cannot be learned."""
+        given = np.atleast_1d(np.asarray(as_labels(labels)))
+        self._backend.check(given)
+        return list(given.tolist())
+
+    def _check_closed(self, check: ModelCheck) -> None:
+        """Take the labels of a check that is complete or aborted."""
+        self._selection.hold(np.zeros(0, dtype=np.intp))
+        if check.aborted:
+            items = [item for item in check.record.items if item in check.record.labels]
+            try:
+                self._learn_random(items, check)
+            except BaseException:
+                self._selection.hold(check.indices)
+                raise
+        elif check.record.labels:
+            self._take_checked(check)
+        missing = np.array(sorted(check.record.unlabelable), dtype=np.intp)
+        if len(missing):
+            self._skip(missing)
+
+    def _take_checked(self, check: ModelCheck) -> None:
+        """Note that items are labelled, and keep their labels until labelling goes on."""
+        labelled = np.array(list(check.record.labels), dtype=np.intp)
+        self._status[labelled] = 1
+        self._unlearned = check
+        self.verdict = self._exhausted(self._judged_guarantee(check) or self.verdict)
+
+    def _judged_guarantee(self, check: ModelCheck) -> Verdict | None:
+        """What the rule says of the guarantee of the present model; None if it does not use guarantees.
+
+        A copy of the rule judges, because no labels were learned: the last step is the same, apart from the guarantee.
+        """
+        if "guaranteed_error" not in self._rule.reads():
+            return None
+        found = check.guarantee
+        proven = found is not None and found.quantity in ("error", "within") and check.version == self._version
+        steps = self.trace().steps() if self.verdicts else []
+        step = replace(
+            steps[-1] if steps else Step(n_labelled=self._begun),
+            n_labelled=len(self.labelled),
+            guaranteed_error=found.value if found is not None and proven else None,
+            guarantee_confidence=found.confidence if found is not None and proven else None,
+        )
+        try:
+            return self._rule.copy().observe(step)
+        except MissingInputError:
+            # Nothing is known of the first labels that a rule composed with this one needs.
+            return None
+
+    def _correct_in_check(self, item: int, given: "np.typing.NDArray[Any]") -> bool:
+        """Correct an answer that is known to a check only, because it is not learned yet; False if it is not one."""
+        check = self._check_sequence.open or self._unlearned
+        if check is None or item not in check.record.items or item in check.record.pending:
+            return False
+        (label,) = self._usable_labels(given)
+        if check is self._unlearned:
+            self._check_sequence.answered(item, label)
+            self._take_checked(check)
+        else:
+            check.correct(item, label)
+        return True
+
+    def _learn_checked(self) -> None:
+        """Learn the labels of a complete check, as random labels: labelling goes on."""
+        check, self._unlearned = self._unlearned, None
+        if check is None:
+            return
+        try:
+            self._learn_random([item for item in check.record.items if item in check.record.labels], check)
+        except BaseException:
+            self._unlearned = check
+            raise
+
+    def _learn_random(self, items: list[int], check: ModelCheck) -> None:
+        """Learn labels of a check as one step; those that were drawn at random count as such."""
+        if not items:
+            return
+        drawn = np.array(check.random_prefix, dtype=np.intp)
+        labels = np.asarray(as_labels([check.record.labels[item] for item in items]))
+        if len(drawn):
+            self._backend.mark_random(drawn)
+        with one_thread():
+            self._tell(np.array(items, dtype=np.intp), labels, drawn)
+        # An earlier check may have been unable to label some of them.
+        for item in items:
+            self._check_sequence.answered(item, check.record.labels[item])
 
     def trace(self) -> Trace:
         """The run so far; where steps differ in size, ``indices`` holds all items in order."""
@@ -493,6 +750,7 @@ class ActiveLearner:
             if len(drawn):
                 self._random_losses.predict(self._backend.current_model(), self._X[drawn], drawn)
             result = self._backend.learn(items, given, together=True)
+            self._version += 1
             self._note(items, given, drawn)
             for item in drawn:
                 self._random_losses.label(int(item), self._labels[int(item)])
@@ -611,9 +869,16 @@ class ActiveLearner:
             ready=True,
             reason=f"every item of the pool is labelled or skipped; the rule itself: {verdict.reason}",
             rule="ActiveLearner",
-            n_labelled=len(self._labels),
+            n_labelled=len(self.labelled),
             certificate=verdict.certificate,
         )
+
+
+def _check_rng(seed: Any) -> np.random.Generator:
+    """The randomness of checks: a stream of its own, so that checks do not change which items are asked for."""
+    if isinstance(seed, np.random.Generator):
+        return np.random.default_rng(seed.integers(0, 2**32, size=8))
+    return np.random.default_rng([int(seed), _CHECK_STREAM])
 
 
 def family_name(prepared: PreparedModel) -> str:

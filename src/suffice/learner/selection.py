@@ -1,6 +1,7 @@
 """Which items to label next: picks of the acquisition, with a share of items drawn at random in between."""
 
 import math
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -62,9 +63,12 @@ class ItemSelection:
         self.backend, self._share, self.all_random = backend, share, all_random
         self._order = RandomOrder(size, rng) if share > 0.0 else None
         self._count = 0
+        self._held = np.zeros(0, dtype=np.intp)
 
     def propose(self, most: int) -> Picks:
         """The next picks, as many as do not depend on the labels to come: at least 1, at most ``most``."""
+        if len(self._held):
+            return self.batch(1)
         if self._order is None:
             return self._chosen(self.backend.propose(most))
         if self._is_random(self._count):
@@ -75,13 +79,13 @@ class ItemSelection:
     def batch(self, size: int) -> Picks:
         """Picks to be labelled together; fewer than ``size`` only where the pool ends."""
         if self._order is None:
-            return self._chosen(self.backend.batch(size))
+            return self._chosen(self._not_held(self.backend.batch, size))
         turns = np.array([self._is_random(self._count + k) for k in range(size)])
-        drawn = self._order.batch(int(turns.sum()))
+        drawn = self._not_held(self._order.batch, int(turns.sum()))
         if len(drawn) == size:
             return Picks(drawn, np.ones(size, dtype=bool))
         # The backend does not know of the random items, so it may pick some of them too.
-        picked = self.backend.batch(size)
+        picked = self._not_held(self.backend.batch, size)
         picked = picked[~np.isin(picked, drawn)]
         size = min(size, len(drawn) + len(picked))
         # Where the pool ends there may be more turns, or more other places, than items for them.
@@ -115,6 +119,22 @@ class ItemSelection:
         """Leave out items that will have no label."""
         if self._order is not None:
             self._order.skip(indices)
+
+    def hold(self, indices: Indices) -> None:
+        """Do not pick these items for now, and no others than these: an empty array ends it."""
+        self._held = np.asarray(indices, dtype=np.intp)
+
+    def _not_held(self, picks: Callable[[int], Indices], size: int) -> Indices:
+        """The first picks that are not held back; fewer than ``size`` only where the pool ends."""
+        wanted = size
+        while True:
+            picked = np.asarray(picks(wanted))
+            if not len(self._held):
+                return picked
+            free = picked[~np.isin(picked, self._held)]
+            if len(free) >= size or len(picked) < wanted:
+                return free[:size]
+            wanted *= 2
 
     def _is_random(self, position: int) -> bool:
         """Whether the label at a position after the initial ones, from 0, is a random one."""

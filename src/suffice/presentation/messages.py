@@ -82,7 +82,8 @@ class DecisionWords(NamedTuple):
     Attributes:
         headline: The answer in a few words.
         tone: Name of its colour: ``quiet``, ``on``, ``good`` or ``limit``. It is never ``good`` without an error.
-        sentences: The answer with its numbers, the most important first; the first one begins with the headline.
+        sentences: The answer with its numbers, the most important first; the first one begins with the headline,
+            unless a guarantee precedes it.
         error_figure: The error as a large figure; empty where there is none.
         error_note: What the figure is, and what it rests on.
         outlook: What more labels bring, as figures with their notes: now and after these labels. Empty where that is
@@ -157,7 +158,17 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     said = _EXTRAPOLATED if outlook else _outlook_note(decision, sentences)
     summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
     remedy = " ".join(_remedy_sentences(decision)) if answer == "limit" else ""
+    sentences = [*_guarantee_sentences(decision), *sentences]
     return DecisionWords(headline, tone, sentences, figure, note, outlook, said, summary, remedy)
+
+
+def _guarantee_sentences(decision: Mapping[str, Any]) -> list[str]:
+    """What a check proves about the predictions of the present model; empty where there is no guarantee."""
+    guarantee = decision.get("guarantee")
+    if guarantee is None:
+        return []
+    statement = guarantee["statement"]
+    return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}"]
 
 
 def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:

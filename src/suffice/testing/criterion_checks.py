@@ -82,6 +82,7 @@ def _other_facts(t: int, selected: Floats, stop: Floats, rng: np.random.Generato
         "expected_error": 0.05 + 0.9 * falling,
         "validation_error": 0.1 + 0.5 * falling + 0.01 * float(rng.normal()),
         "validation_labels": 100,
+        "guarantee_confidence": 0.95,
     }
 
 
