@@ -148,13 +148,14 @@ class Decision:
         return max(0, round((self.error.value - self.error_then) * self.unlabelled))
 
     def as_dict(self) -> dict[str, Any]:
-        """The decision as JSON values."""
+        """The decision as JSON values; without ``guarantee`` if there is none."""
         names = ("wrong", "corrected", "hardly_better", "above_target")
-        return {**asdict(self), **{name: getattr(self, name) for name in names}} | {
+        values = {**asdict(self), **{name: getattr(self, name) for name in names}} | {
             "error": None if self.error is None else self.error._asdict(),
             "alternative": None if self.alternative is None else self.alternative._asdict(),
-            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
         }
+        del values["guarantee"]
+        return values if self.guarantee is None else values | {"guarantee": self.guarantee.to_dict()}
 
     def __str__(self) -> str:
         return " ".join(decision_words(self.as_dict()).sentences)

@@ -451,6 +451,7 @@ def test_the_decision_begins_with_the_guarantee() -> None:
     X, y = classes()
     learner = labelled(X, y)
     assert learner.decision().guarantee is None
+    assert "guarantee" not in learner.decision().as_dict()
     check = learner.check(40)
     found = check.tell(y[check.indices])
     decision = learner.decision()
@@ -514,6 +515,28 @@ def test_a_pickled_learner_goes_on() -> None:
     assert other.guarantee.guarantee == learner.guarantee.guarantee  # type: ignore[union-attr]
     assert other.ask(5).tolist() == learner.ask(5).tolist()
     assert other.check(10).indices.tolist() == learner.check(10).indices.tolist()
+
+
+def test_a_network() -> None:
+    pytest.importorskip("torch")
+    from suffice.models import DropoutNetwork
+
+    X, y = classes(80)
+    model = DropoutNetwork(hidden=(8,), epochs=5, warm_epochs=2, samples=4, device="cpu")
+    learner = labelled(X, y, model=model)
+    check = learner.check(20)
+    predictions = check.predictions.tolist()
+    assert predictions == check.model.predict(X[check.unlabelled]).tolist()
+    assert not np.isin(learner.ask(5), check.indices).any()
+    found = check.tell(y[check.indices])
+    assert found is not None
+    assert found.wrong == wrong_at(check, y)
+    random_labels = learner.random_labels
+    items = learner.ask(2)
+    learner.tell(items, y[items])
+    assert learner.random_labels >= random_labels + 20
+    assert check.predictions.tolist() == predictions
+    assert check.model.predict(X[check.unlabelled]).tolist() == predictions
 
 
 # Bad inputs.
