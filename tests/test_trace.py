@@ -25,7 +25,7 @@ def run(steps: int = 60, *, learned: bool = True) -> Trace:
     X = rng.normal(size=(200, 3))
     y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=200)
     model = GaussianProcess() if learned else GaussianProcess(1.0, 0.05)
-    return sf.simulate(model, X, y, steps=steps, X_test=X, y_test=y)
+    return sf.simulate(model, X, y, steps=steps, X_test=X, y_test=y, record=())
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:

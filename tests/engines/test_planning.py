@@ -110,7 +110,7 @@ def test_too_little_memory_is_said_before_starting(monkeypatch: pytest.MonkeyPat
     with pytest.raises(
         NotEnoughMemoryError, match=r"5000 pool items .* over 110 labels needs 4\.5 MB.*1\.0 MB.*float32"
     ):
-        sf.simulate(GaussianProcess(1.0, 0.1), X, X[:, 0], steps=100, acquisition="variance")
+        sf.simulate(GaussianProcess(1.0, 0.1), X, X[:, 0], steps=100, acquisition="variance", record=())
 
 
 @given(

@@ -323,9 +323,9 @@ def test_the_sample_counts_in_the_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("suffice.engines.memory.free_memory", lambda: 6 * 10**6)
     X = np.random.default_rng(0).normal(size=(5000, 2))
     model = GaussianProcess(1.0, 0.1)
-    sf.simulate(model, X, X[:, 0], initial=10, steps=1)
+    sf.simulate(model, X, X[:, 0], initial=10, steps=1, record=())
     with pytest.raises(NotEnoughMemoryError, match=r"5000 pool items .* over 110 labels needs 9\.\d MB"):
-        sf.simulate(model, X, X[:, 0], steps=100, acquisition=NAME)
+        sf.simulate(model, X, X[:, 0], steps=100, acquisition=NAME, record=())
 
 
 @kinds

@@ -578,8 +578,8 @@ def test_a_rule_that_needs_nothing_costs_nothing(case: str, rule: Criterion, cou
 
 
 def test_nothing_is_recorded_unless_it_is_asked_for(counted: dict[str, int]) -> None:
-    assert sf.simulate(BayesianLogistic(), *words(), steps=4).measures == {}
-    assert sf.simulate(GaussianProcess(), *numbers(), steps=4).measures == {}
+    assert sf.simulate(BayesianLogistic(), *words(), steps=4, record=()).measures == {}
+    assert sf.simulate(GaussianProcess(), *numbers(), steps=4, record=()).measures == {}
     assert set(counted.values()) == {0}
 
 
@@ -739,7 +739,7 @@ def test_what_cannot_be_recorded_is_named(record: Any) -> None:
         sf.simulate(BayesianLogistic(), *words(), steps=2, record=record)
 
 
-@pytest.mark.parametrize("record", [5, [5], None])
+@pytest.mark.parametrize("record", [5, [5], [None]])
 def test_what_is_no_record_at_all_is_named_too(record: Any) -> None:
     with pytest.raises((InvalidValueError, InvalidTypeError), match="record"):
         sf.simulate(BayesianLogistic(), *words(), steps=2, record=record)

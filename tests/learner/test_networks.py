@@ -216,7 +216,7 @@ def test_what_is_recorded(approximation: str, tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(DropoutNetwork, "log_draws", spy)
     model = network(approximation=approximation, classes=range(10))
-    trace = run(model, watch=watch)
+    trace = run(model, watch=watch, record=())
     layers = {"contributions": (4, 2)} if approximation == "dropout" else {}
     each = dict.fromkeys(("loss", "accuracy", "calibration", "labels"), (4,))
     assert {name: values.shape for name, values in trace.measures.items()} == {**each, **layers, "pair": (4, 2)}

@@ -190,7 +190,7 @@ class RunRecorder:
         self.selection.take(items)
         self.seconds = [0.0] * self.done
         self.random_losses.restore(state.get("random_losses", []))
-        self.calibration = [tuple(each) for each in state.get("calibration", [(1.0, 0)] * self.done)]
+        self.calibration = [tuple(each) for each in state.get("calibration", [(1.0, 0)] * self.done)][: self.done]
         self.watched = [] if self.plan.watch is None else list(state["watched"])[: self.done]
         if self.plan.watch is not None and len(self.watched) < self.done:
             raise InvalidValueError(
