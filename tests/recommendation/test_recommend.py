@@ -163,20 +163,20 @@ def test_rules_are_ranked_over_all_prices_and_the_first_can_be_used(task: str, r
     assert "runs with" in str(advice)
 
 
-def test_a_rule_of_costs_gets_the_costs_themselves() -> None:
-    given = sf.LabelWorth.requires
-    advice = sf.recommend("classification", "logistic", error_cost=3000.0, label_cost=1.5, given=given)
-    if advice.expected.name != "LabelWorth":
-        pytest.skip("LabelWorth is not the first rule of the evidence")
+def test_a_rule_of_costs_gets_the_costs_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown(monkeypatch, {"1": {"LabelWorth": 0.1, "MaxVariance": 0.2}})
+    advice = sf.recommend("regression", "gp", error_cost=3000.0, label_cost=1.5)
     assert isinstance(advice.rule, sf.LabelWorth)
     assert (advice.rule.error_cost, advice.rule.label_cost) == (3000.0, 1.5)
 
 
-def test_the_variance_of_the_target_moves_the_place_and_not_the_rule() -> None:
+def test_the_variance_of_the_target_moves_the_place_and_not_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown(monkeypatch, {"1": {"LabelWorth": 0.1, "MaxVariance": 0.2}})
     plain = recommend("regression", "gp", error_cost=1000.0, label_cost=1.0)
     scaled = recommend("regression", "gp", error_cost=10.0, label_cost=1.0, target_variance=100.0)
     assert scaled.expected == plain.expected
-    assert type(scaled.rule) is type(plain.rule)
+    assert isinstance(scaled.rule, sf.LabelWorth)
+    assert scaled.rule.error_cost == 10.0
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, tables: dict[str, dict[str, float]]) -> None:
