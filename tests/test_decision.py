@@ -102,11 +102,16 @@ def test_any_decision_is_said_in_sentences(verdict: Any, about: Decision) -> Non
 def test_what_more_labels_bring() -> None:
     # On a curve 0.1 + 10/n the next label lowers the error by 10/n^2.
     assert error_after(0.2, 10.0 / 100**2, 100, 300) == pytest.approx(0.1 + 10.0 / 400)
+    about = {"unlabelled_error": 0.2, "reducible_error": 0.1, "recent_gain": 0.06, "error_scale": 1.0}
+    step = sf.Step(n_labelled=100, pool_size=600, calibration=0.5, **about)
     rule = sf.LabelWorth(mistake_cost=2.0)
-    # Of the 1.5 wrong predictions that a label avoids, 0.2 are those of its own item.
-    assert fall_per_label(rule, replace(GO_ON, value=3.0), 500, 0.2) == pytest.approx(1.3 / 500)
-    assert fall_per_label(sf.LabelWorth(100.0), GO_ON, 500, 0.2) is None
-    assert fall_per_label(sf.ErrorStability(), GO_ON, 500, 0.2) is None
+    verdict = rule.observe(step)
+    # The mistake of the labelled item itself is not among those of the other items.
+    assert fall_per_label(rule, verdict, 500) == pytest.approx(0.75 * 0.11 / 100)
+    assert fall_per_label(rule, replace(verdict, n_labelled=99), 500) is None
+    with_error_cost = sf.LabelWorth(100.0)
+    assert fall_per_label(with_error_cost, with_error_cost.observe(step), 500) is None
+    assert fall_per_label(sf.ErrorStability(), GO_ON, 500) is None
 
 
 def test_trivial_predictions() -> None:

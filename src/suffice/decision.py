@@ -237,23 +237,23 @@ def error_after(error: float, per_label: float, n_labelled: int, more: int) -> f
     return max(0.0, error - per_label * n_labelled * more / (n_labelled + more)) if more > 0 else error
 
 
-def fall_per_label(rule: Criterion, verdict: Verdict, unlabelled: int, error: float) -> float | None:
-    """Return by how much the next label lowers the error, as :class:`suffice.LabelWorth` estimates it.
+def fall_per_label(rule: Criterion, verdict: Verdict, unlabelled: int) -> float | None:
+    """Return by how much the next label lowers the error of other items, as :class:`suffice.LabelWorth` estimates it.
 
     For classes it is the fall of the share of wrong predictions; for numbers that of the mean squared error relative to
-    the variance of the labels. None for another rule, or if the rule counts errors above a tolerance.
+    the variance of the labels. None for another rule, if the rule counts errors above a tolerance, or if its last step
+    is another one than the verdict's.
 
     Args:
         rule: The rule.
         verdict: What it says.
         unlabelled: Number of items without a label.
-        error: The error now, in the same unit: a label also avoids the error of its own item.
     """
-    if not isinstance(rule, LabelWorth) or rule.tolerance is not None or verdict.value is None or not unlabelled:
+    if not isinstance(rule, LabelWorth) or rule.tolerance is not None or rule.error_cost is not None or not unlabelled:
         return None
-    if rule.error_cost is not None:
+    if not rule.counts or rule.counts[-1] != verdict.n_labelled:
         return None
-    return max(0.0, verdict.value / (rule.mistake_cost or 1.0) - error) / unlabelled
+    return rule.values[-1] / (rule.mistake_cost or 1.0) / unlabelled
 
 
 def more_labels_error(error: ErrorNow, fall: float, n_labelled: int, more: int, scale: float | None) -> float | None:

@@ -288,7 +288,7 @@ class ActiveLearner:
         since = next((each.n_labelled for each in self.verdicts if each.stop), None) if self.verdict.stop else None
         return self.decision_about(self.verdict, error, since=since, at_most=at_most, compare=compare)
 
-    def decision_about(
+    def decision_about(  # noqa: PLR0913 - all but two by keyword
         self,
         verdict: Verdict,
         error: ErrorNow | None,
@@ -296,16 +296,25 @@ class ActiveLearner:
         since: int | None,
         at_most: float | None = None,
         compare: bool = True,
+        rule: Criterion | None = None,
     ) -> Decision:
-        """The decision that follows from a verdict and an estimate of the error; see :meth:`decision`."""
+        """The decision that follows from a verdict and an estimate of the error; see :meth:`decision`.
+
+        Args:
+            verdict: What the rule says.
+            error: The estimate; None before the model has started.
+            since: Number of labels at which the stop that stands was said first.
+            at_most: As for :meth:`decision`.
+            compare: As for :meth:`decision`.
+            rule: The rule that gave the verdict; that of the learner if left out.
+        """
         chosen = self._random_items if len(self._random_items) >= _FEWEST_RANDOM else list(self._labels)
         baseline, common = trivial_error([self._labels[item] for item in chosen], share=self._of_classes)
         forecast = verdict.forecast
         then = None
         if error is not None and forecast is not None:
             scale = None if self._of_classes else baseline or 1.0
-            share = error.value if scale is None else (error.value / scale) ** 2
-            fall = fall_per_label(self._rule, verdict, self.left, share)
+            fall = fall_per_label(rule or self._rule, verdict, self.left)
             if fall is not None:
                 then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
         guaranteed = self.guarantee

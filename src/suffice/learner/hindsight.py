@@ -14,8 +14,6 @@ from suffice.decision import (
     Decision,
     ErrorNow,
     decide,
-    fall_per_label,
-    more_labels_error,
     trivial_error,
 )
 from suffice.errors import InvalidValueError
@@ -154,14 +152,7 @@ def _decision(
     share = learner.decision_about(verdict, None, since=None, compare=False).share
     value, low, high = ends if share else map(math.sqrt, ends)
     error = ErrorNow(value, low, high, found.random_labels)
-    decision = learner.decision_about(verdict, error, since=since, at_most=at_most)
-    scale, forecast = None if share else decision.baseline or 1.0, decision.forecast
-    relative = value if scale is None else (value / scale) ** 2
-    fall = fall_per_label(rule, verdict, learner.left, relative)
-    if fall is None or forecast is None:
-        return decision
-    then = more_labels_error(error, fall, len(learner.labelled), forecast.labels, scale)
-    return replace(decision, error_then=then)
+    return learner.decision_about(verdict, error, since=since, at_most=at_most, rule=rule)
 
 
 @dataclass(frozen=True)
