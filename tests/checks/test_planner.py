@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.checks import attainable_bound, plan, plan_recall, planner, spent_alpha, upper_bound
+from suffice.checks import attainable_bound, plan, plan_recall, plan_total, planner, spent_alpha, upper_bound
 from suffice.checks.hypergeometric import count_quantile, probability_at_most
 from suffice.checks.planner import Items
 from suffice.errors import InvalidValueError
@@ -228,3 +228,113 @@ def test_bad_arguments_of_the_other_functions_are_named() -> None:
         plan_recall(0.0, 1, 1, 100)
     with pytest.raises(InvalidValueError, match="missed must be at most pool=100"):
         plan_recall(0.9, 1, 101, 100)
+
+
+# Labels and a check together.
+
+
+def least_total(target: float, error: float, reducible: float, n: int, pool: int) -> int | None:
+    """The least number of labels before a check and in it, by trying every number before it."""
+    totals = []
+    for more in range(pool):
+        size = plan(target, max(0.0, error - reducible * more / (n + more)), pool - more, alpha=0.025).labels
+        totals.append(None if size is None else more + size)
+    return min((each for each in totals if each is not None), default=None)
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "reducible", "n", "pool"),
+    [
+        (0.2, 0.25, 0.15, 40, 600),
+        (0.3, 0.2, 0.1, 20, 500),
+        (0.2, 0.05, 0.0, 100, 500),
+        pytest.param(0.1, 0.07, 0.06, 250, 800, marks=pytest.mark.slow),
+        (0.1, 0.11, 0.02, 100, 400),
+        (0.2, 0.3, 0.3, 10, 400),
+    ],
+)
+def test_the_total_is_near_the_least(target: float, error: float, reducible: float, n: int, pool: int) -> None:
+    found = plan_total(target, error, reducible=reducible, n_labelled=n, pool=pool, alpha=0.025)
+    least = least_total(target, error, reducible, n, pool)
+    if least is None:
+        assert (found.more_labels, found.check_size, found.expected_total) == (None, None, None)
+    else:
+        assert found.expected_total is not None
+        assert n + least <= found.expected_total <= 1.05 * (n + least)
+
+
+@given(
+    target=st.floats(0.01, 1.0),
+    error=st.floats(0.0, 1.0),
+    share=st.floats(0.0, 1.0),
+    n=st.integers(1, 5000),
+    pool=st.integers(1, 5000),
+    number=st.integers(1, 4),
+)
+@examples(60)
+def test_a_total_plan_is_consistent(target: float, error: float, share: float, n: int, pool: int, number: int) -> None:
+    alpha = spent_alpha(number)
+    found = plan_total(target, error, reducible=share * error, n_labelled=n, pool=pool, alpha=alpha)
+    now = plan(target, error, pool, alpha=alpha).labels
+    if found.more_labels is None:
+        assert now is None
+        assert str(found).startswith("A guarantee of at most")
+        return
+    assert found.check_size is not None
+    assert found.expected_total == n + found.more_labels + found.check_size <= n + pool
+    assert found.error_at_check is not None
+    assert found.check_size == plan(target, found.error_at_check, pool - found.more_labels, alpha=alpha).labels
+    assert found.check_now == (found.more_labels == 0)
+    assert now is None or found.expected_total <= n + now
+    assert str(found).startswith("About ")
+
+
+def test_a_total_plan_in_words() -> None:
+    now = plan_total(0.1, 0.04, reducible=0.01, n_labelled=400, pool=4300, alpha=0.025)
+    assert str(now) == "About 570 labels in all: a check of 168 now."
+    later = plan_total(0.1, 0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025)
+    assert str(later) == "About 660 labels in all: 180 more, then a check of 380."
+    never = plan_total(0.05, 0.12, reducible=0.04, n_labelled=200, pool=4000)
+    assert str(never) == (
+        "A guarantee of at most 5 % is not expected for less than labelling all 4,200 items: about 12 % of the "
+        "predictions are wrong now, and more labels lower that to 8 % at best."
+    )
+    assert never.error_at_check is None
+    assert not never.check_now
+
+
+def test_fewer_labels_for_larger_targets_and_smaller_errors() -> None:
+    totals = [
+        plan_total(target, 0.12, reducible=0.1, n_labelled=50, pool=5000).expected_total
+        for target in (0.06, 0.1, 0.15, 0.2)
+    ]
+    assert totals == sorted(totals, reverse=True)  # type: ignore[type-var]
+    totals = [
+        plan_total(0.1, error, reducible=0.5 * error, n_labelled=50, pool=5000).expected_total
+        for error in (0.02, 0.05, 0.1, 0.15)
+    ]
+    assert totals == sorted(totals)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": 1.5}, "target must be a number from 0 to 1"),
+        ({"error": -0.1}, "error must be a number from 0 to 1"),
+        ({"reducible": 0.3}, "reducible must be a number from 0 to error=0.2"),
+        ({"n_labelled": 0}, "n_labelled must be a whole number"),
+        ({"pool": 0}, "pool must be a whole number"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"probability": 1.0}, "probability"),
+    ],
+)
+def test_bad_arguments_of_a_total_plan(change: dict[str, float], message: str) -> None:
+    arguments: dict[str, Any] = {"target": 0.1, "error": 0.2, "reducible": 0.1, "n_labelled": 10, "pool": 100}
+    with pytest.raises(InvalidValueError, match=message):
+        plan_total(**(arguments | change))
+
+
+@pytest.mark.parametrize(("target", "error"), [(0.0, 0.0), (0.0, 0.1), (1.0, 1.0), (1.0, 0.0), (0.001, 0.0)])
+def test_extreme_targets(target: float, error: float) -> None:
+    found = plan_total(target, error, reducible=0.0, n_labelled=1, pool=200)
+    assert (found.check_size is None) == (plan(target, error, 200).labels is None)

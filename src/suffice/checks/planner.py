@@ -13,11 +13,15 @@ from fractions import Fraction
 from functools import cache
 from typing import Final, Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
 from suffice.arguments import real, whole
 from suffice.checks.hypergeometric import LARGEST_POOL, count_quantile, probability_at_most, upper_bound
 from suffice.checks.hypergeometric import probability as checked_probability
 from suffice.errors import InvalidValueError
-from suffice.presentation.number_format import count, percent, percent_at_least
+from suffice.presentation.number_format import count, percent, percent_at_least, two_digits
 
 #: The items that a bound is about: those that no one has labelled after the check, or all that were unlabelled before.
 Items = Literal["remaining", "all"]
@@ -27,6 +31,11 @@ MOST_MISSED: Final = 10_000
 
 # Above this size a plan is found by bisection over intervals of three teeth of the saw.
 _MANY: Final = 20_000
+# Around the number of labels that an approximation finds, these multiples and distances are tried too.
+_NEARBY: Final = (0.5, 0.75, 0.9, 1.15, 1.4, 1.75, 2.2)
+_STEPS: Final = (-10, -3, 3, 10)
+# A check later must save this share of all labels, or the check is now: estimates are not more precise than that.
+_SAVED: Final = 0.02
 # Outcomes with a probability below this are left out of a sum.
 _NEVER: Final = 1e-12
 
@@ -129,6 +138,175 @@ def plan(  # noqa: PLR0913 - keyword arguments with defaults
     which = "unlabelled items" if items == "remaining" else f"{count(size, 'item')} that are unlabelled now"
     goal = f"at most {percent(float(share))} of the predictions for the {which} are wrong"
     return CheckPlan(labels, least, size, level, wanted, goal, f"{percent(float(guess))} are")
+
+
+@dataclass(frozen=True)
+class GuaranteePlan:
+    """When to check, if labelling goes on until at most a given share of the predictions is wrong.
+
+    All numbers are expected ones: they assume that the estimates of the error and of its reducible part are right.
+    What a check proves does not depend on them.
+
+    Attributes:
+        target: Share of wrong predictions to guarantee.
+        n_labelled: Number of labels now.
+        pool: Number of unlabelled items now.
+        error: Estimated share of wrong predictions now.
+        reducible: The part of it that more labels can remove.
+        alpha: Error probability of the check.
+        probability: Requested probability that the check succeeds.
+        more_labels: Number of labels before the check; None if no check is expected to succeed.
+        check_size: Number of labels of the check; None as above.
+
+    Examples:
+        >>> print(plan_total(0.1, error=0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025))
+        About 660 labels in all: 180 more, then a check of 380.
+    """
+
+    target: float
+    n_labelled: int
+    pool: int
+    error: float
+    reducible: float
+    alpha: float
+    probability: float
+    more_labels: int | None
+    check_size: int | None
+
+    @property
+    def expected_total(self) -> int | None:
+        """Number of labels after a check that succeeds, the present ones included; None as above."""
+        if self.more_labels is None or self.check_size is None:
+            return None
+        return self.n_labelled + self.more_labels + self.check_size
+
+    @property
+    def check_now(self) -> bool:
+        """Whether a check now is expected to take hardly more labels in all than a check later, or fewer."""
+        return self.more_labels == 0
+
+    @property
+    def error_at_check(self) -> float | None:
+        """Expected share of wrong predictions when the check is drawn; None as above."""
+        if self.more_labels is None:
+            return None
+        return _error_after(self.error, self.reducible, self.n_labelled, self.more_labels)
+
+    def __str__(self) -> str:
+        if self.expected_total is None:
+            everything = count(self.n_labelled + self.pool, "item")
+            goal = f"a guarantee of at most {percent(self.target)} is not expected for less than labelling all"
+            now, least = percent(self.error), percent(self.error - self.reducible)
+            why = f"about {now} of the predictions are wrong now, and more labels lower that to {least} at best"
+            words = f"{goal[0].upper()}{goal[1:]} {everything}: {why}."
+        else:
+            size, later = self.check_size or 0, self.more_labels or 0
+            if self.check_now:
+                parts = f"a check of {size:,} now"
+            else:
+                parts = f"{two_digits(later):,} more, then a check of {two_digits(size):,}"
+            words = f"About {count(two_digits(self.expected_total), 'label')} in all: {parts}."
+        return words.replace("\u00a0", " ")
+
+
+def plan_total(  # noqa: PLR0913 - all but two by keyword
+    target: float,
+    error: float,
+    *,
+    reducible: float,
+    n_labelled: int,
+    pool: int,
+    alpha: float = 0.05,
+    probability: float = 0.8,
+) -> GuaranteePlan:
+    r"""Plan labels and a check together, so that at most ``target`` is guaranteed with the fewest labels in all.
+
+    With :math:`n` labels now, the share of wrong predictions after :math:`k` more is expected to be
+
+    .. math:: e_k = e - r \Bigl(1 - \frac{n}{n + k}\Bigr),
+
+    a learning curve whose reducible part :math:`r` falls like :math:`1/n`. A check at that point takes
+    :math:`m_k` labels, see :func:`plan`. The plan minimises :math:`k + m_k`. The minimum is located with a normal
+    approximation of :math:`m_k`, and then searched for nearby with exact values. The check is now if a later one saves
+    less than 2 % of all labels. As :math:`m_k` rises and falls with :math:`k`, the total can be a few percent above
+    the exact minimum.
+
+    Args:
+        target: Largest acceptable share of wrong predictions, from 0 to 1.
+        error: ``e``, the estimated share of wrong predictions now, from 0 to 1.
+        reducible: ``r``, the part of it that more labels can remove, from 0 to ``error``.
+        n_labelled: ``n``, the number of labels now, at least 1.
+        pool: Number of unlabelled items now.
+        alpha: Error probability of the check; for a check in a sequence, see :func:`spent_alpha`.
+        probability: Requested probability that the check succeeds, above 0 and below 1.
+
+    Returns:
+        The plan; its ``more_labels`` is None if no check is expected to succeed.
+
+    Raises:
+        InvalidValueError: An argument is out of range.
+
+    Examples:
+        >>> plan_total(0.1, error=0.04, reducible=0.01, n_labelled=400, pool=4300).check_now
+        True
+        >>> print(plan_total(0.05, error=0.12, reducible=0.04, n_labelled=200, pool=4000))
+        A guarantee of at most 5 % is not expected for less than labelling all 4,200 items: about 12 % of the
+        predictions are wrong now, and more labels lower that to 8 % at best.
+    """
+    size, goal, now = _pool(pool), float(_share(target, "target")), float(_share(error, "error"))
+    n = whole(n_labelled, "n_labelled", least=1)
+    level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
+    part = real(reducible, "reducible", f"from 0 to error={now:g}", lambda x: 0.0 <= x <= now)
+
+    @cache
+    def check_size(more: int) -> int | None:
+        expected = _error_after(now, part, n, more)
+        return plan(goal, expected, size - more, alpha=level, probability=wanted).labels if more < size else None
+
+    def total(more: int) -> float:
+        labels = check_size(more)
+        return math.inf if labels is None else more + labels
+
+    later = np.unique(np.round(n * np.expm1(np.linspace(0.0, math.log1p(size / n), 1000))).astype(np.int64))
+    later = later[later < size]
+    likely = _approximate_total(later, goal, _errors_after(now, part, n, later), size, level, wanted)
+    best = int(later[likely.argmin()])
+    # The sizes of checks are exact from here on.
+    near = {best, *(round(best * factor) for factor in _NEARBY), *(best + step for step in _STEPS)}
+    more = min(sorted({min(max(each, 0), size - 1) for each in near}), key=total)
+    if (1.0 - _SAVED) * (n + total(0)) <= n + total(more):
+        more = 0
+    found = check_size(more)
+    return GuaranteePlan(goal, n, size, now, part, level, wanted, None if found is None else more, found)
+
+
+def _error_after(error: float, reducible: float, n_labelled: int, more: int) -> float:
+    """The expected share of wrong predictions after more labels."""
+    return max(0.0, error - reducible * more / (n_labelled + more))
+
+
+def _errors_after(error: float, reducible: float, n_labelled: int, more: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(np.maximum(0.0, error - reducible * more / (n_labelled + more)))
+
+
+def _approximate_total(  # noqa: PLR0913, PLR0917 - as of plan_total
+    more: NDArray[np.int64], target: float, error: NDArray[np.float64], pool: int, alpha: float, probability: float
+) -> NDArray[np.float64]:
+    """Labels before a check and in it, by a normal approximation; large where no check is expected to succeed.
+
+    A check of m bounds the error at ``e + z s / sqrt(m)`` or less with the requested probability, where z s is
+    ``z_alpha sqrt(t (1 - t)) + z_p sqrt(e (1 - e))``, less so for a finite pool. No check is smaller than one without
+    wrong items, ``log(alpha) / log(1 - t)``.
+    """
+    rest = pool - more
+    spread = -ndtri(alpha) * math.sqrt(target * (1.0 - target)) + ndtri(probability) * np.sqrt(error * (1.0 - error))
+    gap = np.maximum(target - error, 1e-12)
+    infinite = (spread / gap) ** 2
+    finite = infinite * rest / (infinite + rest)
+    least = math.log(alpha) / math.log1p(-target) if 0.0 < target < 1.0 else (1.0 if target else float(pool))
+    # Where it is impossible, the smallest gap is the nearest to possible.
+    impossible = (error >= target) | (finite > 0.5 * rest)
+    return np.where(impossible, 1e12 + error, more + np.maximum(finite, least))
 
 
 def attainable_bound(  # noqa: PLR0913 - keyword arguments with defaults

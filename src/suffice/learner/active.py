@@ -11,7 +11,7 @@ import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
-from suffice.checks import plan
+from suffice.checks import GuaranteePlan, plan, plan_total
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict
 from suffice.decision import (
@@ -25,7 +25,13 @@ from suffice.decision import (
 )
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults
-from suffice.learner.error_estimate import REST_ITEMS, CalibratedError, RandomLabelLosses, Worsening
+from suffice.learner.error_estimate import (
+    REST_ITEMS,
+    CalibratedError,
+    RandomLabelLosses,
+    Worsening,
+    share_beyond,
+)
 from suffice.learner.model_check import (
     CheckSequence,
     FrozenModel,
@@ -60,6 +66,10 @@ from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
 # The trivial prediction is learned from the random labels, if there are so many of them.
 _FEWEST_RANDOM: Final = 10
+# Items over which the reducible part of the error is averaged, and how much of it labels remove, as of LabelWorth.
+_REDUCIBLE_ITEMS: Final = 500
+_WORTH: Final = 1.5
+_CAUTION: Final = 3.0
 # Number of the stream of random numbers that checks are drawn from.
 _CHECK_STREAM: Final = 18
 
@@ -238,26 +248,40 @@ class ActiveLearner:
         self._require_begun()
         return self._prepared.joined(self._backend.current_model())
 
-    def error_estimate(self, most: int = REST_ITEMS) -> CalibratedError:
+    def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
         """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
 
-        For classes it is the share of wrong predictions, for numbers the mean squared error. It is an estimate, not a
-        guarantee. Of many unlabelled items some are looked at, always the same ones while they are unlabelled.
+        For classes it is the share of wrong predictions, for numbers the mean squared error or, with ``tolerance``, the
+        share of predictions that are off by more than that. It is an estimate, not a guarantee. Of many unlabelled
+        items some are looked at, always the same ones while they are unlabelled.
 
         Args:
             most: How many unlabelled items are looked at, at most.
+            tolerance: For numbers: the largest error that is not wrong, at least 0.
 
         Raises:
             SufficeError: The model has no label yet.
+            InvalidValueError: An argument is out of range, or ``tolerance`` is given for classes.
         """
-        size = whole(most, "most", least=1)
+        rest = self._some_unlabelled(whole(most, "most", least=1))
+        limit = self._tolerance(tolerance)
+        model = self._bare_model()
+        with one_thread():
+            return self._random_losses.estimate(model, self._X[rest], self._labels, self._random_items, limit)
+
+    def _some_unlabelled(self, most: int) -> Indices:
+        """Unlabelled items that estimates are averaged over, always the same ones while they are unlabelled."""
         if self._looked_at is None:
             self._looked_at = np.random.default_rng(0).permutation(len(self._X))
         order = self._looked_at
-        rest = np.sort(order[self._status[order] != 1][:size])
-        model = self._bare_model()
-        with one_thread():
-            return self._random_losses.estimate(model, self._X[rest], self._labels, self._random_items)
+        return np.sort(order[self._status[order] != 1][:most])
+
+    def _tolerance(self, tolerance: float | None) -> float | None:
+        if tolerance is None:
+            return None
+        if self._of_classes:
+            raise InvalidValueError("tolerance is for numbers, and the model predicts classes; leave it out")
+        return real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
 
     def decision(self, *, at_most: float | None = None, compare: bool = True) -> Decision:
         """Whether to go on labelling: keep going, enough, or this model has reached its limit.
@@ -592,14 +616,15 @@ class ActiveLearner:
             return None
         return ModelGuarantee(check.guarantee, check, check.version == self._version)
 
-    def check_size(self, at_most: float, *, probability: float = 0.8) -> int | None:
+    def check_size(self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8) -> int | None:
         """Number of labels of a check that is likely to guarantee an error of at most ``at_most`` now.
 
         It assumes that :meth:`error_estimate` is right, and uses the error probability of the next check; see
-        :func:`suffice.checks.plan`.
+        :func:`suffice.checks.plan`. :meth:`guarantee_plan` says whether to check now or to label more first.
 
         Args:
             at_most: The share of wrong predictions to guarantee.
+            tolerance: For numbers: a prediction is wrong if it is off by more than this.
             probability: Requested probability that the check succeeds.
 
         Returns:
@@ -608,17 +633,86 @@ class ActiveLearner:
 
         Raises:
             SufficeError: The model has no label yet, or nothing is left to label.
-            InvalidValueError: The model predicts numbers, or an argument is out of range.
+            InvalidValueError: The model predicts numbers and no tolerance is given, or an argument is out of range.
         """
-        if not self._of_classes:
-            raise InvalidValueError("check_size is for classes; for numbers use suffice.checks.plan")
         target = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        pool, expected = self._checkable(), self._wrong_share(tolerance).value
+        alpha = self._check_sequence.next_alpha()
+        return plan(target, expected, pool, alpha=alpha, probability=probability).labels
+
+    def guarantee_plan(
+        self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8
+    ) -> GuaranteePlan:
+        r"""When to check, if labelling goes on until at most a given share of the predictions is wrong.
+
+        The plan follows from :meth:`error_estimate` and from its reducible part: 1.5 times what the model would gain if
+        it knew its parameters, by its own account, calibrated like the error; at least :math:`3 / n` of the error, at
+        :math:`n` labels. :class:`suffice.LabelWorth` uses the same factors. See :func:`suffice.checks.plan_total`. The
+        plan is an estimate, and becomes better with the number of random labels.
+
+        Args:
+            at_most: The share of wrong predictions to guarantee.
+            tolerance: For numbers: a prediction is wrong if it is off by more than this.
+            probability: Requested probability that the check succeeds.
+
+        Raises:
+            SufficeError: The model has no label yet, or nothing is left to label.
+            InvalidValueError: The model predicts numbers and no tolerance is given, or an argument is out of range.
+
+        Examples:
+            >>> import numpy as np
+            >>> from suffice.models import BayesianLogistic
+            >>> rng = np.random.default_rng(0)
+            >>> X = rng.normal(size=(2000, 5)); y = np.where(X[:, 0] + X[:, 1] > 0.0, "right", "left")
+            >>> learner = ActiveLearner(BayesianLogistic(), X)
+            >>> verdict = learner.tell(learner.ask(10), y[learner.ask(10)])
+            >>> while not (plan := learner.guarantee_plan(at_most=0.1)).check_now:
+            ...     i = learner.ask()
+            ...     verdict = learner.tell(i, y[i])
+            >>> check = learner.check(plan.check_size)
+            >>> check.tell(y[check.indices]).value <= 0.1
+            True
+        """
+        target = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        pool, found = self._checkable(), self._wrong_share(tolerance)
+        n = max(1, len(self.labelled))
+        ratio = found.value / found.model_alone if found.model_alone > 0.0 else 1.0
+        reducible = max(_WORTH * ratio * self._reducible(tolerance), _CAUTION * found.value / n)
+        return plan_total(
+            target,
+            found.value,
+            reducible=min(reducible, found.value),
+            n_labelled=n,
+            pool=pool,
+            alpha=self._check_sequence.next_alpha(),
+            probability=probability,
+        )
+
+    def _checkable(self) -> int:
+        """Number of items that a check is drawn from."""
+        self._require_begun()
         pool = int(np.count_nonzero(self._status != 1))
         if not pool:
             raise SufficeError("every item of the pool is labelled; there is nothing left to check")
-        expected = self.error_estimate().value
-        alpha = self._check_sequence.next_alpha()
-        return plan(target, expected, pool, alpha=alpha, probability=probability).labels
+        return pool
+
+    def _wrong_share(self, tolerance: float | None) -> CalibratedError:
+        """The estimated share of wrong predictions, for classes and for numbers."""
+        if tolerance is None and not self._of_classes:
+            raise InvalidValueError("the model predicts numbers: give tolerance, the largest error that is not wrong")
+        return self.error_estimate(tolerance=tolerance)
+
+    def _reducible(self, tolerance: float | None) -> float:
+        """The part of the share of wrong predictions that more labels can remove, by the model's own account."""
+        rest = self._some_unlabelled(_REDUCIBLE_ITEMS)
+        with one_thread():
+            found = self._backend.expected_errors(rest) if len(rest) else None
+        if found is None:
+            return 0.0
+        total, reducible = found
+        if tolerance is None:
+            return float(reducible.mean())
+        return float((share_beyond(tolerance, total) - share_beyond(tolerance, total - reducible)).mean())
 
     def _usable_labels(self, labels: Any) -> list[Any]:
         """Labels as plain values; raises InvalidValueError for one that cannot be learned."""

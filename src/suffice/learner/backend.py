@@ -256,6 +256,15 @@ class Backend(ABC):
         """The current model for a caller's function, which may keep it but must not change it."""
         return self.fitted()
 
+    def expected_errors(self, rows: Indices) -> tuple[Floats, Floats] | None:
+        """The errors that the posterior expects of some items, and their reducible parts; None if not known.
+
+        For classes these are probabilities of a wrong prediction, for numbers variances of the label. The reducible
+        part would vanish if the model knew its parameters.
+        """
+        del rows
+        return None
+
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint needs besides pool, labels and settings."""
         raise NotImplementedError

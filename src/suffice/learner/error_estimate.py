@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from scipy.special import erfc
 from scipy.stats import gamma
 
 from suffice.acquisition import Indices
@@ -114,6 +115,22 @@ def calibrated_error(model_alone: float, losses: Any, expected: Any, *, task: st
     width = math.exp(_NORMAL_POINT * math.sqrt(2.0 * spread / (len(found) + _PRIOR_LABELS)))
     value = model_alone * ratio
     return CalibratedError(value, value / width, value * width, model_alone, len(found))
+
+
+def share_beyond(tolerance: float, variances: Any) -> Floats:
+    r"""The probability :math:`2\Phi(-w/\sqrt v)` that a normal error of variance ``v`` is larger than ``w``.
+
+    Args:
+        tolerance: ``w``, at least 0.
+        variances: ``v`` of each item.
+
+    Examples:
+        >>> share_beyond(1.0, [1.0, 0.25, 0.0]).round(3).tolist()
+        [0.317, 0.046, 0.0]
+    """
+    v = np.asarray(variances, dtype=np.float64)
+    scaled = np.divide(tolerance, np.sqrt(2.0 * v), out=np.full(v.shape, np.inf), where=v > 0.0)
+    return np.asarray(erfc(scaled))
 
 
 class Worsening(NamedTuple):
@@ -326,7 +343,28 @@ class RandomLabelLosses:
         """How much larger the losses of :meth:`pairs` are than expected, see :func:`calibration_ratio`."""
         return calibration_ratio(*self.pairs(model, labels, items), task=self._task)
 
-    def estimate(self, model: Any, X_rest: Floats, labels: Mapping[int, Any], items: Sequence[int]) -> CalibratedError:
-        """The calibrated error of a model on unlabelled items, ``m x D``; 0 where there is none."""
+    def estimate(
+        self,
+        model: Any,
+        X_rest: Floats,
+        labels: Mapping[int, Any],
+        items: Sequence[int],
+        tolerance: float | None = None,
+    ) -> CalibratedError:
+        """The calibrated error of a model on unlabelled items.
+
+        Args:
+            model: The current model.
+            X_rest: Inputs of the unlabelled items, ``m x D``; the error is 0 if there is none.
+            labels: All labels by item, in the order learned.
+            items: The items that were drawn at random.
+            tolerance: If given, the error of numbers is the share that is off by more than this: a loss is 1 if so,
+                and the model expects it with the probability of :func:`share_beyond`.
+        """
         rest = [each.expected for each in _predictions(model, X_rest, self._task)] if len(X_rest) else [0.0]
-        return calibrated_error(float(np.mean(rest)), *self.pairs(model, labels, items), task=self._task)
+        losses, expected = self.pairs(model, labels, items)
+        if tolerance is None:
+            return calibrated_error(float(np.mean(rest)), losses, expected, task=self._task)
+        beyond = (losses > tolerance**2).astype(np.float64)
+        alone = float(np.mean(share_beyond(tolerance, rest)))
+        return calibrated_error(alone, beyond, share_beyond(tolerance, expected), task="classification")
