@@ -66,10 +66,8 @@ from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
 # The trivial prediction is learned from the random labels, if there are so many of them.
 _FEWEST_RANDOM: Final = 10
-# Items over which the reducible part of the error is averaged, and how much of it labels remove, as of LabelWorth.
+# Items over which the reducible part of the error is averaged.
 _REDUCIBLE_ITEMS: Final = 500
-_WORTH: Final = 1.5
-_CAUTION: Final = 3.0
 # Number of the stream of random numbers that checks are drawn from.
 _CHECK_STREAM: Final = 18
 
@@ -643,12 +641,12 @@ class ActiveLearner:
     def guarantee_plan(
         self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8
     ) -> GuaranteePlan:
-        r"""When to check, if labelling goes on until at most a given share of the predictions is wrong.
+        """When to check, if labelling goes on until at most a given share of the predictions is wrong.
 
-        The plan follows from :meth:`error_estimate` and from its reducible part: 1.5 times what the model would gain if
-        it knew its parameters, by its own account, calibrated like the error; at least :math:`3 / n` of the error, at
-        :math:`n` labels. :class:`suffice.LabelWorth` uses the same factors. See :func:`suffice.checks.plan_total`. The
-        plan is an estimate, and becomes better with the number of random labels.
+        The plan follows from :meth:`error_estimate` and from its reducible part: what the model would gain if it knew
+        its parameters, by its own account, calibrated like the error. See :func:`suffice.checks.plan_total`. The plan
+        is an estimate, and becomes better with the number of random labels. On 16 data sets the reducible part
+        predicted the error at two to sixteen times the labels without bias, see the guide on guarantees.
 
         Args:
             at_most: The share of wrong predictions to guarantee.
@@ -677,7 +675,7 @@ class ActiveLearner:
         pool, found = self._checkable(), self._wrong_share(tolerance)
         n = max(1, len(self.labelled))
         ratio = found.value / found.model_alone if found.model_alone > 0.0 else 1.0
-        reducible = max(_WORTH * ratio * self._reducible(tolerance), _CAUTION * found.value / n)
+        reducible = ratio * self._reducible(tolerance)
         return plan_total(
             target,
             found.value,
