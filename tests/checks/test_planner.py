@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.checks import attainable_bound, plan, plan_recall, plan_total, planner, spent_alpha, upper_bound
+from suffice.checks import (
+    attainable_bound,
+    lower_bound,
+    plan,
+    plan_recall,
+    plan_total,
+    planner,
+    spent_alpha,
+    upper_bound,
+)
 from suffice.checks.hypergeometric import count_quantile, probability_at_most
 from suffice.checks.planner import Items
 from suffice.errors import InvalidValueError
@@ -338,3 +347,52 @@ def test_bad_arguments_of_a_total_plan(change: dict[str, float], message: str) -
 def test_extreme_targets(target: float, error: float) -> None:
     found = plan_total(target, error, reducible=0.0, n_labelled=1, pool=200)
     assert (found.check_size is None) == (plan(target, error, 200).labels is None)
+
+
+# Recall with predicted items that count as found.
+
+
+def test_predicted_items_make_recall_cheaper() -> None:
+    alone = plan_recall(0.8, found=50, missed=190, pool=4000).labels
+    counted = plan_recall(0.8, found=50, missed=10, pool=4000, predicted=200, right=180)
+    assert alone is not None
+    assert counted.labels is not None
+    assert counted.labels == counted.least < alone
+    assert "if 10 items of it are neither labelled nor predicted and 180 of the 200 predicted ones" in str(counted)
+    assert plan_recall(0.99, found=1, missed=20, pool=400, predicted=20, right=10).labels is None
+
+
+def test_the_probability_of_a_planned_recall_is_that_of_its_outcomes() -> None:
+    found, missed, pool, predicted, right = 20, 6, 300, 40, 34
+    size = plan_recall(0.8, found, missed, pool, predicted=predicted, right=right, alpha=0.1).labels
+    assert size is not None
+
+    def success(checked: int) -> float:
+        inside = round(checked * predicted / pool)
+        total = Fraction(0)
+        for hits in range(inside + 1):
+            for new in range(missed + 1):
+                known = found + lower_bound(hits, inside, predicted, 0.05)
+                bound = exact.upper(new, checked - inside, pool - predicted, 0.05)
+                if Fraction(known + new, known + bound) >= Fraction(4, 5):
+                    total += exact.pmf(predicted, right, inside, hits) * exact.pmf(
+                        pool - predicted, missed, checked - inside, new
+                    )
+        return float(total)
+
+    assert success(size) >= 0.8 - 1e-3
+    assert success(size - 1) < 0.8 + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"predicted": 101}, "predicted must be at most pool=100"),
+        ({"predicted": 10, "right": 11}, "right at most predicted"),
+        ({"predicted": 95, "missed": 6}, "missed must be at most pool less predicted, 5"),
+        ({"right": 1}, "right at most predicted"),
+    ],
+)
+def test_bad_predicted_items(change: dict[str, int], message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        plan_recall(**({"target": 0.8, "found": 10, "missed": 5, "pool": 100} | change))  # type: ignore[arg-type]

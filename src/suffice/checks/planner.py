@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from typing import Final, Literal, get_args
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from suffice.arguments import real, whole
-from suffice.checks.hypergeometric import LARGEST_POOL, count_quantile, probability_at_most, upper_bound
+from suffice.checks.hypergeometric import LARGEST_POOL, count_quantile, lower_bound, probability_at_most, upper_bound
 from suffice.checks.hypergeometric import probability as checked_probability
 from suffice.errors import InvalidValueError
 from suffice.presentation.number_format import count, percent, percent_at_least, two_digits
@@ -38,6 +39,7 @@ _STEPS: Final = (-10, -3, 3, 10)
 _SAVED: Final = 0.02
 # Outcomes with a probability below this are left out of a sum.
 _NEVER: Final = 1e-12
+_RARE: Final = 1e-4
 
 
 @dataclass(frozen=True)
@@ -357,19 +359,35 @@ def attainable_bound(  # noqa: PLR0913 - keyword arguments with defaults
 
 
 def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
-    target: float, found: int, missed: int, pool: int, *, alpha: float = 0.05, probability: float = 0.8
+    target: float,
+    found: int,
+    missed: int,
+    pool: int,
+    *,
+    predicted: int = 0,
+    right: int = 0,
+    alpha: float = 0.05,
+    probability: float = 0.8,
 ) -> CheckPlan:
-    r"""Number of labels that a check takes to show that annotators found a share ``target`` of the items of a class.
+    r"""Number of labels that a check takes to show that a share ``target`` of the items of a class is found.
 
     A check with :math:`k` items of the class finds these too, and succeeds if
     :math:`(F + k) / (F + U(\alpha; M, m, k)) \ge` ``target`` for the :math:`F` items found before. The plan's
     ``labels`` is the least :math:`m` from which every larger check succeeds with the requested probability.
 
+    If items predicted as the class count as found too, a check succeeds if
+    :math:`(F + k + L) / (F + L + U(\alpha/2)) \ge` ``target``, see :meth:`Guarantee.of_recall`. The plan then assumes
+    that the check contains predicted items in proportion, and ``labels`` is found by bisection; the probability of
+    success may rise and fall slightly above it.
+
     Args:
         target: Requested recall, above 0 and at most 1.
         found: ``F``, the number of items of the class among the labels before the check.
-        missed: Expected number of items of the class among the unlabelled ones, up to 10,000.
-        pool: ``M``, the number of unlabelled items.
+        missed: Expected number of items of the class among the unlabelled ones that do not count as found, up to
+            10,000.
+        pool: ``M``, the number of unlabelled items, with the predicted ones.
+        predicted: Number of unlabelled items that are predicted as the class, if these count as found; 0 if not.
+        right: Expected number of these that belong to the class.
         alpha: Probability with which the guarantee may be false.
         probability: Requested probability of success, above 0 and below 1.
 
@@ -382,6 +400,8 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
     Examples:
         >>> plan_recall(0.95, found=49, missed=0, pool=4000).labels
         2526
+        >>> plan_recall(0.8, found=50, missed=10, pool=4000, predicted=200, right=180).labels < 1500
+        True
     """
     size = _pool(pool)
     goal = _share(target, "target")
@@ -389,8 +409,22 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
         raise InvalidValueError(f"target must be a number above 0 and at most 1, not {target!r}")
     known, hidden = whole(found, "found", least=0), whole(missed, "missed", least=0)
     level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
-    if hidden > min(size, MOST_MISSED):
-        raise InvalidValueError(f"missed must be at most pool={size} and at most {MOST_MISSED:,}, not {missed!r}")
+    named, hits = whole(predicted, "predicted", least=0), whole(right, "right", least=0)
+    if named > size or hits > named:
+        raise InvalidValueError(
+            f"predicted must be at most pool={size} and right at most predicted, not {predicted!r} and {right!r}"
+        )
+    if hidden > min(size - named, MOST_MISSED):
+        limits = f"pool={size}" if not named else f"pool less predicted, {size - named}"
+        raise InvalidValueError(f"missed must be at most {limits} and at most {MOST_MISSED:,}, not {missed!r}")
+    words = f"at least {percent_at_least(float(goal))} of the items of the class are found"
+    are = "are" if hidden > 1 else "is"
+    if named:
+        search = _RecallSearch(goal, known, hidden, size, named, hits, level / 2.0)
+        labels = search.least(wanted)
+        missing = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} neither labelled nor predicted"
+        assumption = f"{missing} and {hits:,} of the {named:,} predicted ones are right"
+        return CheckPlan(labels, labels, size, level, wanted, words, assumption)
 
     @cache
     def least_size(positives: int) -> int:
@@ -425,10 +459,62 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
 
     labels = _from_which_all(all_succeed, size - 1)
     least = None if labels is None else _first_not(all_fail, labels)
-    words = f"at least {percent_at_least(float(goal))} of the items of the class are found"
-    are = "are" if hidden > 1 else "is"
     assumption = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} unlabelled"
     return CheckPlan(labels, least, size, level, wanted, words, assumption)
+
+
+@dataclass(frozen=True)
+class _RecallSearch:
+    """The sizes at which a check shows a recall, where items predicted as the class count as found.
+
+    Attributes:
+        goal: Requested recall.
+        found: Items of the class among the labels.
+        missed: Items of the class among the unlabelled ones that are not predicted as it.
+        pool: Number of unlabelled items.
+        predicted: Number of them that are predicted as the class.
+        right: Number of these that belong to it.
+        alpha: Error probability of each of the two bounds.
+    """
+
+    goal: Fraction
+    found: int
+    missed: int
+    pool: int
+    predicted: int
+    right: int
+    alpha: float
+
+    def least(self, wanted: float) -> int | None:
+        """The least size that succeeds, by bisection between sizes that fail and succeed; None if none is found."""
+        low, high = 0, self.pool - 1
+        if self.success(high) < wanted:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.success(middle) >= wanted else (middle, high)
+        return high
+
+    def success(self, checked: int) -> float:
+        """The probability of success of a check that contains predicted items in proportion."""
+        inside = round(checked * self.predicted / self.pool)
+        others, rest = checked - inside, self.pool - self.predicted
+        if not 0 <= others <= rest or inside > self.predicted:
+            return 0.0
+        missed = self._outcomes(self.missed, others, rest)
+        bounds = {k: upper_bound(k, others, rest, self.alpha) for k in missed}
+        total = 0.0
+        for hits, likely in self._outcomes(self.right, inside, self.predicted).items():
+            known = self.found + lower_bound(hits, inside, self.predicted, self.alpha)
+            total += likely * sum(p for k, p in missed.items() if known + k >= self.goal * (known + bounds[k]))
+        return total
+
+    @staticmethod
+    def _outcomes(of: int, checked: int, pool: int) -> dict[int, float]:
+        """The numbers of some items that a sample contains, with their probabilities."""
+        low, high = (count_quantile(of, checked, pool, each) for each in (_RARE, 1.0 - _RARE))
+        below = [probability_at_most(each, of, checked, pool) for each in range(low - 1, high + 1)]
+        return {low + j: max(0.0, after - before) for j, (before, after) in enumerate(pairwise(below))}
 
 
 def _from_which_all(all_succeed: Callable[[int, int], bool], last: int) -> int | None:

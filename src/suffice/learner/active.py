@@ -11,8 +11,9 @@ import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
-from suffice.checks import GuaranteePlan, plan, plan_total
+from suffice.checks import CheckPlan, GuaranteePlan, plan, plan_recall, plan_total
 from suffice.checks.guarantee import UnlabelableAs
+from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict
 from suffice.decision import (
     Alternative,
@@ -32,6 +33,7 @@ from suffice.learner.error_estimate import (
     Worsening,
     share_beyond,
 )
+from suffice.learner.guarantee_rules import RecallGuarantee, guarantee_rules
 from suffice.learner.model_check import (
     CheckSequence,
     FrozenModel,
@@ -686,6 +688,66 @@ class ActiveLearner:
             probability=probability,
         )
 
+    def recall_plan(
+        self, class_name: Any, at_least: float, *, predicted_as_found: bool = True, probability: float = 0.8
+    ) -> CheckPlan:
+        """What a check of the recall of a class costs, before it is drawn: ``check(m, recall_of=class_name)``.
+
+        The plan assumes that the model's own estimate of the number of items of the class is right, calibrated by the
+        random labels, and uses the error probability of the next check; see :func:`suffice.checks.plan_recall`. If
+        nothing less than labelling every item is likely to be enough, it says so.
+
+        Args:
+            class_name: The class.
+            at_least: The recall to guarantee, above 0 and at most 1.
+            predicted_as_found: As for :meth:`check`.
+            probability: Requested probability that the check succeeds.
+
+        Raises:
+            SufficeError: The model has no label yet, or nothing is left to label.
+            InvalidValueError: The model predicts numbers or does not know the class, or an argument is out of range.
+
+        Examples:
+            >>> import numpy as np
+            >>> from suffice.models import BayesianLogistic
+            >>> X = np.random.default_rng(0).normal(size=(3000, 2)); y = np.where(X[:, 0] > 1.3, "spam", "ham")
+            >>> learner = ActiveLearner(BayesianLogistic(), X)
+            >>> for _ in range(10):
+            ...     i = learner.ask(10)
+            ...     verdict = learner.tell(i, y[i])
+            >>> learner.recall_plan("spam", at_least=0.9).labels
+            615
+            >>> learner.recall_plan("spam", at_least=0.9, predicted_as_found=False).labels > 2500
+            True
+        """
+        pool = self._checkable()
+        if not self._of_classes:
+            raise InvalidValueError("recall_plan is for classes, and the model predicts numbers; use guarantee_plan")
+        classes = self._known_classes()
+        if class_name not in classes:
+            known = ", ".join(repr(each) for each in classes[:10])
+            raise InvalidValueError(
+                f"class_name must be one of the classes that the model knows, {known}, not {class_name!r}"
+            )
+        rest, model = self._some_unlabelled(REST_ITEMS), self._bare_model()
+        with one_thread():
+            p = model.predict_proba(self._X[rest])
+            ratio = self._random_losses.class_ratio(model, self._labels, self._random_items, class_name)
+        learned = model.classes_.tolist()
+        column = p[:, learned.index(class_name)] if class_name in learned else np.zeros(len(rest))
+        chosen = np.zeros(len(rest), dtype=bool)
+        if predicted_as_found and class_name in learned:
+            chosen = p.argmax(axis=1) == learned.index(class_name)
+        scale = pool / max(1, len(rest))
+        predicted = min(pool, round(scale * int(chosen.sum())))
+        right = min(predicted, round(scale * ratio * float(column[chosen].sum())))
+        missed = min(pool - predicted, MOST_MISSED, round(scale * ratio * float(column[~chosen].sum())))
+        found = sum(bool(label == class_name) for label in self.labels.values())
+        alpha = self._check_sequence.next_alpha()
+        return plan_recall(
+            at_least, found, missed, pool, predicted=predicted, right=right, alpha=alpha, probability=probability
+        )
+
     def _checkable(self) -> int:
         """Number of items that a check is drawn from."""
         self._require_begun()
@@ -746,17 +808,19 @@ class ActiveLearner:
 
         A copy of the rule judges, because no labels were learned: the last step is the same, apart from the guarantee.
         """
-        if "guaranteed_error" not in self._rule.reads():
+        rules = guarantee_rules(self._rule)
+        if not rules:
             return None
-        found = check.guarantee
-        proven = found is not None and found.quantity in ("error", "within") and check.version == self._version
+        found = check.guarantee if check.version == self._version else None
+        proven: dict[str, Any] = {}
+        if found is not None and found.quantity in ("error", "within"):
+            proven = {"guaranteed_error": found.value, "guarantee_confidence": found.confidence}
+        classes = {str(rule.class_name) for rule in rules if isinstance(rule, RecallGuarantee)}
+        # Rules about several classes cannot tell which of them the recall is of.
+        if found is not None and found.quantity == "recall" and classes == {found.class_name}:
+            proven = {"guaranteed_recall": found.value, "guarantee_confidence": found.confidence}
         steps = self.trace().steps() if self.verdicts else []
-        step = replace(
-            steps[-1] if steps else Step(n_labelled=self._begun),
-            n_labelled=len(self.labelled),
-            guaranteed_error=found.value if found is not None and proven else None,
-            guarantee_confidence=found.confidence if found is not None and proven else None,
-        )
+        step = replace(steps[-1] if steps else Step(n_labelled=self._begun), n_labelled=len(self.labelled), **proven)
         try:
             return self._rule.copy().observe(step)
         except MissingInputError:

@@ -343,6 +343,29 @@ class RandomLabelLosses:
         """How much larger the losses of :meth:`pairs` are than expected, see :func:`calibration_ratio`."""
         return calibration_ratio(*self.pairs(model, labels, items), task=self._task)
 
+    def class_ratio(self, model: Any, labels: Mapping[int, Any], items: Sequence[int], class_name: Any) -> float:
+        r"""How many times more random labels are of a class than the model expects, shrunk towards 1.
+
+        .. math:: (4 + \sum_i 1[y_i = c]) / (4 + \sum_i p_i)
+
+        Args:
+            model: The current model.
+            labels: All labels by item, in the order learned.
+            items: The items that were drawn at random.
+            class_name: The class.
+        """
+        if items and isinstance(model, BayesianLogistic):
+            place, classes = {item: k for k, item in enumerate(labels)}, model.classes_.tolist()
+            logits, _ = guesses(model.state_, np.array([place[item] for item in items], dtype=np.intp))
+            p = np.exp(log_probabilities(logits))
+            expected = float(p[:, classes.index(class_name)].sum()) if class_name in classes else 0.0
+            hits = sum(bool(labels[item] == class_name) for item in items)
+        else:
+            told = [item for item in self._losses if self._predicted[item].logs is not None]
+            expected = sum(math.exp(self._predicted[item].logs.get(class_name, -math.inf)) for item in told)
+            hits = sum(bool(labels[item] == class_name) for item in told)
+        return (_PRIOR_ERRORS + hits) / (_PRIOR_ERRORS + expected)
+
     def estimate(
         self,
         model: Any,
