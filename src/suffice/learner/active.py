@@ -25,7 +25,7 @@ from suffice.decision import (
     trivial_error,
 )
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
-from suffice.learner.backend import RunSettings, StepResults
+from suffice.learner.backend import RunSettings, StepResults, relearned
 from suffice.learner.error_estimate import (
     REST_ITEMS,
     CalibratedError,
@@ -56,8 +56,14 @@ from suffice.learner.prepare import (
     validation_set,
 )
 from suffice.learner.selection import ItemSelection, acquisition_and_share
-from suffice.learner.simulation import classes_seen, relearned
-from suffice.learner.step_inputs import CLASS_COUNT_FIELDS, COUNTED_FIELDS, StepInputs, joined_rows, new_step_inputs
+from suffice.learner.step_inputs import (
+    CLASS_COUNT_FIELDS,
+    COUNTED_FIELDS,
+    StepInputs,
+    classes_seen,
+    joined_rows,
+    new_step_inputs,
+)
 from suffice.learner.stop_set import StopSet
 from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.inputs import as_labels

@@ -21,7 +21,7 @@ from suffice.learner.step_inputs import (
     joined_rows,
 )
 from suffice.numerics.special_functions import Floats
-from suffice.trace import DIVERGENCES, STEP_FIELDS
+from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned
 
 #: Losses of the averaged prediction on the test set: fields of :class:`StepResults` and of :class:`suffice.Trace`.
 TEST_LOSSES: Final = ("predictive_error", "wrong_share")
@@ -282,6 +282,12 @@ class Backend(ABC):
         """
         counted = COUNTED_FIELDS | (CLASS_COUNT_FIELDS if cls.task == "classification" else frozenset())
         return cls.step_fields | DIVERGENCES | counted | (VALIDATION_FIELDS if validated else frozenset())
+
+
+def relearned(step: int, history: StepResults, backend: Backend) -> Relearned:
+    """The past as hyper-parameters learned after a step see it."""
+    revised = {name: history.measures[name] for name in backend.revises}
+    return Relearned(step, history.kl_new_old, history.kl_old_new, revised)
 
 
 _BACKENDS: Final[dict[type, type[Backend]]] = {}
