@@ -4,7 +4,7 @@
 from suffice.learner import class_backend, gaussian_backend, network_backend  # noqa: F401
 from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
-from suffice.learner.error_guarantee import ErrorGuarantee
+from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee
 from suffice.learner.model_check import ModelCheck, ModelGuarantee
 from suffice.learner.simulation import audit, simulate
 from suffice.learner.step_inputs import bagged_votes
@@ -16,6 +16,7 @@ __all__ = [
     "ErrorGuarantee",
     "ModelCheck",
     "ModelGuarantee",
+    "RecallGuarantee",
     "RunSettings",
     "StepResults",
     "StopSet",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import erfc, log_softmax
 from scipy.stats import gamma
 
 from suffice.acquisition import Indices
@@ -165,6 +165,22 @@ def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> Calibr
 def _wrong_shares(logits: Floats) -> Floats:
     """Probability of all classes but the likeliest, ``m``."""
     return np.asarray(1.0 - np.exp(log_softmax(logits, axis=1)).max(axis=1)) if len(logits) else np.zeros(0)
+
+
+def share_beyond(tolerance: float, variances: Any) -> Floats:
+    r"""The probability :math:`2\Phi(-w/\sqrt v)` that a normal error of variance ``v`` is larger than ``w``.
+
+    Args:
+        tolerance: ``w``, at least 0.
+        variances: ``v`` of each item.
+
+    Examples:
+        >>> share_beyond(1.0, [1.0, 0.25, 0.0]).round(3).tolist()
+        [0.317, 0.046, 0.0]
+    """
+    v = np.asarray(variances, dtype=np.float64)
+    scaled = np.divide(tolerance, np.sqrt(2.0 * v), out=np.full(v.shape, np.inf), where=v > 0.0)
+    return np.asarray(erfc(scaled))
 
 
 class Worsening(NamedTuple):
@@ -389,9 +405,53 @@ class RandomLabelLosses:
         """How much larger the losses of :meth:`pairs` are than expected, see :func:`calibration_ratio`."""
         return calibration_ratio(*self.pairs(model, labels, items), task=self._task)
 
-    def estimate(self, model: Any, X_rest: Floats, labels: Mapping[int, Any], items: Sequence[int]) -> CalibratedError:
-        """The calibrated error of a model on unlabelled items, ``m x D``; 0 where there is none."""
+    def class_ratio(self, model: Any, labels: Mapping[int, Any], items: Sequence[int], class_name: Any) -> float:
+        r"""How many times more random labels are of a class than the model expects, shrunk towards 1.
+
+        .. math:: (4 + \sum_i 1[y_i = c]) / (4 + \sum_i p_i)
+
+        Args:
+            model: The current model.
+            labels: All labels by item, in the order learned.
+            items: The items that were drawn at random.
+            class_name: The class.
+        """
+        if items and isinstance(model, BayesianLogistic):
+            place, classes = {item: k for k, item in enumerate(labels)}, model.classes_.tolist()
+            logits, _ = guesses(model.state_, np.array([place[item] for item in items], dtype=np.intp))
+            p = np.exp(log_probabilities(logits))
+            expected = float(p[:, classes.index(class_name)].sum()) if class_name in classes else 0.0
+            hits = sum(bool(labels[item] == class_name) for item in items)
+        else:
+            told = [item for item in self._losses if self._predicted[item].logs is not None]
+            expected = sum(math.exp(self._predicted[item].logs.get(class_name, -math.inf)) for item in told)
+            hits = sum(bool(labels[item] == class_name) for item in told)
+        return (_PRIOR_ERRORS + hits) / (_PRIOR_ERRORS + expected)
+
+    def estimate(
+        self,
+        model: Any,
+        X_rest: Floats,
+        labels: Mapping[int, Any],
+        items: Sequence[int],
+        tolerance: float | None = None,
+    ) -> CalibratedError:
+        """The calibrated error of a model on unlabelled items.
+
+        Args:
+            model: The current model.
+            X_rest: Inputs of the unlabelled items, ``m x D``; the error is 0 if there is none.
+            labels: All labels by item, in the order learned.
+            items: The items that were drawn at random.
+            tolerance: If given, the error of numbers is the share that is off by more than this: a loss is 1 if so,
+                and the model expects it with the probability of :func:`share_beyond`.
+        """
         if isinstance(model, BayesianLogistic) and len(X_rest):
             return _sharpened(model, X_rest, labels, items)
         rest = [each.expected for each in _predictions(model, X_rest, self._task)] if len(X_rest) else [0.0]
-        return calibrated_error(float(np.mean(rest)), *self.pairs(model, labels, items), task=self._task)
+        losses, expected = self.pairs(model, labels, items)
+        if tolerance is None:
+            return calibrated_error(float(np.mean(rest)), losses, expected, task=self._task)
+        beyond = (losses > tolerance**2).astype(np.float64)
+        alone = float(np.mean(share_beyond(tolerance, rest)))
+        return calibrated_error(alone, beyond, share_beyond(tolerance, expected), task="classification")

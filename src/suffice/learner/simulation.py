@@ -9,14 +9,13 @@ from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.arguments import whole
 from suffice.criteria import LabelWorth
 from suffice.divergence import KLPair
 from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable, write_whole
-from suffice.learner.backend import TEST_LOSSES, Backend, RunSettings, SingleLabelTerms, StepResults
+from suffice.learner.backend import TEST_LOSSES, Backend, RunSettings, SingleLabelTerms, StepResults, relearned
 from suffice.learner.error_estimate import RandomLabelLosses
 from suffice.learner.prepare import (
     first_items,
@@ -34,6 +33,7 @@ from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     COUNTED_FIELDS,
+    classes_seen,
     joined_rows,
     new_step_inputs,
     optional_fields,
@@ -105,23 +105,6 @@ class StepCounter(NamedTuple):
         if self.labels is not None:
             found["classes_seen"] = classes_seen(self.labels[first], self.labels[picks])
         return {name: values for name, values in found.items() if name in self.names}
-
-
-def classes_seen(first: Any, others: Any) -> NDArray[np.intp]:
-    """The number of different classes among the labels bought by each step.
-
-    Args:
-        first: Labels before the first step.
-        others: Labels of each step, ``steps x size``.
-
-    Examples:
-        >>> classes_seen(np.array(["a", "a"]), np.array([["a"], ["b"], ["a"]])).tolist()
-        [1, 2, 2]
-    """
-    labels = np.concatenate([first, others.ravel()])
-    _, met = np.unique(labels, return_index=True)
-    by_label = np.cumsum(np.isin(np.arange(len(labels)), met))
-    return np.asarray(by_label[len(first) - 1 + others.shape[1] * np.arange(1, len(others) + 1)], dtype=np.intp)
 
 
 class ModelWatcher(NamedTuple):
@@ -317,12 +300,6 @@ def _ending(result: StepResults, history: StepResults) -> StepResults:
     measures = {name: joined_rows([before[name], last[name]]) if name in before else last[name] for name in last}
     pair, later = KLPair(new_old, old_new), dict(zip(TEST_LOSSES, losses, strict=True))
     return StepResults(pair, error, result.estimated, measures or result.measures, **later)
-
-
-def relearned(step: int, history: StepResults, backend: Backend) -> Relearned:
-    """The past as hyper-parameters learned after a step see it."""
-    revised = {name: history.measures[name] for name in backend.revises}
-    return Relearned(step, history.kl_new_old, history.kl_old_new, revised)
 
 
 _FORMAT: Final = "suffice-checkpoint-1"
