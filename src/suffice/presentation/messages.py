@@ -165,10 +165,31 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
 def _guarantee_sentences(decision: Mapping[str, Any]) -> list[str]:
     """What a check proves about the predictions of the present model; empty where there is no guarantee."""
     guarantee = decision.get("guarantee")
-    if guarantee is None:
-        return []
+    return [] if guarantee is None else guarantee_sentences(guarantee)
+
+
+def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
+    """What a check proves, and of which model.
+
+    Args:
+        guarantee: What :meth:`suffice.checks.Guarantee.to_dict` returns. If the guarantee is not about the present
+            model, also ``about_present_model``, which is False, and ``n_labelled``, the labels of the checked model.
+
+    Examples:
+        >>> said = {"statement": "At most 5 % of the predictions for the 4,618 unlabelled items are wrong."}
+        >>> guarantee_sentences(said)
+        ['Guaranteed: at most 5 % of the predictions for the 4,618 unlabelled items are wrong.']
+        >>> print(guarantee_sentences({**said, "about_present_model": False, "n_labelled": 300})[1])
+        This is about the model at 300 labels. The present model is another and has no guarantee until it is checked.
+    """
     statement = guarantee["statement"]
-    return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}"]
+    if guarantee.get("about_present_model", True):
+        return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}"]
+    then = count(guarantee["n_labelled"], "label")
+    return [
+        f"Guaranteed for an earlier model: {statement[:1].lower()}{statement[1:]}",
+        f"This is about the model at {then}. The present model is another and has no guarantee until it is checked.",
+    ]
 
 
 def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
