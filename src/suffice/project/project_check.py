@@ -75,7 +75,7 @@ def unpacked_predictions(text: str, classes: Sequence[str], size: int) -> NDArra
         return values.astype(np.float64)
     if size and values.max() >= len(classes):
         raise ValueError(f"the predictions of a check are of more than {len(classes)} classes")
-    return np.asarray(classes)[values]
+    return np.asarray(np.asarray(classes)[values])
 
 
 def rounded_numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
