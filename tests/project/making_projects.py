@@ -11,6 +11,7 @@ from suffice.project.create import write_project
 from suffice.project.events import Event, Label
 from suffice.project.items import Items
 from suffice.project.labelling_project import Project
+from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
 
@@ -70,6 +71,10 @@ def picture(state: ProjectState, size: int, now: float) -> dict[str, Any]:
         "made": state.made,
         "advice": state.advice,
         "answers": state.answers(),
+        "learned": state.learned(),
+        "n_learned": state.n_learned,
+        "pending": state.pending().tolist(),
+        "checks": [(list(each.record.items), each.record.aborted, _answered(each)) for each in state.checks()],
         "random": [state.is_random(item) for item in items],
         "drawn": (state.n_asked, state.n_random),
         "labels": [state.label_of(item) for item in items],
@@ -87,3 +92,9 @@ def picture(state: ProjectState, size: int, now: float) -> dict[str, Any]:
         "newest": {name: state.newest_act(name) for name in people},
         "single": {name: sorted(state.single_opinions(name)) for name in people},
     }
+
+
+def _answered(check: ProjectCheck) -> dict[int, Label | None]:
+    """The answers of a check: labels, and None for items that cannot be labelled."""
+    labels = {item: label for item, label in check.record.labels.items() if not isinstance(label, bool)}
+    return {**labels, **dict.fromkeys(check.record.unlabelable)}

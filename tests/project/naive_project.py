@@ -1,5 +1,6 @@
 """What a project should do, said again in the plainest way: lists that are gone through from the beginning."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,23 @@ class Act:
 
 
 @dataclass
+class NaiveCheck:
+    """A check that was started."""
+
+    items: list[int]
+    quantity: str
+    class_name: str | None
+    excluded: bool
+    model: str
+    learned: list[Answer]
+    labelled: list[int]
+    unlabelled: list[int]
+    skipped: list[int]
+    aborted: bool = False
+    holds: bool = True
+
+
+@dataclass
 class NaiveProject:
     """A project without a journal, that forgets what was undone."""
 
@@ -36,6 +54,8 @@ class NaiveProject:
     seen: dict[str, float] = field(default_factory=dict)
     drawn: dict[int, bool] = field(default_factory=dict)
     flags: list[bool] = field(default_factory=list)
+    checks: list[NaiveCheck] = field(default_factory=list)
+    model: str = "logistic"
 
     def asked(self, person: str, answer: list[tuple[int, float]], n: int, now: float) -> None:
         """Check what a person was asked for, and remember it."""
@@ -49,6 +69,9 @@ class NaiveProject:
             if self.status(item) == "open" and all(item != other or until <= now for other, _, until in self.leases)
         ]
         assert all(item in free and until == now + self.lease for item, until in fresh)
+        # Items of an open check come first, in the order in which they were drawn.
+        first = [item for item in self.pending() if item in free and item not in [each for each, _ in mine]]
+        assert [item for item, _ in fresh][: len(first)] == first[: len(fresh)]
         assert len({item for item, _ in answer}) == len(answer) == min(n, len(kept) + len(free))
         renewed = [each for each in kept if each not in mine]
         for item, until in renewed:
@@ -106,8 +129,91 @@ class NaiveProject:
             self._take_back(act.item)
             self.leases.insert(0, (act.item, person, now + self.lease))
         self._reorder(act.item, before)
+        self._outside(act.item)
         self.seen[person] = now
         return act.item
+
+    def start(self, items: list[int], quantity: str, class_name: str | None, *, excluded: bool) -> None:
+        """Start a check of some items."""
+        if self.pending():
+            raise RefusedError
+        self._let_go()
+        every = list(range(self.size))
+        check = NaiveCheck(
+            items,
+            quantity,
+            class_name,
+            excluded,
+            self.model,
+            self.answers(),
+            [item for item in every if self.status(item) == "labelled"],
+            [item for item in every if self.status(item) != "labelled"],
+            [item for item in every if self.status(item) == "skipped"],
+        )
+        self.drawn |= {item: False for item in items if self.status(item) == "open"}
+        self.checks.append(check)
+
+    def abort(self) -> None:
+        """Abort the open check."""
+        if not self.pending():
+            raise RefusedError
+        self._let_go()
+        self.checks[-1].aborted = True
+
+    def pending(self) -> list[int]:
+        """Items of the newest check without an answer, if it was not aborted."""
+        if not self.checks or self.checks[-1].aborted:
+            return []
+        return [item for item in self.checks[-1].items if self.status(item) == "open"]
+
+    def is_random(self, item: int) -> bool:
+        """Whether an item counts as drawn at random."""
+        held = self._held()
+        return (held is not None and item in self._prefix(held)) or self.drawn.get(item, False)
+
+    def answers(self) -> list[Answer]:
+        """All labels and skips."""
+        return [Answer(item, self.label_of(item), self.is_random(item)) for item in self.done]
+
+    def learned(self) -> list[Answer]:
+        """What the model learns."""
+        held = self._held()
+        return self.answers() if held is None else held.learned
+
+    def wrong(self, check: NaiveCheck, predict: Callable[[int], Label]) -> tuple[int, int, int] | None:
+        """Wrong items, size and pool of a complete check of the error or of a precision; None if it is not complete."""
+        if check.aborted or any(self.status(item) == "open" for item in check.items):
+            return None
+        pool = [item for item in check.unlabelled if not (check.excluded and item in check.skipped)]
+        if check.quantity == "precision":
+            pool = [item for item in pool if predict(item) == check.class_name]
+        wrong = len([item for item in check.items if self.label_of(item) not in (None, predict(item))])
+        absent = len([item for item in check.items if self.status(item) == "skipped"])
+        if check.excluded:
+            return wrong, len(check.items) - absent, len(pool) - absent
+        return wrong + absent, len(check.items), len(pool)
+
+    def _held(self) -> NaiveCheck | None:
+        return self.checks[-1] if self.checks and self.checks[-1].holds else None
+
+    def _prefix(self, check: NaiveCheck) -> list[int]:
+        found: list[int] = []
+        for item in check.items:
+            if self.status(item) == "open" or check.quantity == "precision":
+                break
+            found += [] if item in check.skipped else [item]
+        return found
+
+    def _let_go(self) -> None:
+        held = self._held()
+        if held is not None:
+            self.drawn |= dict.fromkeys(self._prefix(held), True)
+            held.holds = False
+
+    def _outside(self, item: int) -> None:
+        held = self._held()
+        if held is not None and item not in held.items and not self.pending():
+            self._let_go()
 
     def of(self, item: int) -> list[Act]:
         """What stands of an item."""
@@ -144,8 +250,12 @@ class NaiveProject:
         skipped = [item for item in self.done if self.status(item) == "skipped"]
         labels = [self.label_of(item) for item in labelled]
         return {
-            "answers": [Answer(item, self.label_of(item), self.drawn.get(item, False)) for item in self.done],
-            "random": [self.drawn.get(item, False) for item in items],
+            "answers": self.answers(),
+            "learned": self.learned(),
+            "n_learned": len([answer for answer in self.learned() if answer.label is not None]),
+            "pending": self.pending(),
+            "checks": [(each.items, each.aborted, self._answered(each)) for each in self.checks],
+            "random": [self.is_random(item) for item in items],
             "drawn": (len(self.flags), sum(self.flags)),
             "labels": [self.label_of(item) for item in items],
             "open": [self.status(item) == "open" for item in items],
@@ -165,6 +275,9 @@ class NaiveProject:
             "single": {name: [item for item in items if self._is_single(item, name)] for name in self.seen},
         }
 
+    def _answered(self, check: NaiveCheck) -> dict[int, Label | None]:
+        return {item: self.label_of(item) for item in check.items if self.status(item) != "open"}
+
     def _is_single(self, item: int, person: str) -> bool:
         opinions = self.opinions(item)
         settled = any(
@@ -179,7 +292,7 @@ class NaiveProject:
         act = self.counting(item)
         assert act is not None
         assert act.label is not None
-        corrected, random = act.kind == "correction", self.drawn.get(item, False)
+        corrected, random = act.kind == "correction", self.is_random(item)
         return LabelledItem(item, act.label, act.person, act.at, corrected, self.opinions(item), random)
 
     def _act(self, act: Act) -> bool:
@@ -187,6 +300,7 @@ class NaiveProject:
         self.acts.append(act)
         self._take_back(act.item)
         self._reorder(act.item, before)
+        self._outside(act.item)
         self.seen[act.person] = act.at
         return True
 

@@ -76,7 +76,13 @@ def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, 
     counts = labeller.counts()
     lines = [
         given_sentence(labeller.labels, counts.labelled, counts.size, counts.skipped),
-        *learning_sentences(learning_status, project.settings, counts.labelled, size=counts.size - counts.skipped),
+        *learning_sentences(
+            learning_status,
+            project.settings,
+            counts.labelled,
+            size=counts.size - counts.skipped,
+            checks=counts.checks,
+        ),
         f"Go on with: suffice label {shlex.quote(hidden(place_of(options)[0]))}",
     ]
     for line in lines:

@@ -83,7 +83,7 @@ def _learned(project: "Project", place: str) -> Reading:
     from suffice.project.project_learner import ProjectLearner
 
     with project.lock:
-        answers = project.state().answers()
+        answers = project.state().learned()
     waiting = Console(stderr=True)
     try:
         with waiting.status(f"learning {len(answers)} labels", spinner="line"):

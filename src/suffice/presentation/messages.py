@@ -165,10 +165,68 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
 def _guarantee_sentences(decision: Mapping[str, Any]) -> list[str]:
     """What a check proves about the predictions of the present model; empty where there is no guarantee."""
     guarantee = decision.get("guarantee")
-    if guarantee is None:
-        return []
+    return [] if guarantee is None else guarantee_sentences(guarantee)
+
+
+def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
+    """What a check proves, and of which model.
+
+    Args:
+        guarantee: What :meth:`suffice.checks.Guarantee.to_dict` returns. If the guarantee is not about the present
+            model, also ``about_present_model``, which is False, and ``n_labelled``, the labels of the checked model.
+
+    Examples:
+        >>> said = {"statement": "At most 5 % of the predictions for the 4,618 unlabelled items are wrong."}
+        >>> guarantee_sentences(said)
+        ['Guaranteed: at most 5 % of the predictions for the 4,618 unlabelled items are wrong.']
+        >>> print(guarantee_sentences({**said, "about_present_model": False, "n_labelled": 300})[1])
+        This is about the model at 300 labels. The present model is another and has no guarantee until it is checked.
+    """
     statement = guarantee["statement"]
-    return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}"]
+    if guarantee.get("about_present_model", True):
+        return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}"]
+    then = count(guarantee["n_labelled"], "label")
+    return [
+        f"Guaranteed for an earlier model: {statement[:1].lower()}{statement[1:]}",
+        f"This is about the model at {then}. The present model is another and has no guarantee until it is checked.",
+    ]
+
+
+def check_sentence(check: Mapping[str, Any]) -> str:
+    """Where a check stands; empty where it is complete and proves something, or an answer of an older one was undone.
+
+    Args:
+        check: ``state``, ``size`` and ``answered``; ``proves``, whether a check that is complete proves something.
+
+    Examples:
+        >>> print(check_sentence({"state": "open", "size": 100, "answered": 37, "proves": False}))
+        Check: 37 of 100 random items answered. The guarantee is stated when all are answered.
+    """
+    if check["state"] == "open":
+        done = f"{check['answered']:,} of {count(check['size'], 'random item')} answered"
+        return f"Check: {done}. The guarantee is stated when all are answered."
+    if check["state"] == "aborted":
+        return "The last check was aborted: it proves nothing."
+    if check["state"] == "complete" and not check["proves"]:
+        return "The check is complete and proves nothing: too many of its items could not be labelled."
+    return ""
+
+
+def target_sentence(guarantee: Mapping[str, Any], at_most: float | None) -> str:
+    r"""Whether a guarantee of the error of the present model is what the user asked for; empty where that is unknown.
+
+    Args:
+        guarantee: As for :func:`guarantee_sentences`, with ``quantity`` and ``value``.
+        at_most: The share of wrong predictions that the user wants, or None.
+
+    Examples:
+        >>> target_sentence({"quantity": "error", "value": 0.043}, 0.05).replace("\xa0", " ")
+        'Your target of at most 5 % is guaranteed.'
+    """
+    if at_most is None or guarantee["quantity"] != "error" or not guarantee.get("about_present_model", True):
+        return ""
+    verb = "is guaranteed" if guarantee["value"] <= at_most else "is not guaranteed yet"
+    return f"Your target of at most {percent(at_most)} {verb}."
 
 
 def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
@@ -350,7 +408,14 @@ def _complete_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     return ["Nothing is left to label: every item is labelled or skipped."]
 
 
-def status_sentences(words: DecisionWords, *, warning: str, problem: str, behind: int) -> list[str]:
+def status_sentences(
+    words: DecisionWords,
+    *,
+    warning: str,
+    problem: str,
+    behind: int,
+    checked: tuple[Sequence[str], Sequence[str]] = ((), ()),
+) -> list[str]:
     """The decision, a warning, that labels are still being learned, and a problem, as far as there are any.
 
     Args:
@@ -358,14 +423,40 @@ def status_sentences(words: DecisionWords, *, warning: str, problem: str, behind
         warning: That the model may be getting worse; empty where it is not known to.
         problem: Why the model cannot learn; empty where it can.
         behind: Number of labels that the model has not learned yet.
+        checked: Sentences about checks that come before the decision, and after it; see :func:`checks_sentences`.
     """
     early = words.headline == _HEADLINES["too early"][0]
-    said = [] if problem and early else list(words.sentences)
+    first, last = checked
+    said = [*first, *([] if problem and early else words.sentences), *last]
     said += [warning] if warning else []
     if behind > 0 and not early:
-        last = f"{behind} labels" if behind > 1 else "label"
-        said.append(f"The model is still learning the last {last}.")
+        newest = f"{behind} labels" if behind > 1 else "label"
+        said.append(f"The model is still learning the last {newest}.")
     return said + ([problem] if problem else [])
+
+
+def checks_sentences(
+    guarantee: Mapping[str, Any] | None, check: Mapping[str, Any] | None, at_most: float | None
+) -> tuple[list[str], list[str]]:
+    """What checks say: what comes before the decision, and what comes after it.
+
+    A guarantee of the present model comes first, and one of an earlier model last.
+
+    Args:
+        guarantee: As for :func:`guarantee_sentences`, or None.
+        check: The newest check, as for :func:`check_sentence`, or None.
+        at_most: The error that the user wants, or None.
+    """
+    first: list[str] = []
+    last: list[str] = []
+    if guarantee is not None:
+        present = guarantee["about_present_model"]
+        said = [*guarantee_sentences(guarantee), target_sentence(guarantee, at_most)]
+        (first if present else last).extend(sentence for sentence in said if sentence)
+    sentence = "" if check is None else check_sentence(check)
+    if sentence:
+        (first if check is not None and check["state"] != "aborted" else last).append(sentence)
+    return first, last
 
 
 def worsening_sentence(random_labels: int) -> str:

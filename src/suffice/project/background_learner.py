@@ -8,6 +8,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol
 
+from numpy.typing import NDArray
+
 from suffice.criteria import Verdict
 from suffice.decision import Decision
 from suffice.errors import SufficeError
@@ -95,6 +97,8 @@ class BackgroundLearner:
         self._woken = self._closing = False
         # The number of answers that could not be learned; -1 while learning works.
         self._given_up = -1
+        # Answers that a check holds back.
+        self._held = 0
         self._project_learner: ProjectLearner | None = None
         self._in_use = threading.Lock()
         self._done: _PendingWork | None = None
@@ -137,7 +141,7 @@ class BackgroundLearner:
         """Wait until the model has learned.
 
         Args:
-            n_answers: How many labels and skips it is to have learned, at least.
+            n_answers: How many labels and skips it is to have learned, at least; those that a check holds back count.
             timeout: Seconds after which to go on without.
 
         Returns:
@@ -145,9 +149,10 @@ class BackgroundLearner:
         """
         with self._news:
             self._news.wait_for(
-                lambda: self._closing or max(self.learning_status.n_answers, self._given_up) >= n_answers, timeout
+                lambda: self._closing or max(self.learning_status.n_answers, self._given_up) + self._held >= n_answers,
+                timeout,
             )
-            return self.learning_status.n_answers >= n_answers
+            return self.learning_status.n_answers + self._held >= n_answers
 
     def wait_settled(self, timeout: float) -> bool:
         """Wait until everything that the journal holds now is learned, corrections and what was undone included.
@@ -183,6 +188,26 @@ class BackgroundLearner:
                 )
             predictor = self._project_learner.predictor()
         return predictor.predict(self._project.X)
+
+    def predicted_labels(self, model: str, answers: list[Answer]) -> NDArray[Any]:
+        """Predictions for all items by the model once it has learned some answers, for a check of it.
+
+        Args:
+            model: Name of the model.
+            answers: Labels and skips, in order.
+
+        Raises:
+            SufficeError: There are too few labels, or the model cannot learn them.
+        """
+        with self._in_use:
+            try:
+                project_learner = self._learner_of(model)
+                project_learner.follow(answers)
+                predictor = project_learner.predictor()
+            finally:
+                # If no check starts after all, the model may have learned what is held back from it.
+                self._done = None
+        return predictor.predict(self._project.X).labels
 
     def _run(self) -> None:
         while not self._closing:
@@ -244,14 +269,15 @@ class BackgroundLearner:
             state = self._project.state()
             people = sum(each.last >= since for each in state.people.values())
             model = self._project.settings.using(state.model).model
-            return _PendingWork(state.answers(), queue_size(people, state.left), state.advice is not None, model)
+            learned = state.learned()
+            self._held = state.n_labelled + state.n_skipped - len(learned)
+            # The model does not know that items were answered whose answers are held back.
+            size = min(queue_size(people, state.left) + max(0, self._held), _MOST_QUEUE)
+            return _PendingWork(learned, size, state.advice is not None, model)
 
     def _learned(self, work: _PendingWork) -> LearningStatus:
         with self._in_use:
-            if self._project_learner is None or self._project_learner.model != work.model:
-                settings = self._project.settings.using(work.model)
-                self._project_learner = ProjectLearner(settings, self._project.X)
-            project_learner = self._project_learner
+            project_learner = self._learner_of(work.model)
             project_learner.follow(work.answers, patience=self._patience(_PUBLISH))
             due = project_learner.n_answers == len(work.answers) or time.monotonic() - self._chosen > _CHOOSE
             if self._closing:
@@ -261,6 +287,11 @@ class BackgroundLearner:
             return replace(learning_status, queue=self.learning_status.queue)
         self._chosen = time.monotonic()
         return learning_status
+
+    def _learner_of(self, model: str) -> ProjectLearner:
+        if self._project_learner is None or self._project_learner.model != model:
+            self._project_learner = ProjectLearner(self._project.settings.using(model), self._project.X)
+        return self._project_learner
 
     def _patience(self, seconds: float) -> Callable[[], bool]:
         end = time.monotonic() + seconds

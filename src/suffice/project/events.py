@@ -28,6 +28,8 @@ class EventKind(StrEnum):
     withdrawn = "stop withdrawn"
     resumed = "resumed"
     model_changed = "model changed"
+    check_started = "check started"
+    check_aborted = "check aborted"
 
 
 #: Events that a person can undo.
@@ -44,7 +46,8 @@ class Draft:
         item: Position of the item that it is about, or None.
         data: What else is to be known, as JSON values: ``label`` of labels and corrections, ``until`` and ``why`` of
             an item asked, ``of`` (the number of another event) of one undone, ``n_labelled`` and ``reason`` of advice,
-            ``model`` (its name) of a change of the model.
+            ``model`` (its name) of a change of the model. For a check that starts see
+            :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is aborted has its ``number``.
             An item that is asked for as a new one, and not for a second opinion or once more, has also ``random``
             (whether it was drawn at random) and ``started`` (whether the model had its first labels then).
         request: A name that the sender chose for it: what is sent again under the same name is not done again.

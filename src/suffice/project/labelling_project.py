@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from itertools import islice
 from types import TracebackType
 from typing import Any, Final, NamedTuple, TypeVar
@@ -11,16 +12,25 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.arguments import whole
+from suffice.arguments import real, whole
+from suffice.checks import Guarantee, spent_alpha
 from suffice.decision import Decision
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.learner.model_check import CheckedQuantity, checked_quantity
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import decision_words
 from suffice.project.connections import Connection
 from suffice.project.events import Draft, Event, EventKind, Label, checked_label, checked_person, checked_request
 from suffice.project.items import Item
+from suffice.project.project_check import (
+    CheckDraw,
+    ProjectCheck,
+    ProjectGuarantee,
+    drawn_items,
+    rounded_numbers,
+)
 from suffice.project.settings import Settings
-from suffice.project.state import ProjectState
+from suffice.project.state import Answer, ProjectState
 from suffice.project.storage import (
     Database,
     StorageError,
@@ -38,8 +48,14 @@ TO_CHECK = "drawn at random, to check the model"
 AT_RANDOM = "drawn at random"
 SECOND_OPINION = "a second opinion: somebody else has labelled it too"
 AGAIN = "asked before and not answered yet"
+#: An item of a random check.
+IN_CHECK = "drawn at random for the check"
 # Products of a share and a count may be above a whole number by rounding.
 _ROUNDING: Final = 1e-9
+# How often a model predicts for a check while others label, before that is given up.
+_TRIES: Final = 5
+#: Returns predictions for all items by a model, given its name and the answers that it is to have learned.
+Predict = Callable[[str, list[Answer]], NDArray[Any]]
 
 
 class Assignment(NamedTuple):
@@ -50,7 +66,9 @@ class Assignment(NamedTuple):
         until: Until when nobody else is asked for it, in seconds since 1970.
         why: Why this one.
         new: Whether it is asked for now; otherwise it was before, and was not answered.
-        random: Whether a new item was drawn at random; None for second opinions and items that were asked for before.
+        random: Whether a new item was drawn at random; None for second opinions, items that were asked for before, and
+            items of a check.
+        check: Whether it is an item of the open check. The model's prediction must not be shown for it.
     """
 
     position: int
@@ -58,6 +76,7 @@ class Assignment(NamedTuple):
     why: str
     new: bool = True
     random: bool | None = None
+    check: bool = False
 
 
 class AssignmentRequest(NamedTuple):
@@ -79,7 +98,7 @@ class AssignmentRequest(NamedTuple):
 
 
 def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) -> list[Assignment]:
-    """The next items for a person: those not answered yet, second opinions, then new ones.
+    """The next items for a person: those not answered yet, those of an open check, second opinions, then new ones.
 
     Before the model has started, new items are drawn at random. From then on a share of them is, see :func:`is_random`,
     and the others are the model's choice, or random ones where it has none.
@@ -93,8 +112,11 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
         At most so many; none that is with somebody else.
     """
     now, until = request.now, request.now + settings.lease
+    pending = state.pending().tolist()
+    in_check = frozenset(pending)
     open_ones = [(item, lease) for item, lease in state.mine(request.person) if lease.until > now]
     asked = [_kept(state, item, lease.until, now=now, until=until) for item, lease in open_ones][: request.number]
+    asked = [each._replace(why=IN_CHECK, check=True) if each.position in in_check else each for each in asked]
     taken = {item for item, _ in open_ones}
 
     def free(items: Iterable[int]) -> Iterator[int]:
@@ -107,6 +129,8 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
                 taken.add(item)
                 yield item
 
+    for item in islice(free(pending), request.number - len(asked)):
+        asked.append(Assignment(item, until, IN_CHECK, check=True))
     seconds = free(_second_opinions(state, settings, request.person))
     for item in islice(seconds, request.number - len(asked)):
         asked.append(Assignment(item, until, SECOND_OPINION))
@@ -186,6 +210,21 @@ def _new_items(
             return
         yield item, BY_MODEL if by_model else TO_CHECK if to_check else AT_RANDOM, not by_model
         asked, random = asked + 1, random + (not by_model)
+
+
+def _checks_alpha(state: ProjectState, confidence: float | None) -> float:
+    """The error probability of all checks of a project together."""
+    before = state.checks_alpha
+    if confidence is None:
+        return 0.05 if before is None else before
+    # 1 - 0.95 is not 0.05.
+    level = round(1.0 - real(confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0), 15)
+    if before is not None and abs(level - before) > 1e-12:
+        raise InvalidValueError(
+            f"confidence must be {1.0 - before:.10g}, as for the first check, because all checks share it; not "
+            f"{confidence!r}"
+        )
+    return level if before is None else before
 
 
 T = TypeVar("T")
@@ -411,7 +450,7 @@ class Project:
 
         def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
             stands = state.advice is not None
-            if decision.n_labelled != state.n_labelled or decision.stop == stands:
+            if decision.n_labelled != state.n_learned or decision.stop == stands:
                 return [], None
             kind = EventKind.advised if decision.stop else EventKind.withdrawn
             return [Draft(kind, data={"n_labelled": n_labelled, "reason": reason})], None
@@ -452,6 +491,186 @@ class Project:
 
         return self._receipt(*self._write(decide))
 
+    # Checks.
+
+    def start_check(  # noqa: PLR0913 - one quantity of several, by keyword
+        self,
+        size: int,
+        *,
+        person: str,
+        request: str | None = None,
+        recall_of: str | None = None,
+        precision_of: str | None = None,
+        tolerance: float | None = None,
+        share: float | None = None,
+        unlabelable_as: str = "wrong",
+        predicted_as_found: bool = True,
+        confidence: float | None = None,
+        predict: Predict | None = None,
+    ) -> WriteReceipt:
+        """Draw a random check of the unlabelled items, to guarantee predictions of the present model for them.
+
+        The model learns all answers first. The check and the predictions are written. People are asked for its items
+        before all others. When all of them are labelled or skipped, :meth:`guarantee` returns what that proves.
+
+        Args:
+            size: Number of items to draw; fixed from now on.
+            person: Who starts the check.
+            request: A name for this message: sent again under the same name, it is not done again.
+            recall_of: Guarantee the share of the items of this class that are labelled or predicted as such.
+            precision_of: Guarantee the share of the items predicted as this class that belong to it.
+            tolerance: Largest acceptable distance between number and prediction.
+            share: Share of the predictions that may exceed the tolerance that the check finds.
+            unlabelable_as: Whether skipped items count as ``"wrong"`` or are ``"excluded"``.
+            predicted_as_found: Whether items predicted as the class count as found, for ``recall_of``.
+            confidence: Confidence of all checks of the project together; 0.95 if left out at the first check, and that
+                of the first check afterwards.
+            predict: Returns the predictions of a model that has learned some answers, for all items of the project. By
+                default a new model learns them, from the first on; pass
+                :meth:`suffice.project.background_learner.BackgroundLearner.predicted_labels` if there is one.
+
+        Raises:
+            InvalidValueError: An argument cannot be used; nothing is spent.
+            ConflictError: Another check is open, or answers come faster than the model predicts.
+            SufficeError: The model has no prediction yet.
+
+        Examples:
+            A project with its first labels asks for 50 random items, and states what they prove:
+
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> x = [k / 200 for k in range(200)]
+            >>> project = create_project(f"{folder.name}/sides", {"x": x}, classes=["left", "right"])
+            >>> def label() -> None:
+            ...     item = project.next("ann")[0].position
+            ...     written = project.label(item, "left" if x[item] < 0.5 else "right", person="ann")
+            >>> for _ in range(20):
+            ...     label()
+            >>> started = project.start_check(50, person="ann")
+            >>> for _ in range(50):
+            ...     label()
+            >>> print(project.guarantee())
+            Guaranteed: at most 7.7 % of the predictions for the 130 unlabelled items are wrong (95 % confidence).
+            >>> project.close(); folder.cleanup()
+        """
+        name, sent = checked_person(person), checked_request(request)
+        wanted = whole(size, "size", least=1)
+        given = {"recall_of": recall_of, "precision_of": precision_of, "tolerance": tolerance, "share": share}
+        asked = checked_quantity(
+            self.settings.task,
+            list(self.settings.classes),
+            given,
+            unlabelable_as=unlabelable_as,
+            predicted_as_found=predicted_as_found,
+        )
+        sketch = Draft(EventKind.check_started, name, data={"size": wanted, **asdict(asked)}, request=sent)
+
+        def before(state: ProjectState) -> tuple[WriteReceipt | None, float]:
+            """The receipt of an earlier request, and the error probability; whatever forbids a check raises."""
+            known = self._known(state, sketch)
+            if known is None and state.open_check is not None:
+                raise ConflictError(
+                    f"a check is open: {len(state.pending()):,} of its {len(state.open_check.items):,} items have no "
+                    "answer; answer them, or abort the check"
+                )
+            return known, 0.0 if known is not None else _checks_alpha(state, confidence)
+
+        def attempt(model: str, answers: list[Answer], predictions: NDArray[Any]) -> WriteReceipt | None:
+            """Start it, unless there are other answers now, or another model."""
+
+            def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
+                known, alpha = before(state)
+                present = self.settings.using(state.model).model == model and state.answers() == answers
+                if known is not None or not present:
+                    return [], known
+                draw = self._draw(state, asked, predictions, wanted, alpha)
+                return [Draft(EventKind.check_started, name, data=draw.event_data(), request=sent)], None
+
+            events, known = self._write(decide)
+            return self._receipt(events, known) if events or known is not None else None
+
+        for _ in range(_TRIES):
+            with self.lock:
+                state = self.state()
+                answers, model = state.answers(), self.settings.using(state.model).model
+                done = before(state)[0]
+            # Not under the lock: to learn and predict takes a while.
+            done = done or attempt(model, answers, self._predictions(model, answers, predict))
+            if done is not None:
+                return done
+        raise ConflictError(
+            "a check cannot start now: labels come faster than the model learns and predicts; try again when fewer "
+            "people label"
+        )
+
+    def _predictions(self, model: str, answers: list[Answer], predict: Predict | None) -> NDArray[Any]:
+        """Predictions for all items, as a check keeps them."""
+        from suffice.project.project_learner import predicted_labels
+
+        predictions = np.asarray(
+            predicted_labels(self.settings.using(model), self.X, answers)
+            if predict is None
+            else predict(model, answers)
+        )
+        if predictions.shape != (self.size,):
+            raise InvalidValueError(
+                f"predict must return one prediction for each of the {self.size:,} items of the project; their shape "
+                f"is {predictions.shape}"
+            )
+        numbers = self.settings.task == "regression"
+        return rounded_numbers(predictions.astype(np.float64)) if numbers else predictions
+
+    def _draw(
+        self, state: ProjectState, asked: CheckedQuantity, predictions: NDArray[Any], size: int, alpha: float
+    ) -> CheckDraw:
+        """The next check of the present model."""
+        before, number = state.items_before(), state.n_checks + 1
+        rng = np.random.default_rng([self.settings.seed, 13, number])
+        predicted = predictions[before.unlabelled]
+        items, pool = drawn_items(size, asked, before, predicted, rng)
+        if asked.share is not None:
+            # Says how many items are needed, where these are too few.
+            Guarantee.of_tolerance(np.zeros(size), asked.share, pool, alpha=spent_alpha(number, alpha))
+        model = self.settings.using(state.model).model
+        return CheckDraw(items, pool, number, alpha, asked, model, self.settings.classes, before, predicted)
+
+    def abort_check(self, *, person: str, request: str | None = None) -> WriteReceipt:
+        """Give the open check up: it yields no guarantee, and its error probability stays spent.
+
+        The model learns the answers that it has got.
+
+        Args:
+            person: Who says so.
+            request: A name for this message: sent again under the same name, it is not done again.
+
+        Raises:
+            ConflictError: No check is open.
+        """
+        name, sent = checked_person(person), checked_request(request)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
+            known = self._known(state, Draft(EventKind.check_aborted, name, request=sent))
+            if known is not None:
+                return [], known
+            if state.open_check is None:
+                raise ConflictError("no check is open, so there is none to abort")
+            data = {"number": state.open_check.number}
+            return [Draft(EventKind.check_aborted, name, data=data, request=sent)], None
+
+        return self._receipt(*self._write(decide))
+
+    def checks(self) -> list[ProjectCheck]:
+        """All checks in the order in which they started, aborted ones included, with the answers that count now."""
+        with self.lock:
+            return self.state().checks()
+
+    def guarantee(self) -> ProjectGuarantee | None:
+        """The newest guarantee, and whether it is about the present model; None if there is none."""
+        with self.lock:
+            state = self.state()
+            return state.guarantee(self.settings.using(state.model).model)
+
     def resume(self, person: str) -> None:
         """Write down that somebody goes on with the project."""
         name = checked_person(person)
@@ -480,7 +699,7 @@ class Project:
         if event is None:
             return None
         same_item = draft.item is None or event.item == draft.item
-        same_data = all(event.data.get(key) == draft.data.get(key) for key in ("label", "model"))
+        same_data = all(event.data.get(key) == value for key, value in draft.data.items())
         if event.kind is not draft.kind or event.person != draft.person or not same_item or not same_data:
             raise ConflictError(
                 f"the request {draft.request!r} was used before, for something else; each needs a name of its own"

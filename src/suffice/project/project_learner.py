@@ -416,6 +416,22 @@ class ProjectLearner:
             return ()
 
 
+def predicted_labels(settings: Settings, X: Floats, answers: Sequence[Answer]) -> NDArray[Any]:
+    """Predictions for all items by a new model that has learned some answers.
+
+    Args:
+        settings: What the project is about, with the model.
+        X: Features of its items, ``n x D``.
+        answers: Labels and skips, in order.
+
+    Raises:
+        SufficeError: There are too few labels, or the model cannot learn them.
+    """
+    learner = ProjectLearner(settings, X)
+    learner.follow(answers)
+    return learner.predict(X).labels
+
+
 def _standing_stop(verdicts: Sequence[Verdict]) -> Verdict | None:
     """The verdict that first said stop, while it stands; None if none does.
 

@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.checks import Check
 from suffice.project.events import ACTS, Event, EventKind, Label
+from suffice.project.project_check import CheckDraw, ItemsBefore, ProjectCheck, ProjectGuarantee
 
 
 class Answer(NamedTuple):
@@ -70,12 +72,28 @@ class Advice(NamedTuple):
     at: float
 
 
+class _CheckState:
+    """A check as far as the events tell: its draw, the answers that its model had learned, and what became of it."""
+
+    def __init__(self, draw: CheckDraw, learned: list[Answer]) -> None:
+        self.draw, self.learned = draw, learned
+        self.items = np.array(draw.items, dtype=np.intp)
+        self.members = frozenset(draw.items)
+        self.aborted = False
+
+
 class ProjectState:
     """What the events so far come to.
 
     The label that counts is the newest correction of an item, or else its first label; what was undone is as if it had
     never been. An item keeps its place in the order of labelling when its label is corrected. Whether it was drawn at
     random is what was written when it was last asked for as a new item, whoever answers and when.
+
+    A check holds answers back from the model: while it is open, and from then on until somebody labels, skips, corrects
+    or undoes an item that is not in it, the model learns the answers that it had when the check started. So it is the
+    checked model when the check is complete. Answers that were let go once are not held back again. The items of a
+    check that have an answer, up to the first one that has none, count as drawn at random; those of a check of the
+    precision of a class do not.
 
     Args:
         size: Number of items.
@@ -124,6 +142,11 @@ class ProjectState:
         # In the order in which a learner is told.
         self._told: dict[int, Label | None] = {}
         self._counts: Counter[Label] = Counter()
+        self._checks: list[_CheckState] = []
+        # The newest check, while it holds answers back.
+        self._holding: _CheckState | None = None
+        # The newest guarantee, with the number of the last event and the model that it was asked for.
+        self._proven: tuple[int, str, ProjectGuarantee | None] | None = None
 
     @property
     def n_labelled(self) -> int:
@@ -161,6 +184,10 @@ class ProjectState:
             self.advice = None
         elif event.kind is EventKind.model_changed:
             self.model = str(event.data["model"])
+        elif event.kind is EventKind.check_started:
+            self._start_check(event)
+        elif event.kind is EventKind.check_aborted:
+            self._abort_check(int(event.data["number"]))
         elif event.kind is EventKind.made:
             self.made = event
         # Last, so that one that cannot be taken in is met again, and not passed over.
@@ -171,8 +198,135 @@ class ProjectState:
             self._last[event.person] = event.at
 
     def answers(self) -> list[Answer]:
-        """What a learner is told, in order."""
-        return [Answer(item, label, item in self._drawn) for item, label in self._told.items()]
+        """All labels and skips, in order."""
+        random = self._random_items()
+        return [Answer(item, label, item in random) for item, label in self._told.items()]
+
+    def learned(self) -> list[Answer]:
+        """What the model learns now, in order: all answers, or those from before the check that holds others back."""
+        return self.answers() if self._holding is None else list(self._holding.learned)
+
+    @property
+    def n_learned(self) -> int:
+        """Labels that the model learns now."""
+        held = self._holding
+        return self.n_labelled if held is None else sum(answer.label is not None for answer in held.learned)
+
+    # Checks.
+
+    @property
+    def n_checks(self) -> int:
+        """Checks so far, aborted ones included."""
+        return len(self._checks)
+
+    @property
+    def checks_alpha(self) -> float | None:
+        """The error probability of all checks together, or None before the first."""
+        return self._checks[0].draw.alpha if self._checks else None
+
+    @property
+    def open_check(self) -> CheckDraw | None:
+        """The check that waits for answers, or None; only the newest can be open."""
+        return self._checks[-1].draw if self._checks and self._is_open(self._checks[-1]) else None
+
+    def pending(self) -> NDArray[np.intp]:
+        """Items of the open check that have no answer, in the order in which they were drawn; empty if none is open."""
+        if self.open_check is None:
+            return np.zeros(0, dtype=np.intp)
+        return self.open_among(self._checks[-1].items)
+
+    def checks(self) -> list[ProjectCheck]:
+        """All checks in order, with the answers that count now."""
+        return [self._check(each) for each in self._checks]
+
+    def newest_check(self) -> ProjectCheck | None:
+        """The newest check with the answers that count now, or None."""
+        return self._check(self._checks[-1]) if self._checks else None
+
+    def guarantee(self, model: str) -> ProjectGuarantee | None:
+        """The newest guarantee, or None.
+
+        Args:
+            model: Name of the model that learns now.
+        """
+        if self._proven is None or self._proven[:2] != (self.seq, model):
+            self._proven = self.seq, model, self._newest_guarantee(model)
+        return self._proven[2]
+
+    def _newest_guarantee(self, model: str) -> ProjectGuarantee | None:
+        for each in reversed(self._checks):
+            check = self._check(each)
+            found = check.guarantee
+            if found is not None:
+                present = check.draw.model == model and self.learned() == each.learned
+                return ProjectGuarantee(found, check, present)
+        return None
+
+    def items_before(self) -> ItemsBefore:
+        """The items with and without a label, for a check that starts now."""
+        labelled = tuple(item for item, label in self._told.items() if label is not None)
+        skipped = frozenset(np.flatnonzero(self._done == 2).tolist())
+        return ItemsBefore(labelled, np.flatnonzero(self._done != 1), skipped)
+
+    def _check(self, found: _CheckState) -> ProjectCheck:
+        draw = found.draw
+        told = {item: self._told[item] for item in draw.items if item in self._told}
+        record = Check(
+            draw.items,
+            draw.pool,
+            draw.number,
+            draw.alpha,
+            {item: label for item, label in told.items() if label is not None},
+            frozenset(item for item, label in told.items() if label is None),
+            found.aborted,
+        )
+        before = {item: label for item in draw.before.labelled if (label := self._told.get(item)) is not None}
+        return ProjectCheck(draw, record, before, newest=found is self._checks[-1])
+
+    def _is_open(self, check: _CheckState) -> bool:
+        return not check.aborted and len(self.open_among(check.items)) > 0
+
+    def _start_check(self, event: Event) -> None:
+        if int(event.data["number"]) != len(self._checks) + 1:
+            raise ValueError(f"event {event.seq} starts check {event.data['number']} after {len(self._checks)}")
+        draw = CheckDraw.from_event_data(event.data, self.items_before(), event.person, event.at)
+        if self._holding is not None:
+            self._let_go(self._holding)
+        check = _CheckState(draw, self.answers())
+        # From now on it is the check that draws them.
+        self._drawn.difference_update(self.open_among(check.items).tolist())
+        self._checks.append(check)
+        self._holding = check
+
+    def _abort_check(self, number: int) -> None:
+        check = self._checks[number - 1]
+        if self._holding is check:
+            self._let_go(check)
+        check.aborted = True
+
+    def _let_go(self, check: _CheckState) -> None:
+        """Hold nothing back any more; what counts as random is decided now."""
+        self._drawn |= self._random_prefix(check)
+        self._holding = None
+
+    def _random_prefix(self, check: _CheckState) -> set[int]:
+        """Items that were drawn and answered, up to the first without an answer."""
+        if check.draw.asked.quantity == "precision":
+            return set()
+        answered = self._done[check.items] != 0
+        first = len(answered) if answered.all() else int(np.argmin(answered))
+        # Those that were skipped before have their answer for another reason.
+        return set(check.draw.items[:first]) - check.draw.before.skipped
+
+    def _random_items(self) -> set[int]:
+        """All items that count as drawn at random."""
+        return self._drawn if self._holding is None else self._drawn | self._random_prefix(self._holding)
+
+    def _answered(self, item: int) -> None:
+        """Let answers go when there is an act outside a check that is complete; undoing one is an act too."""
+        check = self._holding
+        if check is not None and item not in check.members and not self._is_open(check):
+            self._let_go(check)
 
     def label_of(self, item: int) -> Label | None:
         """The label that counts, or None."""
@@ -191,8 +345,8 @@ class ProjectState:
         return bool(self._done[item] == 2)
 
     def is_random(self, item: int) -> bool:
-        """Whether an item was drawn at random when it was last asked for as a new one."""
-        return item in self._drawn
+        """Whether an item was drawn at random: when it was last asked for as a new one, or by a check."""
+        return item in self._random_items()
 
     def opinions(self, item: int) -> tuple[Opinion, ...]:
         """What people said of an item, in order."""
@@ -201,7 +355,8 @@ class ProjectState:
 
     def labelled(self) -> list[LabelledItem]:
         """All items with a label, in the order of labelling."""
-        return [self._labelled(item) for item, label in self._told.items() if label is not None]
+        random = self._random_items()
+        return [self._labelled(item, item in random) for item, label in self._told.items() if label is not None]
 
     def skipped(self) -> list[SkippedItem]:
         """All items that were skipped, in order."""
@@ -269,6 +424,7 @@ class ProjectState:
         # Whoever else has it on the screen may still answer, but is not asked again.
         self._take_back(event.item)
         self._recount(event.item)
+        self._answered(event.item)
 
     def _undo(self, event: Event) -> None:
         of, item = event.data["of"], event.item
@@ -282,6 +438,7 @@ class ProjectState:
             others = self._asked_of[event.person]
             self._asked_of[event.person] = {item: None} | others
         self._recount(item)
+        self._answered(item)
 
     def _lend(self, item: int, lease: Lease, why: str) -> None:
         before = self._leases.get(item)
@@ -338,7 +495,7 @@ class ProjectState:
         labels = [act for act in acts if act.kind is EventKind.labelled]
         return corrected[-1] if corrected else labels[0] if labels else None
 
-    def _labelled(self, item: int) -> LabelledItem:
+    def _labelled(self, item: int, random: bool) -> LabelledItem:
         deciding = self._deciding(item)
         assert deciding is not None
         corrected = deciding.kind is EventKind.corrected
@@ -349,5 +506,5 @@ class ProjectState:
             deciding.at,
             corrected,
             self.opinions(item),
-            item in self._drawn,
+            random,
         )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,7 +10,14 @@ import numpy as np
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
 from suffice.decision import Answer, Decision
-from suffice.presentation.messages import DecisionWords, decision_words, status_sentences
+from suffice.presentation.messages import (
+    DecisionWords,
+    check_sentence,
+    checks_sentences,
+    decision_words,
+    guarantee_sentences,
+    status_sentences,
+)
 from suffice.presentation.shortening import thinned_positions
 from suffice.project.events import Label, moment
 from suffice.project.learning_status import LearningStatus, Point
@@ -80,6 +87,64 @@ def pair_of(labelled: LabelledItem) -> tuple[Label, Label] | None:
     return one.label, other.label
 
 
+@dataclass(frozen=True)
+class CheckStatus:
+    """What the checks of a project come to.
+
+    Attributes:
+        check: The newest check as JSON values, or None.
+        guarantee: The newest guarantee as JSON values, or None.
+        held: Labels that the model does not learn yet, because a check holds them back.
+    """
+
+    check: dict[str, Any] | None = None
+    guarantee: dict[str, Any] | None = None
+    held: int = 0
+
+    @property
+    def awaits_answers(self) -> bool:
+        """Whether a check is open."""
+        return self.check is not None and self.check["state"] == "open"
+
+    def sentences(self, settings: Settings) -> list[str]:
+        """The same in words."""
+        first, last = checks_sentences(self.guarantee, self.check, settings.at_most)
+        return first + last
+
+
+def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
+    """What the checks of a project come to.
+
+    Args:
+        state: Where the project stands.
+        settings: What it is about.
+    """
+    newest = state.newest_check()
+    if newest is None:
+        return CheckStatus()
+    found, draw, record = state.guarantee(settings.using(state.model).model), newest.draw, newest.record
+    told: dict[str, Any] = {
+        "number": newest.number,
+        "state": newest.state,
+        "size": record.size,
+        "answered": record.size - len(record.pending),
+        "pool": record.pool,
+        **asdict(draw.asked),
+        "confidence": 1.0 - record.alpha,
+        "model_name": draw.model,
+        "n_labelled": newest.n_labelled,
+        "person": draw.person,
+        "at": moment(draw.at),
+        "proves": found is not None and found.check.number == newest.number,
+    }
+    told["sentence"] = check_sentence(told)
+    guarantee = None
+    if found is not None:
+        guarantee = found.as_dict()
+        guarantee["sentences"] = guarantee_sentences(guarantee)
+    return CheckStatus(told, guarantee, state.n_labelled - state.n_learned)
+
+
 #: A curve of more points than this looks the same with fewer.
 MOST_POINTS: Final = 400
 _UNITS: Final = {"classification": "share", "regression": "root mean squared"}
@@ -98,11 +163,13 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
     with project.lock:
         state = project.state()
         counted, model = _counted(state, project.settings, project.size), project.settings.using(state.model).model
-        behind = max(0, state.n_labelled + state.n_skipped - learning_status.n_answers)
+        behind = max(0, len(state.learned()) - learning_status.n_answers)
+        checks = check_status(state, project.settings)
     about = learning_status, project.settings, counted["n_labelled"]
     size = project.size - counted["n_skipped"]
-    words, said = learning_sentences(*about, size=size), decision_in_words(*about, size=size)
-    decision = decision_of(*about, size=size)
+    words = learning_sentences(*about, size=size, checks=checks)
+    said = decision_in_words(*about, size=size, checks=checks)
+    decision = decision_of(*about, size=size, checks=checks)
     if counted["advice"] is not None and decision.since is not None:
         counted["advice"]["n_labelled"] = decision.since
     told: dict[str, Any] = {
@@ -123,6 +190,8 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
             ],
             "random_labels": learning_status.errors[-1].random_labels if learning_status.errors else 0,
         },
+        "check": checks.check,
+        "guarantee": checks.guarantee,
         "warning": learning_status.warning,
         "problem": learning_status.problem,
         "words": words,
@@ -131,8 +200,16 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
     return finite
 
 
+_NO_CHECKS: Final = CheckStatus()
+
+
 def learning_sentences(
-    learning_status: LearningStatus, settings: Settings, n_labelled: int, *, size: int | None = None
+    learning_status: LearningStatus,
+    settings: Settings,
+    n_labelled: int,
+    *,
+    size: int | None = None,
+    checks: CheckStatus = _NO_CHECKS,
 ) -> list[str]:
     """Where a project stands, in sentences, the most important first.
 
@@ -141,6 +218,7 @@ def learning_sentences(
         settings: What the project is about.
         n_labelled: Labels that there are; the model may have learned fewer.
         size: Items that there are, without those that were skipped, where that is known.
+        checks: What the checks of the project come to.
 
     Examples:
         >>> settings = Settings("demo", "classification", ("no", "yes"), "y", "table", (), None, "logistic", {})
@@ -148,15 +226,21 @@ def learning_sentences(
         ['Too early to say: 4 more labels are needed before the model starts.']
     """
     return status_sentences(
-        decision_in_words(learning_status, settings, n_labelled, size=size),
+        decision_in_words(learning_status, settings, n_labelled, size=size, checks=checks),
         warning=learning_status.warning,
         problem=learning_status.problem,
-        behind=n_labelled - learning_status.n_labelled,
+        behind=n_labelled - checks.held - learning_status.n_labelled,
+        checked=checks_sentences(checks.guarantee, checks.check, settings.at_most),
     )
 
 
 def decision_of(
-    learning_status: LearningStatus, settings: Settings, n_labelled: int, *, size: int | None = None
+    learning_status: LearningStatus,
+    settings: Settings,
+    n_labelled: int,
+    *,
+    size: int | None = None,
+    checks: CheckStatus = _NO_CHECKS,
 ) -> Decision:
     """The decision of a project; before the model has begun it is too early to say.
 
@@ -165,10 +249,15 @@ def decision_of(
         settings: What the project is about.
         n_labelled: Labels that there are; the model may have learned fewer.
         size: Items that there are, without those that were skipped, where that is known.
+        checks: What the checks of the project come to.
     """
-    if learning_status.decision is not None:
-        return learning_status.decision
     left = settings.initial if size is None else size - n_labelled
+    found = learning_status.decision
+    if found is not None and (not checks.held or size is None):
+        return found
+    if found is not None and left:
+        # The model takes items for unlabelled whose labels a check holds back.
+        return replace(found, unlabelled=left)
     verdict = learning_status.verdict
     # While the past is learned anew, the verdict says how far that is.
     rule, reason = ("", "") if verdict is None else (verdict.rule, verdict.reason)
@@ -178,10 +267,15 @@ def decision_of(
 
 
 def decision_in_words(
-    learning_status: LearningStatus, settings: Settings, n_labelled: int, *, size: int | None = None
+    learning_status: LearningStatus,
+    settings: Settings,
+    n_labelled: int,
+    *,
+    size: int | None = None,
+    checks: CheckStatus = _NO_CHECKS,
 ) -> DecisionWords:
     """The decision of a project in words, the same wherever it is shown; arguments as for :func:`decision_of`."""
-    decision = decision_of(learning_status, settings, n_labelled, size=size)
+    decision = decision_of(learning_status, settings, n_labelled, size=size, checks=checks)
     return decision_words(decision.as_dict(), initial=settings.initial)
 
 

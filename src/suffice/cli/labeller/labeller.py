@@ -14,6 +14,7 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.shortening import item_summary
 from suffice.project.events import EventKind, Label
 from suffice.project.items import Item
+from suffice.project.status_summary import check_status
 
 if TYPE_CHECKING:
     from suffice.project.background_learner import BackgroundLearner
@@ -116,6 +117,7 @@ class Labeller:
     Attributes:
         item: The item to label, or None where nothing is left.
         why: Why it is this one.
+        in_check: Whether it is an item of a random check.
         labels: Labels given here.
     """
 
@@ -123,6 +125,7 @@ class Labeller:
         self.project, self.background, self.person = project, background, person
         self.item: Item | None = None
         self.why = ""
+        self.in_check = False
         self.labels = 0
         self._asked = -_ASK_AGAIN
         self._request = uuid4().hex
@@ -138,7 +141,7 @@ class Labeller:
         self.item, self._asked = None, time.monotonic()
         asked = self.project.next(self.person, queue=self.background.learning_status.queue)
         if asked:
-            self._show(asked[0].position, asked[0].why)
+            self._show(asked[0].position, asked[0].why, in_check=asked[0].check)
 
     def ask_again(self) -> None:
         """Where nothing was left, ask once more now and then."""
@@ -170,6 +173,8 @@ class Labeller:
 
     def undo(self) -> str:
         """Take back what was done last, show its item again where it has to be labelled again, and say what it was."""
+        from suffice.project.labelling_project import IN_CHECK
+
         begun = time.monotonic()
         with self.project.lock:
             act = self.project.state().newest_act(self.person)
@@ -183,7 +188,9 @@ class Labeller:
             return f"the correction of {self.project.item(position).id} is undone"
         # Also what was labelled another day can be undone.
         self.labels = max(0, self.labels - (kind is EventKind.labelled))
-        item = self._show(position, "undone: label it again")
+        with self.project.lock:
+            in_check = position in self.project.state().pending()
+        item = self._show(position, f"undone: label it again{f'; {IN_CHECK}' * in_check}", in_check=in_check)
         return f"{'the skip' if kind is EventKind.skipped else 'the label'} of {item.id} is undone"
 
     def picture(self, item: Item | None) -> Picture | None:
@@ -198,7 +205,8 @@ class Labeller:
             state = self.project.state()
             counts = state.counts()
             classes = tuple(counts.get(name, 0) for name in self.project.settings.classes)
-            return Counts(state.n_labelled, state.n_skipped, self.project.size, classes)
+            checks = check_status(state, self.project.settings)
+            return Counts(state.n_labelled, state.n_skipped, self.project.size, classes, checks)
 
     def newest(self, most: int) -> tuple[Given, ...]:
         """The labels that were given last, the newest first."""
@@ -250,8 +258,8 @@ class Labeller:
         self.background.wake()
         self.caught_up(max(0.0, min(_LEARN, begun + _ALL - time.monotonic())))
 
-    def _show(self, position: int, why: str) -> Item:
-        self.item, self.why = self.project.item(position), why
+    def _show(self, position: int, why: str, *, in_check: bool) -> Item:
+        self.item, self.why, self.in_check = self.project.item(position), why, in_check
         return self.item
 
 

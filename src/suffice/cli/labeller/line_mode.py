@@ -29,6 +29,7 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
     _print_item(labeller, console)
     told = False
     for line in source:
+        open_check = labeller.counts().checks.awaits_answers
         try:
             if not _done(labeller, console, line.strip()):
                 return
@@ -40,6 +41,10 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
         if stop and not told:
             _say(console, learning_sentences(learning_status, labeller.project.settings, learning_status.n_labelled)[0])
         told = stop
+        checks = labeller.counts().checks
+        if open_check and not checks.awaits_answers:
+            for sentence in checks.sentences(labeller.project.settings):
+                _say(console, sentence)
         if labeller.item is None:
             _say(console, "Nothing is left to label for you.")
             return
@@ -88,7 +93,8 @@ def _print_item(labeller: Labeller, console: Console) -> None:
     if item is None:
         return
     counts = labeller.counts()
-    _say(console, f"\n{item.id} ({counts.labelled:,} of {counts.size:,} labelled)")
+    why = f"; {labeller.why}" if labeller.in_check else ""
+    _say(console, f"\n{item.id} ({counts.labelled:,} of {counts.size:,} labelled{why})")
     for name, value in item.cells:
         text = visible(value[:_LONGEST], console.encoding) + (" ..." if len(value) > _LONGEST else "")
         _say(console, f"  {one_line(name)}: {text}")

@@ -199,7 +199,7 @@ def decision_words_of(view: LabellerView) -> DecisionWords:
     """The decision in words, as it is shown everywhere."""
     counts = view.counts
     size = counts.size - counts.skipped
-    return decision_in_words(view.learning_status, view.settings, counts.labelled, size=size)
+    return decision_in_words(view.learning_status, view.settings, counts.labelled, size=size, checks=counts.checks)
 
 
 def _is_stop(view: LabellerView) -> bool:
@@ -240,7 +240,8 @@ def has_curve(learning_status: LearningStatus) -> bool:
 
 def _said(view: LabellerView, viewport: Viewport) -> list[str]:
     counts = view.counts
-    said = learning_sentences(view.learning_status, view.settings, counts.labelled, size=counts.size - counts.skipped)
+    size = counts.size - counts.skipped
+    said = learning_sentences(view.learning_status, view.settings, counts.labelled, size=size, checks=counts.checks)
     # Wrapped, a number should not lose its unit.
     return [visible(sentence, viewport.encoding).replace(" %", "\u00a0%") for sentence in said]
 

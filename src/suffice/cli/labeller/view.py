@@ -1,6 +1,6 @@
 """What the terminal labeller shows at one moment, as a value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -9,6 +9,7 @@ from suffice.project.events import Label
 from suffice.project.items import Item
 from suffice.project.learning_status import LearningStatus
 from suffice.project.settings import Settings
+from suffice.project.status_summary import CheckStatus
 
 #: How the terminal shows the tone of a decision.
 TONE_STYLES: Final = {"quiet": "bold", "on": "bold", "good": "bold green", "limit": "bold yellow"}
@@ -64,12 +65,14 @@ class Counts:
         skipped: Items that were skipped.
         size: All items.
         classes: Labels of each class, in the order of the classes.
+        checks: What the checks of the project come to.
     """
 
     labelled: int = 0
     skipped: int = 0
     size: int = 0
     classes: tuple[int, ...] = ()
+    checks: CheckStatus = field(default_factory=CheckStatus)
 
 
 @dataclass(frozen=True)

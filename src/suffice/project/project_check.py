@@ -1,0 +1,329 @@
+"""A check of a project: what its journal keeps of it, the answers so far, and the guarantee that they prove."""
+
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.checks import Check, Guarantee
+from suffice.errors import InvalidValueError
+from suffice.learner.model_check import CheckedQuantity
+from suffice.presentation.messages import guarantee_sentences
+from suffice.presentation.number_format import count
+
+#: Significant bits of a number that is predicted, as it is kept: 9 digits.
+_BITS: Final = 32
+
+
+def packed_predictions(predictions: NDArray[Any], classes: Sequence[str]) -> str:
+    """Predictions as a short text: class codes or numbers, compressed.
+
+    Numbers are rounded to 32 significant bits; what is kept is what a check is about.
+
+    Args:
+        predictions: Names of classes, or finite numbers, shape (M,).
+        classes: The classes, in the order of their codes; empty for numbers.
+
+    Raises:
+        InvalidValueError: A prediction is none of the classes, or no finite number.
+
+    Examples:
+        >>> text = packed_predictions(np.array(["ham", "spam", "ham"]), ("ham", "spam"))
+        >>> unpacked_predictions(text, ("ham", "spam"), 3).tolist()
+        ['ham', 'spam', 'ham']
+    """
+    if classes:
+        codes = {name: code for code, name in enumerate(classes)}
+        unknown = sorted(set(predictions.tolist()) - set(codes), key=repr)
+        if unknown:
+            raise InvalidValueError(f"predictions must be classes of the project, not {unknown[0]!r}")
+        values = np.array([codes[name] for name in predictions.tolist()], dtype=_code_type(classes))
+    else:
+        values = rounded_numbers(np.asarray(predictions, dtype=np.float64)).astype("<f8")
+        if not np.isfinite(values).all():
+            raise InvalidValueError("predictions must be finite numbers")
+    # All first bytes, then all second bytes: those that are alike compress well.
+    rows = values.view(np.uint8).reshape(len(values), values.itemsize)
+    return b64encode(zlib.compress(np.ascontiguousarray(rows.T).tobytes())).decode("ascii")
+
+
+def unpacked_predictions(text: str, classes: Sequence[str], size: int) -> NDArray[Any]:
+    """The predictions of :func:`packed_predictions`.
+
+    Args:
+        text: What it returned.
+        classes: The same classes.
+        size: Number of predictions.
+
+    Raises:
+        ValueError: The text is damaged, or of another number of predictions.
+    """
+    kind = np.dtype(_code_type(classes) if classes else "<f8")
+    try:
+        content = zlib.decompress(b64decode(text, validate=True))
+    except zlib.error as error:
+        raise ValueError(f"the predictions of a check cannot be read: {error}") from None
+    if len(content) != size * kind.itemsize:
+        raise ValueError(f"the predictions of a check are not those of {size} items")
+    rows = np.frombuffer(content, dtype=np.uint8).reshape(kind.itemsize, size)
+    values = np.ascontiguousarray(rows.T).view(kind).reshape(size)
+    if not classes:
+        return values.astype(np.float64)
+    if size and values.max() >= len(classes):
+        raise ValueError(f"the predictions of a check are of more than {len(classes)} classes")
+    return np.asarray(np.asarray(classes)[values])
+
+
+def rounded_numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers with 32 significant bits.
+
+    Examples:
+        >>> rounded_numbers(np.array([0.1, -12345.678, 0.0])).tolist()
+        [0.10000000000582077, -12345.678001403809, 0.0]
+    """
+    mantissa, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS))
+
+
+def _code_type(classes: Sequence[str]) -> str:
+    return "<u1" if len(classes) <= 2**8 else "<u4"
+
+
+class ItemsBefore(NamedTuple):
+    """The items of a project when a check starts.
+
+    Attributes:
+        labelled: Items with a label, in the order of labelling.
+        unlabelled: Items without a label, skipped ones included, in rising order.
+        skipped: Those of them that were skipped.
+    """
+
+    labelled: tuple[int, ...]
+    unlabelled: NDArray[np.intp]
+    skipped: frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class CheckDraw:
+    """What is fixed when a check starts.
+
+    Attributes:
+        items: The items that were drawn, in this order.
+        pool: Number of items that they were drawn from.
+        number: Number of the check in the project, from 1.
+        alpha: Error probability of all checks of the project together.
+        asked: What is to be guaranteed.
+        model: Name of the model whose predictions are checked.
+        classes: The classes of the project then; empty for numbers.
+        before: The items with and without a label then; the model had learned those with a label.
+        predictions: Prediction of the model for each item without a label, in rising order of the items.
+        person: Who started the check.
+        at: When, in seconds since 1970.
+    """
+
+    items: tuple[int, ...]
+    pool: int
+    number: int
+    alpha: float
+    asked: CheckedQuantity
+    model: str
+    classes: tuple[str, ...]
+    before: ItemsBefore
+    predictions: NDArray[Any]
+    person: str = ""
+    at: float = 0.0
+
+    def event_data(self) -> dict[str, Any]:
+        """What the journal keeps, as JSON values; the rest follows from the events before it."""
+        return {
+            "number": self.number,
+            "alpha": self.alpha,
+            "size": len(self.items),
+            "items": list(self.items),
+            "pool": self.pool,
+            "n_labelled": len(self.before.labelled),
+            "model": self.model,
+            **asdict(self.asked),
+            "classes": list(self.classes),
+            "predictions": packed_predictions(self.predictions, self.classes),
+        }
+
+    @staticmethod
+    def from_event_data(data: Mapping[str, Any], before: ItemsBefore, person: str, at: float) -> "CheckDraw":
+        """Restore what :meth:`event_data` gave.
+
+        Args:
+            data: What it gave.
+            before: The items with and without a label.
+            person: Who started the check.
+            at: When.
+
+        Raises:
+            ValueError: The data does not fit.
+        """
+        items, pool = tuple(int(item) for item in data["items"]), set(before.unlabelled.tolist())
+        if not items or len(items) != data["size"] or len(set(items)) < len(items) or not pool.issuperset(items):
+            raise ValueError("the items of a check are not so many unlabelled ones")
+        classes = tuple(data["classes"])
+        asked = {each.name: data[each.name] for each in fields(CheckedQuantity) if each.name in data}
+        return CheckDraw(
+            items=items,
+            pool=int(data["pool"]),
+            number=int(data["number"]),
+            alpha=float(data["alpha"]),
+            asked=CheckedQuantity(**asked),
+            model=str(data["model"]),
+            classes=classes,
+            before=before,
+            predictions=unpacked_predictions(data["predictions"], classes, len(before.unlabelled)),
+            person=person,
+            at=at,
+        )
+
+    def prediction_of(self, items: Iterable[int]) -> dict[int, Any]:
+        """Predictions of some items that had no label."""
+        wanted = list(items)
+        places = np.searchsorted(self.before.unlabelled, wanted)
+        return dict(zip(wanted, self.predictions[places].tolist(), strict=True))
+
+
+def drawn_items(
+    size: int, asked: CheckedQuantity, before: ItemsBefore, predictions: NDArray[Any], rng: np.random.Generator
+) -> tuple[tuple[int, ...], int]:
+    """Draw the items of a check uniformly without replacement.
+
+    Args:
+        size: Number of items.
+        asked: What is to be guaranteed.
+        before: The items with and without a label.
+        predictions: Prediction for each item without a label.
+        rng: Source of randomness.
+
+    Returns:
+        The items, and the number of items that they were drawn from.
+
+    Raises:
+        InvalidValueError: So many items cannot be drawn.
+    """
+    candidates, which = np.ones(len(before.unlabelled), dtype=bool), "unlabelled item"
+    if asked.unlabelable_as == "excluded":
+        candidates &= ~np.isin(before.unlabelled, list(before.skipped))
+        which = "unlabelled item that was not skipped"
+    if asked.quantity == "precision":
+        candidates &= np.asarray(predictions == asked.class_name)
+        which += f"{' and is' if ' that ' in which else ''} predicted as {asked.class_name!r}"
+    pool = before.unlabelled[candidates]
+    if not len(pool):
+        raise InvalidValueError(f"there is no {which} to check")
+    if size > len(pool):
+        words = which if len(pool) == 1 else which.replace("item", "items", 1).replace(" was ", " were ")
+        words = words if len(pool) == 1 else words.replace(" and is ", " and are ")
+        raise InvalidValueError(f"size must be at most the {len(pool):,} {words}, not {size:,}")
+    return Check.draw(pool, size, rng).items, len(pool)
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectCheck:
+    """A check of a project, with the answers that count now.
+
+    Attributes:
+        draw: What was fixed when it started.
+        record: The sample and its answers.
+        labels: Present labels of the items that were labelled before it started.
+        newest: Whether no other check has started since.
+    """
+
+    draw: CheckDraw
+    record: Check
+    labels: Mapping[int, Any]
+    newest: bool
+
+    @property
+    def number(self) -> int:
+        """Its number, from 1."""
+        return self.draw.number
+
+    @property
+    def n_labelled(self) -> int:
+        """Number of labels that the checked model has learned."""
+        return len(self.draw.before.labelled)
+
+    @property
+    def state(self) -> str:
+        """``"open"``, ``"complete"``, ``"aborted"``, or ``"incomplete"``: an older check of which an answer was undone.
+
+        An incomplete check is complete again once the item has an answer.
+        """
+        if self.record.aborted:
+            return "aborted"
+        return "complete" if self.record.complete else "open" if self.newest else "incomplete"
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the check proves; None while an answer is missing, after it was aborted, and if it proves nothing.
+
+        It proves nothing for ``share`` if too many items could not be labelled.
+        """
+        if not self.record.complete:
+            return None
+        draw, asked, check = self.draw, self.draw.asked, self.record
+        predicted = draw.prediction_of(check.items)
+        stated: dict[str, Any] = {"unlabelable_as": asked.unlabelable_as, "model": self.model_words}
+        if asked.quantity == "tolerance":
+            try:
+                return check.tolerance_guarantee(predicted, asked.share or 0.0, **stated)
+            except InvalidValueError:
+                return None
+        if asked.quantity == "precision":
+            # The sample was drawn from the items that are predicted as the class.
+            return check.precision_guarantee(predicted, asked.class_name, check.pool, **stated)
+        if asked.quantity == "recall":
+            found = sum(label == asked.class_name for label in self.labels.values())
+            if asked.predicted_as_found:
+                excluded = draw.before.skipped if asked.unlabelable_as == "excluded" else frozenset[int]()
+                as_class = draw.before.unlabelled[np.asarray(draw.predictions == asked.class_name)].tolist()
+                number = sum(item not in excluded for item in as_class)
+                stated |= {"predictions": predicted, "predicted": number}
+            return check.recall_guarantee(asked.class_name, found, **stated)
+        return check.guarantee(predicted, tolerance=asked.tolerance, **stated)
+
+    @property
+    def model_words(self) -> str:
+        """The checked model, for a guarantee."""
+        return f"{self.draw.model} at {count(self.n_labelled, 'label')}"
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectGuarantee:
+    """The newest guarantee of a project, and whether it is about the present model.
+
+    Attributes:
+        guarantee: The statement.
+        check: The check that proves it, with the predictions that it is about.
+        about_present_model: Whether the project's model is still the one that was checked. If it has learned more, or
+            was switched, the present model has no guarantee; the statement is true of the checked one.
+    """
+
+    guarantee: Guarantee
+    check: ProjectCheck
+    about_present_model: bool
+
+    def __str__(self) -> str:
+        return " ".join(guarantee_sentences(self.as_dict()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The guarantee as JSON values."""
+        draw = self.check.draw
+        return {
+            **self.guarantee.to_dict(),
+            "evidence": self.guarantee.evidence,
+            "about_present_model": self.about_present_model,
+            "check": draw.number,
+            "n_labelled": self.check.n_labelled,
+            "model_name": draw.model,
+            "classes": list(draw.classes),
+        }

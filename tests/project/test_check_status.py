@@ -1,0 +1,138 @@
+"""What a project says of its checks: numbers and sentences, the same everywhere."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suffice.presentation.messages import check_sentence, checks_sentences, guarantee_sentences, target_sentence
+from suffice.project.labelling_project import Project
+from suffice.project.project_learner import ProjectLearner
+from suffice.project.status_summary import check_status, learning_sentences, status
+from tests.project.labelled_projects import label_some
+from tests.project.making_projects import make
+
+
+def told(project: Project) -> dict[str, Any]:
+    """The status, with a model that has learned what it learns now."""
+    learner = ProjectLearner(project.current_settings, project.X)
+    with project.lock:
+        state = project.state()
+        learner.follow(state.learned())
+        checks = check_status(state, project.settings)
+        n_labelled, size = state.n_labelled, project.size - state.n_skipped
+    found = learner.learning_status()
+    answer: dict[str, Any] = json.loads(json.dumps(status(project, found), allow_nan=False))
+    assert answer["words"] == learning_sentences(found, project.settings, n_labelled, size=size, checks=checks)
+    assert answer["behind"] == 0
+    return answer
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Any:
+    with make(tmp_path / "pets.suffice", 120, initial=4, at_most=0.5) as project:
+        label_some(project, range(30))
+        yield project
+
+
+def test_without_a_check_there_is_nothing_to_say(project: Project) -> None:
+    found = told(project)
+    assert found["check"] is None
+    assert found["guarantee"] is None
+    assert found["words"] == found["decision"]["sentences"]
+
+
+def test_an_open_check_says_how_far_it_is(project: Project) -> None:
+    before = told(project)
+    project.start_check(20, person="ann")
+    label_some(project, project.checks()[0].record.items[:7])
+    found = told(project)
+    check = found["check"]
+    assert (check["state"], check["size"], check["answered"], check["number"]) == ("open", 20, 7, 1)
+    assert (check["pool"], check["n_labelled"], check["person"]) == (90, 30, "ann")
+    assert (check["quantity"], check["unlabelable_as"], check["confidence"]) == ("error", "wrong", 0.95)
+    assert check["model_name"] == "logistic"
+    assert found["guarantee"] is None
+    sentence = "Check: 7 of 20 random items answered. The guarantee is stated when all are answered."
+    assert found["words"][0] == check["sentence"] == sentence
+    # The model has learned nothing since, but the items that are labelled are not unlabelled.
+    assert (found["learned"], found["n_labelled"]) == (30, 37)
+    assert (found["decision"]["n_labelled"], found["decision"]["unlabelled"]) == (30, 83)
+    assert before["decision"]["error"] == found["decision"]["error"]
+
+
+def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) -> None:
+    project.start_check(20, person="ann")
+    label_some(project, project.checks()[0].record.items)
+    found = told(project)
+    guarantee = found["guarantee"]
+    assert found["words"][0] == f"Guaranteed: a{guarantee['statement'][1:]}"
+    assert found["words"][1].replace("\u00a0", " ") == "Your target of at most 50 % is guaranteed."
+    assert guarantee["sentences"] == found["words"][:1]
+    assert (guarantee["about_present_model"], guarantee["check"], guarantee["n_labelled"]) == (True, 1, 30)
+    assert (guarantee["checked"], guarantee["pool"], guarantee["remaining"]) == (20, 90, 70)
+    assert (guarantee["model_name"], guarantee["classes"]) == ("logistic", ["cat", "dog", "eel"])
+    assert guarantee["model"] == "logistic at 30 labels"
+    assert (found["check"]["state"], found["check"]["proves"], found["check"]["sentence"]) == ("complete", True, "")
+    assert found["decision"]["unlabelled"] == guarantee["remaining"]
+    free = [item for item in range(30, 120) if project.state().is_open(item)]
+    label_some(project, free[:1])
+    later = told(project)
+    assert later["words"][0] == later["decision"]["sentences"][0]
+    assert later["words"][-2:] == later["guarantee"]["sentences"]
+    assert later["words"][-1].startswith("This is about the model at 30 labels. The present model is another")
+    assert (later["guarantee"]["statement"], later["learned"]) == (guarantee["statement"], 51)
+
+
+def test_an_aborted_check_is_named_last(project: Project) -> None:
+    project.start_check(20, person="ann")
+    project.abort_check(person="ann")
+    found = told(project)
+    assert found["words"][-1] == "The last check was aborted: it proves nothing."
+    assert found["check"]["state"] == "aborted"
+
+
+def test_a_check_of_everything_leaves_nothing_to_label(tmp_path: Path) -> None:
+    with make(tmp_path / "pets.suffice", 30, initial=4) as project:
+        label_some(project, range(20))
+        project.start_check(10, person="ann")
+        label_some(project, range(20, 30))
+        found = told(project)
+        assert (found["decision"]["answer"], found["decision"]["unlabelled"]) == ("complete", 0)
+        assert found["words"][0].startswith("Guaranteed: at most")
+        assert found["words"][1].startswith("Nothing is left to label")
+
+
+def test_a_share_for_which_too_many_items_could_not_be_labelled(tmp_path: Path) -> None:
+    with make(tmp_path / "pets.suffice", 100, initial=4, task="regression") as project:
+        label_some(project, range(10))
+        project.start_check(30, person="ann", share=0.2)
+        for item in project.checks()[0].record.items:
+            project.skip(item, person="ann")
+        found = told(project)
+        assert found["guarantee"] is None
+        proves = "The check is complete and proves nothing: too many of its items could not be labelled."
+        assert found["words"][0] == found["check"]["sentence"] == proves
+
+
+def test_sentences_of_plain_values() -> None:
+    guarantee = {"statement": "At most 5 % are wrong.", "quantity": "error", "value": 0.05, "n_labelled": 1}
+    older = {**guarantee, "about_present_model": False}
+    assert guarantee_sentences(older) == [
+        "Guaranteed for an earlier model: at most 5 % are wrong.",
+        "This is about the model at 1 label. The present model is another and has no guarantee until it is checked.",
+    ]
+    assert target_sentence(older, 0.05) == ""
+    assert target_sentence(guarantee, None) == ""
+    assert target_sentence({**guarantee, "quantity": "precision"}, 0.05) == ""
+    assert (
+        target_sentence(guarantee, 0.04).replace("\u00a0", " ") == "Your target of at most 4 % is not guaranteed yet."
+    )
+    waiting = {"state": "open", "size": 1, "answered": 0, "proves": False}
+    assert check_sentence(waiting).startswith("Check: 0 of 1 random item answered.")
+    assert check_sentence({**waiting, "state": "incomplete"}) == ""
+    # A new check of a later model: the open check first, the older guarantee last.
+    first, last = checks_sentences(older, waiting, 0.05)
+    assert (len(first), len(last)) == (1, 2)
+    assert checks_sentences(None, None, None) == ([], [])
