@@ -8,11 +8,11 @@ probability. Both searches go through the sizes in intervals in which every size
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,6 +194,11 @@ class GuaranteePlan:
             return None
         return _error_after(self.error, self.reducible, self.n_labelled, self.more_labels)
 
+    def as_dict(self) -> dict[str, Any]:
+        """The plan as JSON values, with what follows from it and the sentence that it prints as."""
+        derived = {name: getattr(self, name) for name in ("expected_total", "check_now", "error_at_check")}
+        return {**asdict(self), **derived, "sentence": str(self)}
+
     def __str__(self) -> str:
         if self.expected_total is None:
             everything = count(self.n_labelled + self.pool, "item")
@@ -211,6 +216,7 @@ class GuaranteePlan:
         return words.replace("\u00a0", " ")
 
 
+@lru_cache(maxsize=256)
 def plan_total(  # noqa: PLR0913 - all but two by keyword
     target: float,
     error: float,

@@ -327,6 +327,7 @@ class ActiveLearner:
         at_most: float | None = None,
         compare: bool = True,
         rule: Criterion | None = None,
+        checks: bool = True,
     ) -> Decision:
         """The decision that follows from a verdict and an estimate of the error; see :meth:`decision`.
 
@@ -337,6 +338,7 @@ class ActiveLearner:
             at_most: As for :meth:`decision`.
             compare: As for :meth:`decision`.
             rule: The rule that gave the verdict; that of the learner if left out.
+            checks: Whether ``at_most`` is to be guaranteed by a check, which is planned.
         """
         chosen = self._random_items if len(self._random_items) >= _FEWEST_RANDOM else list(self._labels)
         baseline, common = trivial_error([self._labels[item] for item in chosen], share=self._of_classes)
@@ -362,8 +364,15 @@ class ActiveLearner:
             error_then=then,
             alternative=self.better_model() if compare and verdict.stop and self._begun and self.left else None,
             guarantee=guaranteed.guarantee if guaranteed is not None and guaranteed.about_present_model else None,
+            plan=self._plan_for(at_most) if checks else None,
         )
         return decide(verdict, about)
+
+    def _plan_for(self, at_most: float | None) -> GuaranteePlan | None:
+        """The plan for an error that the user asks for; None for numbers, and if there is nothing to plan."""
+        if at_most is None or at_most >= 1.0 or not (self._of_classes and self._begun and self.left):
+            return None
+        return self.guarantee_plan(at_most)
 
     def better_model(self) -> Alternative | None:
         """Another model that is better on the labels so far, or None.

@@ -152,7 +152,7 @@ def _decision(
     share = learner.decision_about(verdict, None, since=None, compare=False).share
     value, low, high = ends if share else map(math.sqrt, ends)
     error = ErrorNow(value, low, high, found.random_labels)
-    return learner.decision_about(verdict, error, since=since, at_most=at_most, rule=rule)
+    return learner.decision_about(verdict, error, since=since, at_most=at_most, rule=rule, checks=False)
 
 
 @dataclass(frozen=True)
