@@ -302,7 +302,7 @@ def test_a_total_plan_in_words() -> None:
     now = plan_total(0.1, 0.04, reducible=0.01, n_labelled=400, pool=4300, alpha=0.025)
     assert str(now) == "About 570 labels in all: a check of 168 now."
     later = plan_total(0.1, 0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025)
-    assert str(later) == "About 660 labels in all: 180 more, then a check of 380."
+    assert str(later) == "About 650 labels in all: 180 more, then a check of 370."
     never = plan_total(0.05, 0.12, reducible=0.04, n_labelled=200, pool=4000)
     assert str(never) == (
         "A guarantee of at most 5 % is not expected for less than labelling all 4,200 items: about 12 % of the "

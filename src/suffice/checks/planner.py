@@ -33,8 +33,8 @@ MOST_MISSED: Final = 10_000
 # Above this size a plan is found by bisection over intervals of three teeth of the saw.
 _MANY: Final = 20_000
 # Around the number of labels that an approximation finds, these multiples and distances are tried too.
-_NEARBY: Final = (0.5, 0.75, 0.9, 1.15, 1.4, 1.75, 2.2)
-_STEPS: Final = (-10, -3, 3, 10)
+_NEARBY: Final = (0.6, 1.6)
+_STEPS: Final = (-5, 5)
 # A check later must save this share of all labels, or the check is now: estimates are not more precise than that.
 _SAVED: Final = 0.02
 # Outcomes with a probability below this are left out of a sum.
@@ -162,7 +162,7 @@ class GuaranteePlan:
 
     Examples:
         >>> print(plan_total(0.1, error=0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025))
-        About 660 labels in all: 180 more, then a check of 380.
+        About 650 labels in all: 180 more, then a check of 370.
     """
 
     target: float
