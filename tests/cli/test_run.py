@@ -717,10 +717,10 @@ def test_the_options_of_the_ratio_go_to_the_rule() -> None:
             ["--rule", "ExpectedCost", *COSTS, "--tolerance", "3"],
             "--tolerance is for the rule LabelWorth, and --rule",
         ),
-        (["--target-error", "5%"], "--target-error must be a number in units of the target, not '5%'"),
+        (["--at-most", "5%"], "--at-most must be a number in units of the target, not '5%'"),
         (
             ["--target-error", "little"],
-            "--target-error must be a share such as 5% for classes, or a number above 0",
+            "--at-most must be a share such as 5% for classes, or a number above 0",
         ),
         (["--target-error", "-3"], "not '-3'"),
         (["--error-cost", "0", "--label-cost", "1"], "--error-cost must be a number above 0, not 0.0"),

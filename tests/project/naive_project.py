@@ -150,7 +150,10 @@ class NaiveProject:
             [item for item in every if self.status(item) != "labelled"],
             [item for item in every if self.status(item) == "skipped"],
         )
-        self.drawn |= {item: False for item in items if self.status(item) == "open"}
+        for item in items:
+            if self.status(item) == "open":
+                self.drawn[item] = False
+                self._take_back(item)
         self.checks.append(check)
 
     def abort(self) -> None:

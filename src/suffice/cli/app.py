@@ -43,6 +43,10 @@ COMMANDS: Final = {
         "suffice.cli.status_command:status_command",
         "Say where a labelling project stands: whether it is enough, the estimated error, counts, people, agreement.",
     ),
+    "check": CommandEntry(
+        "suffice.cli.check_command:check_command",
+        "Guarantee how many predictions are wrong, by a random check of the unlabelled items.",
+    ),
     "switch": CommandEntry(
         "suffice.cli.switch_command:switch_command",
         "Let another model learn the labels of a project, from the first one on.",

@@ -470,5 +470,5 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--initial", options.initial, settings.initial, "initial labels:")
     compare("--random-share", options.random_share, settings.random_share, "the share of random items")
     compare("--seed", options.seed, settings.seed, "the seed")
-    compare("--target-error", target_error(options.target_error, settings.task), settings.at_most, "the wanted error")
+    compare("--at-most", target_error(options.target_error, settings.task), settings.at_most, "the wanted error")
     return found

@@ -130,6 +130,8 @@ Tolerance = Annotated[
 TargetError = Annotated[
     str | None,
     typer.Option(
+        "--at-most",
+        "--target-error",
         metavar="ERROR",
         help="The error that you want to reach: for classes the share of wrong predictions (5% or 0.05), for numbers "
         "the root of the mean squared error. It does not decide when to stop: the answer says whether it is reached.",
@@ -213,7 +215,7 @@ def cost(value: float, option: str) -> float:
 
 
 def target_error(text: str | None, task: str | None) -> float | None:
-    """The error that a person wants to reach, as ``--target-error`` gives it.
+    """The error that a person wants to reach, as ``--at-most`` gives it.
 
     Args:
         text: A number or a percentage; None if nothing was said.
@@ -237,7 +239,7 @@ def target_error(text: str | None, task: str | None) -> float | None:
         value = math.nan
     if task == "regression" and percent:
         raise InvalidValueError(
-            f"--target-error must be a number in units of the target, not {text!r}: a share of wrong predictions is "
+            f"--at-most must be a number in units of the target, not {text!r}: a share of wrong predictions is "
             "for classes"
         )
     share = task == "classification" or percent
@@ -247,7 +249,34 @@ def target_error(text: str | None, task: str | None) -> float | None:
             "regression": "a number above 0, in units of the target",
         }.get(task or "", "a share such as 5% for classes, or a number above 0")
         hint = f"; write {words}% for {words} percent" if share and not percent and 1.0 <= value < 100.0 else ""
-        raise InvalidValueError(f"--target-error must be {what}, not {text!r}{hint}")
+        raise InvalidValueError(f"--at-most must be {what}, not {text!r}{hint}")
+    return value
+
+
+def share_of(text: str | None, option: str) -> float | None:
+    """A share that was written as a number or as a percentage.
+
+    Args:
+        text: What was written; None if nothing was.
+        option: Name of the option.
+
+    Raises:
+        InvalidValueError: It is not above 0 and below 1.
+
+    Examples:
+        >>> share_of("95%", "--confidence"), share_of("0.95", "--confidence"), share_of(None, "--confidence")
+        (0.95, 0.95, None)
+    """
+    if text is None:
+        return None
+    words = text.strip()
+    try:
+        value = float(words.removesuffix("%").strip()) / (100.0 if words.endswith("%") else 1.0)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < 1.0:
+        hint = f"; write {words}% for {words} percent" if 1.0 <= value < 100.0 else ""
+        raise InvalidValueError(f"{option} must be a share above 0 and below 1, such as 5% or 0.05, not {text!r}{hint}")
     return value
 
 

@@ -36,8 +36,10 @@ def _tell(console: Console, found: Reading, told: dict[str, Any]) -> None:
     decision = told["decision"]
     name = one_line(found.project.settings.name, console.encoding)
     console.print(progress_sentence(name, told))
-    for at, sentence in enumerate(told["words"]):
-        style = TONE_STYLES[decision["tone"]] if not at else None
+    guaranteed = {*told["guarantee"]["sentences"][:1]} if told["guarantee"] is not None else set()
+    for sentence in told["words"]:
+        first = sentence in decision["sentences"][:1] or sentence in guaranteed
+        style = TONE_STYLES[decision["tone"]] if first or sentence == told["words"][0] else None
         console.print(one_line(sentence, console.encoding), style=style)
     console.print(one_line(f"Model: {told['model']['description']}.", console.encoding))
     for line in [*count_lines(told, found.project.settings.source), *_activity(found), *_next(found, told)]:
@@ -54,6 +56,8 @@ def _activity(found: Reading) -> list[str]:
 def _next(found: Reading, told: dict[str, Any]) -> list[str]:
     decision, place = told["decision"], shown_place(found.place)
     go_on, take = f"Go on with: suffice label {place}", f"Take the results: suffice export {place}"
+    if told["check"] is not None and told["check"]["state"] == "open":
+        return [go_on, f"Give the check up: suffice check {place} --abort", take]
     better = decision["alternative"] if decision["answer"] == "limit" else None
     if better is not None and better["name"] in found.project.settings.models():
         return [f"Switch the model: suffice switch {place} --model {better['name']}", take, go_on]

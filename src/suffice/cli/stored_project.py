@@ -1,4 +1,4 @@
-"""Opening of an existing project for ``suffice status``, ``export`` and ``report``."""
+"""Opening of an existing project for ``suffice status``, ``check``, ``export`` and ``report``."""
 
 import re
 from collections.abc import Iterator
@@ -66,6 +66,21 @@ def reading(place: str) -> Iterator[Reading]:
         MissingExtraError: What keeps projects is not installed.
         SufficeError: There is no project, or it cannot be opened.
     """
+    with stored_project(place) as (project, found):
+        yield learned_project(project, found)
+
+
+@contextmanager
+def stored_project(place: str) -> Iterator[tuple["Project", str]]:
+    """Open a project that is there; yield it with its place as it can be typed again.
+
+    Args:
+        place: What was typed.
+
+    Raises:
+        MissingExtraError: What keeps projects is not installed.
+        SufficeError: There is no project, or it cannot be opened.
+    """
     from suffice.cli.project_options import require_store
 
     require_store()
@@ -75,10 +90,16 @@ def reading(place: str) -> Iterator[Reading]:
     if found != place and not is_url(found) and not project_file(found).is_file():
         raise SufficeError(f"there is no project in {place!r}, nor in {found} beside it; suffice label DATA makes one")
     with open_project(found) as project:
-        yield _learned(project, found)
+        yield project, found
 
 
-def _learned(project: "Project", place: str) -> Reading:
+def learned_project(project: "Project", place: str) -> Reading:
+    """Learn the labels of a project.
+
+    Args:
+        project: The project.
+        place: Where it is, as it can be typed again.
+    """
     from suffice.project.learning_status import LearningStatus
     from suffice.project.project_learner import ProjectLearner
 

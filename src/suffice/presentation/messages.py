@@ -9,6 +9,8 @@ from suffice.presentation.number_format import (
     number,
     numbers,
     percent,
+    percent_at_least,
+    percent_at_most,
     percents,
     rounded_percent,
     two_digits,
@@ -216,6 +218,58 @@ def check_sentence(check: Mapping[str, Any]) -> str:
     if check["state"] == "complete" and not check["proves"]:
         return "The check is complete and proves nothing: too many of its items could not be labelled."
     return ""
+
+
+def check_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
+    r"""What checks of several sizes are likely to guarantee, and what they cost.
+
+    Args:
+        offers: ``pool``, ``expected``, ``confidence``, ``probability``, ``tolerance``, ``offers`` (each with ``size``
+            and ``at_most``), ``at_most``, ``planned`` and ``seconds``; see
+            :class:`suffice.project.check_offers.CheckOffers`.
+
+    Examples:
+        >>> said = check_offer_sentences({"pool": 4600, "expected": 0.02, "confidence": 0.95, "probability": 0.8,
+        ...     "tolerance": None, "offers": [{"size": 100, "at_most": 0.0858}], "at_most": 0.05, "planned": 370,
+        ...     "seconds": 4.0})
+        >>> print(*said, sep="\n")
+        A check draws unlabelled items at random. When they are labelled, it guarantees how many predictions are wrong.
+        Estimate: about 2 % of the predictions for the 4,600 unlabelled items are wrong. If so, a check is likely to
+        guarantee, with 95 % confidence:
+        - 100 labels (about 7 minutes): at most 8.6 % are wrong.
+        - 370 labels (about 25 minutes): at most 5 % are wrong, your target.
+        The model learns these labels afterwards.
+    """
+    wrong = "wrong" if offers["tolerance"] is None else f"off by more than {number(offers['tolerance'])}"
+    pool = count(offers["pool"], "unlabelled item")
+    share = percent(offers["expected"]) if offers["expected"] else "0 %"
+    sure = percent_at_least(offers["confidence"])
+    said = [
+        f"A check draws unlabelled items at random. When they are labelled, it guarantees how many predictions are "
+        f"{wrong}.",
+        f"Estimate: about {share} of the predictions for the {pool} are {wrong}. If so, a check is likely to "
+        f"guarantee, with {sure} confidence:",
+    ]
+    rows = {each["size"]: f"at most {percent_at_most(each['at_most'])} are {wrong}." for each in offers["offers"]}
+    target, planned = offers["at_most"], offers["planned"]
+    if target is not None and planned is not None:
+        rows[planned] = f"at most {percent_at_most(target)} are {wrong}, your target."
+    said += [f"- {_label_time(size, offers['seconds'])}: {rows[size]}" for size in sorted(rows)]
+    if target is not None and planned is None:
+        said.append(not_achievable_sentence(offers))
+    return [sentence.replace("\u00a0", " ") for sentence in [*said, "The model learns these labels afterwards."]]
+
+
+def not_achievable_sentence(offers: Mapping[str, Any]) -> str:
+    """That no check is likely to guarantee what is wanted; the argument is that of :func:`check_offer_sentences`."""
+    most, pool = percent_at_most(offers["at_most"]), count(offers["pool"], "unlabelled item")
+    said = f"Your target of at most {most} is not achievable now for less than labelling all {pool}"
+    return f"{said}: label more items first.".replace("\u00a0", " ")
+
+
+def _label_time(labels: int, seconds: float | None) -> str:
+    time = "" if seconds is None else f" (about {duration(labels * seconds)})"
+    return f"{count(labels, 'label')}{time}"
 
 
 def target_sentence(guarantee: Mapping[str, Any], at_most: float | None) -> str:

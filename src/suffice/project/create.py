@@ -340,8 +340,8 @@ def _checked_target(at_most: float, task: str) -> float:
     """The error that is wanted, checked."""
     if task == "classification":
         wanted = "above 0 and below 1, a share of wrong predictions"
-        return real(at_most, "--target-error", wanted, lambda x: 0.0 < x < 1.0)
-    return real(at_most, "--target-error", "above 0, in units of the target", lambda x: x > 0.0)
+        return real(at_most, "--at-most", wanted, lambda x: 0.0 < x < 1.0)
+    return real(at_most, "--at-most", "above 0, in units of the target", lambda x: x > 0.0)
 
 
 def write_project(place: str | Path, settings: Settings, items: Items, *, person: str = "") -> Project:
@@ -501,7 +501,7 @@ _OPTIONS: Final = (
     (re.compile(r"--classes a,b,c"), 'classes=["a", "b"]'),
     (re.compile(r"--regression\b"), "regression=True"),
     (re.compile(r"with --project FOLDER|with --project"), "as path"),
-    (re.compile(r"--target-error\b"), "at_most"),
+    (re.compile(r"--at-most\b"), "at_most"),
     (re.compile(r"--features \S*features\.npy"), "features"),
     (re.compile(r"--([a-z]+)\b"), r"\1"),
 )

@@ -212,21 +212,6 @@ def _new_items(
         asked, random = asked + 1, random + (not by_model)
 
 
-def _checks_alpha(state: ProjectState, confidence: float | None) -> float:
-    """The error probability of all checks of a project together."""
-    before = state.checks_alpha
-    if confidence is None:
-        return 0.05 if before is None else before
-    # 1 - 0.95 is not 0.05.
-    level = round(1.0 - real(confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0), 15)
-    if before is not None and abs(level - before) > 1e-12:
-        raise InvalidValueError(
-            f"confidence must be {1.0 - before:.10g}, as for the first check, because all checks share it; not "
-            f"{confidence!r}"
-        )
-    return level if before is None else before
-
-
 T = TypeVar("T")
 
 
@@ -569,12 +554,9 @@ class Project:
         def before(state: ProjectState) -> tuple[WriteReceipt | None, float]:
             """The receipt of an earlier request, and the error probability; whatever forbids a check raises."""
             known = self._known(state, sketch)
-            if known is None and state.open_check is not None:
-                raise ConflictError(
-                    f"a check is open: {len(state.pending()):,} of its {len(state.open_check.items):,} items have no "
-                    "answer; answer them, or abort the check"
-                )
-            return known, 0.0 if known is not None else _checks_alpha(state, confidence)
+            if known is None:
+                self.require_no_open_check()
+            return known, 0.0 if known is not None else self.checks_alpha(confidence)
 
         def attempt(model: str, answers: list[Answer], predictions: NDArray[Any]) -> WriteReceipt | None:
             """Start it, unless there are other answers now, or another model."""
@@ -664,6 +646,42 @@ class Project:
         """All checks in the order in which they started, aborted ones included, with the answers that count now."""
         with self.lock:
             return self.state().checks()
+
+    def require_no_open_check(self) -> None:
+        """Refuse to start a check while another is open.
+
+        Raises:
+            ConflictError: One is open.
+        """
+        with self.lock:
+            draw, pending = self._state.open_check, len(self._state.pending())
+        if draw is not None:
+            raise ConflictError(
+                f"a check is open: {pending:,} of its {len(draw.items):,} items have no answer; answer them, or abort "
+                "the check"
+            )
+
+    def checks_alpha(self, confidence: float | None = None) -> float:
+        """The error probability of all checks of the project together.
+
+        Args:
+            confidence: The confidence that is wanted; that of the first check if left out, or 0.95 before it.
+
+        Raises:
+            InvalidValueError: It is not between 0 and 1, or not that of the first check.
+        """
+        with self.lock:
+            before = self._state.checks_alpha
+        if confidence is None:
+            return 0.05 if before is None else before
+        # 1 - 0.95 is not 0.05.
+        level = round(1.0 - real(confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0), 15)
+        if before is not None and abs(level - before) > 1e-12:
+            raise InvalidValueError(
+                f"confidence must be {1.0 - before:.10g}, as for the first check, because all checks share it; not "
+                f"{confidence!r}"
+            )
+        return level if before is None else before
 
     def guarantee(self) -> ProjectGuarantee | None:
         """The newest guarantee, and whether it is about the present model; None if there is none."""

@@ -293,8 +293,10 @@ class ProjectState:
         if self._holding is not None:
             self._let_go(self._holding)
         check = _CheckState(draw, self.answers())
-        # From now on it is the check that draws them.
-        self._drawn.difference_update(self.open_among(check.items).tolist())
+        # From now on it is the check that draws them, and asks for them: whoever was asked before may have left.
+        for item in self.open_among(check.items).tolist():
+            self._drawn.discard(item)
+            self._take_back(item)
         self._checks.append(check)
         self._holding = check
 

@@ -1,0 +1,247 @@
+"""``suffice check``: a random check of a labelling project, which guarantees how many predictions are wrong."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from suffice.arguments import whole
+from suffice.cli.project_options import ProjectOptions
+from suffice.cli.rule_options import AsJson, share_of
+from suffice.cli.stored_project import (
+    Place,
+    Reading,
+    learned_project,
+    plain_console,
+    shown_place,
+    stored_project,
+)
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.presentation.messages import not_achievable_sentence
+from suffice.presentation.number_format import count
+
+if TYPE_CHECKING:
+    from suffice.project.check_offers import CheckOffers
+    from suffice.project.labelling_project import Project
+
+
+def check_command(
+    place: Place,
+    size: Annotated[
+        int | None, typer.Option(metavar="ITEMS", help="Start a check of so many items.", show_default=False)
+    ] = None,
+    at_most: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Start a check that is likely to guarantee that at most this share of the predictions is wrong, such "
+            "as 5%. The size is planned from the estimated error.",
+            show_default=False,
+        ),
+    ] = None,
+    recall_of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="Guarantee which share of the items of this class is labelled or predicted as such.",
+            show_default=False,
+        ),
+    ] = None,
+    precision_of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="Guarantee which share of the items predicted as this class belongs to it.",
+            show_default=False,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="For numbers: guarantee how many predictions are off by more than this.",
+            show_default=False,
+        ),
+    ] = None,
+    share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="For numbers: guarantee a tolerance that at most this share of the predictions exceeds, such as 10%.",
+            show_default=False,
+        ),
+    ] = None,
+    exclude_unlabelable: Annotated[
+        bool,
+        typer.Option(
+            "--exclude-unlabelable",
+            help="Leave skipped items out of the guarantee; otherwise they count as wrong predictions.",
+        ),
+    ] = False,
+    confidence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Confidence of all checks of the project together, such as 99%; fixed with the first check.",
+            show_default="95%",
+        ),
+    ] = None,
+    abort: Annotated[
+        bool,
+        typer.Option(
+            "--abort", help="Give the open check up. It proves nothing, and its part of the error probability is spent."
+        ),
+    ] = False,
+    person: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who starts or aborts it.", show_default="your login name")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Guarantee how many predictions are wrong, by a random check of the unlabelled items.
+
+    The check draws items at random. Label them with suffice label or suffice serve, which ask for them first; then
+    suffice status states the guarantee. The model learns these labels when labelling goes on.
+
+    Without --size and --at-most nothing is started: the command says where the open check stands, or what checks would
+    cost and guarantee.
+
+    Example: suffice check mails.suffice --size 100
+
+    Plan the size: suffice check mails.suffice --at-most 5%
+    """
+    asked: dict[str, Any] = {
+        "person": ProjectOptions(place, person=person).who,
+        "recall_of": recall_of,
+        "precision_of": precision_of,
+        "tolerance": tolerance,
+        "share": share_of(share, "--share"),
+        "unlabelable_as": "excluded" if exclude_unlabelable else "wrong",
+        "confidence": share_of(confidence, "--confidence"),
+    }
+    target = share_of(at_most, "--at-most")
+    if size is not None:
+        whole(size, "--size", least=1)
+    if size is not None and target is not None:
+        raise InvalidValueError("--at-most plans the size of the check, and --size states it; give one of them")
+    others = [size, target, recall_of, precision_of, tolerance, share, confidence]
+    if abort and (exclude_unlabelable or any(each is not None for each in others)):
+        raise InvalidValueError(
+            "--abort gives the open check up, and takes no other options of a check; leave them out"
+        )
+    if size is None and not abort:
+        for option in ("recall_of", "precision_of", "share"):
+            if asked[option] is not None:
+                dashed = f"--{option.replace('_', '-')}"
+                raise InvalidValueError(f"the size of a check with {dashed} is not planned; give it with --size")
+    with stored_project(place) as (project, found):
+        if abort:
+            project.abort_check(person=asked["person"])
+            told = _told(project, action="aborted")
+            lines = ["The check is aborted. It proves nothing; its labels are kept, and the model learns them."]
+        elif size is not None or target is not None:
+            told, lines = _started(project, found, size, target, asked)
+        else:
+            told, lines = _asked(project, found, asked)
+    if as_json:
+        typer.echo(json.dumps(told, allow_nan=False))
+        return
+    console = plain_console()
+    for line in lines:
+        console.print(line)
+
+
+def _told(project: "Project", *, action: str | None, offers: "CheckOffers | None" = None) -> dict[str, Any]:
+    from suffice.project.status_summary import check_status
+
+    with project.lock:
+        found = check_status(project.state(), project.settings)
+    return {
+        "action": action,
+        "check": found.check,
+        "guarantee": found.guarantee,
+        "offers": None if offers is None else offers.as_dict(),
+    }
+
+
+def _started(
+    project: "Project", place: str, size: int | None, at_most: float | None, asked: dict[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Start a check of a size, or of one that is likely to guarantee a share."""
+    from suffice.project.project_learner import predicted_labels
+
+    offers = found = None
+    if size is None:
+        project.require_no_open_check()
+        found = learned_project(project, place)
+        offers = _offers(found, asked, at_most=at_most)
+        size = offers.planned
+    if size is None:
+        assert offers is not None
+        raise SufficeError(
+            f"no check is started. {not_achievable_sentence(offers.as_dict())} To see what other checks guarantee: "
+            f"suffice check {shown_place(place)}"
+        )
+
+    def predict(model: str, answers: Any) -> Any:
+        if found is not None and found.project_learner is not None and found.project_learner.model == model:
+            found.project_learner.follow(answers)
+            return found.project_learner.predict(project.X).labels
+        with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
+            return predicted_labels(project.settings.using(model), project.X, answers)
+
+    project.start_check(size, predict=predict, **asked)
+    told = _told(project, action="started", offers=offers)
+    check = told["check"]
+    which = f" predicted as {check['class_name']!r}" if check["quantity"] == "precision" else ""
+    drawn = f"{check['size']:,} of {count(check['pool'], 'unlabelled item')}{which}, drawn at random"
+    return told, [f"Check {check['number']} is started: {drawn}.", *_standing(told, place)]
+
+
+def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Where the open check stands; or what checks would cost and guarantee."""
+    told = _told(project, action=None)
+    if told["check"] is not None and told["check"]["state"] == "open":
+        return told, _standing(told, place)
+    offers = _offers(learned_project(project, place), asked)
+    told = _told(project, action=None, offers=offers)
+    tolerance = "" if asked["tolerance"] is None else f" --tolerance {asked['tolerance']:g}"
+    size = offers.planned or 100
+    how = f"To start one: suffice check {shown_place(place)} --size {min(size, offers.pool)}{tolerance}"
+    said = told["guarantee"]["sentences"] if told["guarantee"] is not None else []
+    return told, [*said, *told["offers"]["sentences"], how]
+
+
+def _standing(told: dict[str, Any], place: str) -> list[str]:
+    """Where the newest check stands, and how to go on."""
+    check, guarantee = told["check"], told["guarantee"]
+    if check["state"] != "open":
+        return [*([check["sentence"]] if check["sentence"] else []), *(guarantee["sentences"] if guarantee else [])]
+    shown = shown_place(place)
+    return [
+        check["sentence"],
+        f"Label its items, which come first: suffice label {shown} or suffice serve {shown}",
+        f"Give it up: suffice check {shown} --abort",
+    ]
+
+
+def _offers(found: Reading, asked: dict[str, Any], at_most: float | None = None) -> "CheckOffers":
+    from suffice.project.check_offers import check_offers
+    from suffice.report.project_report import pace
+
+    project = found.project
+    if project.settings.task == "regression" and asked["tolerance"] is None:
+        raise InvalidValueError(
+            "a check of numbers needs --tolerance, the largest error that is not wrong; or --share and --size"
+        )
+    with project.lock:
+        given = [each for each in project.state().labelled() if each.person != project.settings.source]
+    return check_offers(
+        project,
+        found.learning_status,
+        at_most=at_most,
+        tolerance=asked["tolerance"],
+        unlabelable_as=asked["unlabelable_as"],
+        confidence=asked["confidence"],
+        seconds=pace(given),
+    )

@@ -1,0 +1,129 @@
+"""What a check of a project would cost and is likely to guarantee, before it starts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import erfc, sqrt
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from suffice.arguments import real
+from suffice.checks import attainable_bound, plan, spent_alpha
+from suffice.checks.guarantee import UnlabelableAs
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.presentation.messages import check_offer_sentences
+from suffice.project.learning_status import LearningStatus
+
+if TYPE_CHECKING:
+    from suffice.project.labelling_project import Project
+
+#: Sizes that are offered.
+SIZES: Final = (50, 100, 200)
+#: Probability with which a check is to show what it is planned for.
+PROBABILITY: Final = 0.8
+
+
+class CheckOffer(NamedTuple):
+    """A size of a check, and the share of wrong predictions that it is likely to guarantee, at most."""
+
+    size: int
+    at_most: float
+
+
+@dataclass(frozen=True)
+class CheckOffers:
+    """What checks of several sizes would guarantee, if the estimated error is right. It is a plan and proves nothing.
+
+    Attributes:
+        number: Number of the check that would start.
+        pool: Number of unlabelled items to draw from.
+        alpha: Error probability that the check would spend.
+        confidence: The confidence of all checks of the project together.
+        expected: Share of wrong predictions that is expected, from the estimated error; items that were skipped count
+            as wrong unless they are excluded.
+        tolerance: For numbers, the largest error that is not wrong.
+        offers: Sizes and what they are likely to guarantee.
+        at_most: The share of wrong predictions that is wanted, or None.
+        planned: Size of a check that is likely to guarantee ``at_most``; None if only labelling every item does, or
+            nothing is wanted.
+        seconds: Seconds that a label typically takes, or None.
+    """
+
+    number: int
+    pool: int
+    alpha: float
+    confidence: float
+    expected: float
+    tolerance: float | None
+    offers: tuple[CheckOffer, ...]
+    at_most: float | None = None
+    planned: int | None = None
+    seconds: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON values, with sentences."""
+        values = {**self.__dict__, "probability": PROBABILITY, "offers": [each._asdict() for each in self.offers]}
+        return values | {"sentences": check_offer_sentences(values)}
+
+
+def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
+    project: "Project",
+    learning_status: LearningStatus,
+    *,
+    at_most: float | None = None,
+    tolerance: float | None = None,
+    unlabelable_as: UnlabelableAs = "wrong",
+    confidence: float | None = None,
+    sizes: Sequence[int] = SIZES,
+    seconds: float | None = None,
+) -> CheckOffers:
+    """What a check would guarantee, if the estimated error is right.
+
+    For numbers, the share of predictions that are off by more than ``tolerance`` is that of normally distributed errors
+    of the estimated size.
+
+    Args:
+        project: The project.
+        learning_status: What its model says.
+        at_most: Share of wrong predictions for which to plan a size; that of the project's settings if left out.
+        tolerance: For numbers, the largest error that is not wrong.
+        unlabelable_as: Whether skipped items count as ``"wrong"`` or are ``"excluded"``.
+        confidence: As for :meth:`suffice.project.Project.start_check`.
+        sizes: Sizes to offer; those that are not below the number of items are left out.
+        seconds: Seconds that a label typically takes, to state the time.
+
+    Raises:
+        InvalidValueError: An argument cannot be used.
+        SufficeError: The error is not estimated yet, or there is nothing to check.
+    """
+    classes = project.settings.task == "classification"
+    if classes and tolerance is not None:
+        raise InvalidValueError("tolerance is for numbers, and the labels of this project are classes; leave it out")
+    if not classes and tolerance is None:
+        raise InvalidValueError(
+            "to plan a check of numbers, say by how much a prediction may be off (tolerance, in units of the target)"
+        )
+    with project.lock:
+        state = project.state()
+        alpha, number = project.checks_alpha(confidence), state.n_checks + 1
+        skipped, left = state.n_skipped, state.left
+        target = project.settings.at_most if at_most is None and classes else at_most
+    if target is not None:
+        real(target, "at_most", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
+    error = learning_status.errors[-1].value if learning_status.errors else None
+    if error is None:
+        raise SufficeError("the error is not estimated yet: the model has not begun to learn; label a few items first")
+    if not left:
+        raise SufficeError("every item is labelled or skipped: there is nothing to check")
+    if tolerance is not None:
+        within = real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
+        error = erfc(within / (error * sqrt(2.0))) if error > 0.0 else 0.0
+    pool, expected = left, min(1.0, error)
+    if unlabelable_as == "wrong":
+        pool, expected = left + skipped, (expected * left + skipped) / (left + skipped)
+    spent = spent_alpha(number, alpha)
+    offered = tuple(
+        CheckOffer(size, attainable_bound(size, expected, pool, alpha=spent, probability=PROBABILITY))
+        for size in sizes
+        if size < pool
+    )
+    planned = None if target is None else plan(target, expected, pool, alpha=spent, probability=PROBABILITY).labels
+    return CheckOffers(number, pool, spent, 1.0 - alpha, expected, tolerance, offered, target, planned, seconds)

@@ -1,0 +1,185 @@
+"""`suffice check`: what it starts, says and refuses; and what the other commands say of checks."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from suffice.cli.app import app
+from suffice.project.create import open_project
+from tests.project.labelled_projects import label_some
+from tests.project.making_projects import make
+
+RUN = CliRunner()
+
+
+def said(*arguments: str, code: int = 0) -> str:
+    """What a command prints, or why it could not be done."""
+    result = RUN.invoke(app, arguments)
+    if code:
+        assert result.exception is not None
+        assert result.stdout == ""
+        return str(result.exception)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def told(*arguments: str) -> dict[str, Any]:
+    """What a command prints as JSON, and nothing else."""
+    answer: dict[str, Any] = json.loads(said(*arguments, "--json"))
+    return answer
+
+
+@pytest.fixture
+def pets(tmp_path: Path) -> str:
+    """A project with labels."""
+    with make(tmp_path / "pets.suffice", 300, initial=4, at_most=0.2) as project:
+        label_some(project, range(40))
+    return str(tmp_path / "pets.suffice")
+
+
+def finish(place: str) -> None:
+    """Label the items of the open check."""
+    with open_project(place) as project:
+        label_some(project, project.state().pending().tolist())
+
+
+def test_without_a_size_it_says_what_checks_would_cost_and_starts_nothing(pets: str) -> None:
+    lines = said("check", pets).splitlines()
+    assert lines[1].startswith("Estimate: about ")
+    assert "of the predictions for the 260 unlabelled items are wrong" in lines[1]
+    assert [line.split(":")[0] for line in lines if line.startswith("- ")][:3] != []
+    assert any(line.endswith(", your target.") or "is not achievable now" in line for line in lines)
+    assert lines[-1].startswith(f"To start one: suffice check {pets} --size ")
+    offers = told("check", pets)["offers"]
+    assert [each["size"] for each in offers["offers"]] == [50, 100, 200]
+    assert (offers["number"], offers["pool"], offers["at_most"], offers["confidence"]) == (1, 260, 0.2, 0.95)
+    assert offers["alpha"] == 0.025
+    assert sorted(each["at_most"] for each in offers["offers"]) == [each["at_most"] for each in offers["offers"]][::-1]
+    with open_project(pets) as project:
+        assert project.checks() == []
+
+
+def test_a_check_from_its_start_to_its_guarantee(pets: str) -> None:
+    lines = said("check", pets, "--size", "30", "--person", "ann").splitlines()
+    assert lines[0] == "Check 1 is started: 30 of 260 unlabelled items, drawn at random."
+    assert lines[1] == "Check: 0 of 30 random items answered. The guarantee is stated when all are answered."
+    assert lines[2] == f"Label its items, which come first: suffice label {pets} or suffice serve {pets}"
+    assert lines[3] == f"Give it up: suffice check {pets} --abort"
+    assert said("check", pets).splitlines() == lines[1:]
+    assert told("check", pets)["check"]["state"] == "open"
+    status = said("status", pets).splitlines()
+    assert status[1] == lines[1]
+    assert f"Give the check up: suffice check {pets} --abort" in status
+    finish(pets)
+    found = told("check", pets)
+    assert found["guarantee"]["about_present_model"]
+    assert said("check", pets).splitlines()[0] == found["guarantee"]["sentences"][0]
+    assert said("status", pets).splitlines()[1] == found["guarantee"]["sentences"][0]
+    assert told("status", pets)["guarantee"] == found["guarantee"]
+    assert found["offers"]["alpha"] == pytest.approx(0.05 / 6)
+
+
+def test_the_size_is_planned_from_the_estimate(pets: str) -> None:
+    planned = told("check", pets)["offers"]["planned"]
+    found = told("check", pets, "--at-most", "20%")
+    assert found["action"] == "started"
+    assert found["check"]["size"] == found["offers"]["planned"] == planned
+    assert told("check", pets, "--abort")["check"]["state"] == "aborted"
+    why = said("check", pets, "--at-most", "0.1%", code=1)
+    assert why.startswith("no check is started. Your target of at most 0.1 % is not achievable now for less than")
+    with open_project(pets) as project:
+        assert len(project.checks()) == 1
+
+
+def test_aborting(pets: str) -> None:
+    assert said("check", pets, "--abort", code=1) == "no check is open, so there is none to abort"
+    said("check", pets, "--size", "5")
+    assert said("check", pets, "--abort").startswith("The check is aborted. It proves nothing")
+    with open_project(pets) as project:
+        assert [check.state for check in project.checks()] == ["aborted"]
+
+
+def test_other_quantities(pets: str, tmp_path: Path) -> None:
+    found = told("check", pets, "--size", "20", "--recall-of", "cat", "--exclude-unlabelable", "--confidence", "90%")
+    check = found["check"]
+    assert (check["quantity"], check["class_name"], check["unlabelable_as"]) == ("recall", "cat", "excluded")
+    assert check["confidence"] == pytest.approx(0.9)
+    finish(pets)
+    assert "of the items of class 'cat' are labelled or predicted as such" in said("status", pets)
+    first = said("check", pets, "--size", "20", "--precision-of", "dog").splitlines()[0]
+    assert first.startswith("Check 2 is started: 20 of ")
+    assert first.endswith("unlabelled items predicted as 'dog', drawn at random.")
+    place = str(tmp_path / "numbers.suffice")
+    with make(place, 200, task="regression", initial=4) as project:
+        label_some(project, range(30))
+    assert "are off by more than 0.5" in said("check", place, "--tolerance", "0.5")
+    assert said("check", place, "--at-most", "40%", "--tolerance", "0.5").startswith("Check 1 is started: ")
+    finish(place)
+    assert "are off by more than 0.5" in said("status", place).splitlines()[1]
+    assert told("check", place, "--share", "20%", "--size", "50")["check"]["quantity"] == "tolerance"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--size", "0"], "--size must be a whole number, 1 or more"),
+        (["--size", "261"], "size must be at most the 260 unlabelled items, not 261"),
+        (["--size", "5", "--at-most", "5%"], "--at-most plans the size of the check, and --size states it"),
+        (["--at-most", "7"], "--at-most must be a share above 0 and below 1, such as 5% or 0.05, not '7'; write 7%"),
+        (["--at-most", "few"], "--at-most must be a share above 0 and below 1"),
+        (["--at-most", "5%", "--recall-of", "cat"], "the size of a check with --recall-of is not planned"),
+        (["--precision-of", "cat"], "the size of a check with --precision-of is not planned; give it with --size"),
+        (["--size", "5", "--recall-of", "cow"], "recall_of must be one of the classes"),
+        (["--size", "5", "--recall-of", "cat", "--precision-of", "cat"], "a check guarantees one quantity"),
+        (["--size", "5", "--tolerance", "1"], "tolerance cannot be checked: the model predicts classes"),
+        (["--tolerance", "1"], "tolerance is for numbers, and the labels of this project are classes"),
+        (["--size", "5", "--confidence", "1"], "--confidence must be a share above 0 and below 1"),
+        (["--abort", "--size", "5"], "--abort gives the open check up, and takes no other options"),
+        (["--abort", "--exclude-unlabelable"], "--abort gives the open check up, and takes no other options"),
+        (["--size", "5", "--person", " "], "the name of a person must be 1 to 64 characters"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_nothing_is_spent(pets: str, options: list[str], sentence: str) -> None:
+    assert sentence in said("check", pets, *options, code=2)
+    with open_project(pets) as project:
+        assert project.checks() == []
+
+
+def test_a_second_check_and_a_project_without_a_model_are_refused(pets: str, tmp_path: Path) -> None:
+    said("check", pets, "--size", "5")
+    for options in (["--size", "5"], ["--at-most", "5%"]):
+        assert "a check is open: 5 of its 5 items have no answer" in said("check", pets, *options, code=1)
+    place = str(tmp_path / "new.suffice")
+    make(place).close()
+    assert "the error is not estimated yet" in said("check", place, code=1)
+    assert "it begins with 10 labels, and there are 0" in said("check", place, "--size", "5", code=1)
+    make(tmp_path / "numbers.suffice", task="regression").close()
+    why = said("check", str(tmp_path / "numbers.suffice"), code=2)
+    assert why.startswith("a check of numbers needs --tolerance")
+    assert "there is no project" in said("check", str(tmp_path / "none.suffice"), code=1)
+
+
+def test_lines_mark_items_of_a_check_and_end_with_the_guarantee(pets: str) -> None:
+    said("check", pets, "--size", "3")
+    result = RUN.invoke(app, ["label", pets, "--person", "bob"], input="cat\ns\nu\ncat\ncat\nq\n")
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    marked = [line for line in lines if "drawn at random for the check" in line]
+    assert len(marked) == 5
+    assert any(line.endswith("; undone: label it again; drawn at random for the check)") for line in marked)
+    after = [line for line in lines if line.startswith("Guaranteed: at most ")]
+    # Once when the check was complete, and once at the end.
+    assert len(after) == 2
+
+
+def test_the_wanted_error_has_two_names(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n" + "".join(f"{k}\n" for k in range(30)), encoding="utf-8")
+    for name, option in (("a", "--at-most"), ("b", "--target-error")):
+        place = str(tmp_path / f"{name}.suffice")
+        arguments = [str(tmp_path / "t.csv"), "--classes", "u,v", option, "5%", "--project", place]
+        assert RUN.invoke(app, ["label", *arguments], input="q\n").exit_code == 0
+        with open_project(place) as project:
+            assert project.settings.at_most == 0.05
