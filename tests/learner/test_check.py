@@ -498,6 +498,20 @@ def test_the_plan_for_numbers(model: Any) -> None:
         learner.guarantee_plan(0.3)
 
 
+def test_a_few_labels_do_not_show_that_nothing_is_wrong() -> None:
+    X, y = classes(1000)
+    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X)
+    items = np.flatnonzero(y == "spam")[:10]
+    learner.tell(items, y[items])
+    plan = learner.guarantee_plan(0.2)
+    assert learner.error_estimate().value < 0.2
+    assert plan.error == 0.3
+    assert plan.reducible >= 0.3 - learner.error_estimate().value
+    assert not plan.check_now
+    sure = labelled(*numbers(), 40, GaussianProcess(1.0, 0.1))
+    assert sure.error_estimate(tolerance=100.0).value < sure.guarantee_plan(0.2, tolerance=100.0).error == 0.5 / 41
+
+
 def test_no_plan_when_nothing_is_left() -> None:
     X, y = classes(30)
     learner = labelled(X, y, 30)

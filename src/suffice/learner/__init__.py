@@ -6,13 +6,14 @@ from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
 from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee
 from suffice.learner.model_check import ModelCheck, ModelGuarantee
-from suffice.learner.simulation import audit, simulate
+from suffice.learner.simulation import CheckedRun, audit, simulate
 from suffice.learner.step_inputs import bagged_votes
 from suffice.learner.stop_set import StopSet
 
 __all__ = [
     "ActiveLearner",
     "Backend",
+    "CheckedRun",
     "ErrorGuarantee",
     "ModelCheck",
     "ModelGuarantee",

@@ -33,7 +33,7 @@ from suffice.learner.error_estimate import (
     Worsening,
     share_beyond,
 )
-from suffice.learner.guarantee_rules import RecallGuarantee, guarantee_rules
+from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
 from suffice.learner.model_check import (
     CheckSequence,
     FrozenModel,
@@ -671,8 +671,8 @@ class ActiveLearner:
 
         The plan follows from :meth:`error_estimate` and from its reducible part: what the model would gain if it knew
         its parameters, by its own account, calibrated like the error. See :func:`suffice.checks.plan_total`. The plan
-        is an estimate, and becomes better with the number of random labels. On 16 data sets the reducible part
-        predicted the error at two to sixteen times the labels without bias, see the guide on guarantees.
+        is an estimate, and becomes better with the number of random labels. It never expects fewer wrong predictions
+        than :math:`1 / (2 (n + 1))`, at :math:`n` labels, and :math:`3 / n` while one class only is known.
 
         Args:
             at_most: The share of wrong predictions to guarantee.
@@ -701,11 +701,14 @@ class ActiveLearner:
         pool, found = self._checkable(), self._wrong_share(tolerance)
         n = max(1, len(self.labelled))
         ratio = found.value / found.model_alone if found.model_alone > 0.0 else 1.0
-        reducible = ratio * self._reducible(tolerance)
+        # A few labels without an error do not show that there is none, and one class alone shows less.
+        alone = self._of_classes and len(self._known_classes()) < 2
+        error = min(1.0, max(found.value, 3.0 / n if alone else 0.5 / (n + 1)))
+        reducible = error - found.value + ratio * self._reducible(tolerance)
         return plan_total(
             target,
-            found.value,
-            reducible=min(reducible, found.value),
+            error,
+            reducible=min(reducible, error),
             n_labelled=n,
             pool=pool,
             alpha=self._check_sequence.next_alpha(),
@@ -837,7 +840,12 @@ class ActiveLearner:
             return None
         found = check.guarantee if check.version == self._version else None
         proven: dict[str, Any] = {}
-        if found is not None and found.quantity in ("error", "within"):
+        wanted = [rule for rule in rules if isinstance(rule, ErrorGuarantee)]
+        if (
+            found is not None
+            and found.quantity in ("error", "within")
+            and all(rule.accepts(found.tolerance) for rule in wanted)
+        ):
             proven = {"guaranteed_error": found.value, "guarantee_confidence": found.confidence}
         classes = {str(rule.class_name) for rule in rules if isinstance(rule, RecallGuarantee)}
         # Rules about several classes cannot tell which of them the recall is of.

@@ -27,6 +27,8 @@ class ErrorGuarantee(Criterion):
     Args:
         at_most: The largest acceptable share of wrong predictions, above 0 and below 1.
         confidence: The least confidence that the guarantee must have, above 0 and below 1.
+        tolerance: For numbers: a prediction is wrong if it is off by more than this, at least 0. If left out, the
+            tolerance of the check counts.
 
     Raises:
         InvalidValueError: An argument is out of range.
@@ -41,12 +43,19 @@ class ErrorGuarantee(Criterion):
 
     at_most: float
     confidence: float = 0.95
+    tolerance: float | None = None
 
     optional: ClassVar[frozenset[str]] = frozenset({"guaranteed_error", "guarantee_confidence"})
 
     def __post_init__(self) -> None:
         self.at_most = real(self.at_most, "at_most", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
         self.confidence = real(self.confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
+        if self.tolerance is not None:
+            self.tolerance = real(self.tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
+
+    def accepts(self, tolerance: float | None) -> bool:
+        """Whether a guarantee with this tolerance, None for classes, is one that the rule asks for."""
+        return self.tolerance is None or (tolerance is not None and tolerance <= self.tolerance)
 
     def judge(self, step: Step) -> Verdict:
         """Compare the guaranteed error with the target."""
@@ -133,7 +142,7 @@ def guarantee_rules(rule: Criterion) -> "list[ErrorGuarantee | RecallGuarantee]"
     Examples:
         >>> from suffice.criteria import Budget
         >>> guarantee_rules(ErrorGuarantee(0.05) | Budget(500))
-        [ErrorGuarantee(at_most=0.05, confidence=0.95)]
+        [ErrorGuarantee(at_most=0.05, confidence=0.95, tolerance=None)]
     """
     if isinstance(rule, ErrorGuarantee | RecallGuarantee):
         return [rule]
