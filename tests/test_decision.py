@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import suffice as sf
 from suffice.checks import Guarantee, plan_total
+from suffice.checks.guarantee import UnlabelableAs
 from suffice.criteria import Verdict
 from suffice.decision import (
     Alternative,
@@ -112,7 +113,7 @@ def test_any_decision_is_said_in_sentences(verdict: Any, about: Decision) -> Non
 def test_what_more_labels_bring() -> None:
     # On a curve 0.1 + 10/n the next label lowers the error by 10/n^2.
     assert error_after(0.2, 10.0 / 100**2, 100, 300) == pytest.approx(0.1 + 10.0 / 400)
-    about = {"unlabelled_error": 0.2, "reducible_error": 0.1, "recent_gain": 0.06, "error_scale": 1.0}
+    about: dict[str, Any] = {"unlabelled_error": 0.2, "reducible_error": 0.1, "recent_gain": 0.06, "error_scale": 1.0}
     step = sf.Step(n_labelled=100, pool_size=600, calibration=0.5, **about)
     rule = sf.LabelWorth(mistake_cost=2.0)
     verdict = rule.observe(step)
@@ -253,7 +254,7 @@ def test_a_check_that_misses_the_target_says_go_on() -> None:
 def test_the_error_of_a_check(wrong: int, right: int, missing: int, excluded: bool) -> None:
     size = wrong + right + missing
     assume(size)
-    how = "excluded" if excluded else "wrong"
+    how: UnlabelableAs = "excluded" if excluded else "wrong"
     proof = Guarantee.of_error(wrong, size, 500, unlabelable=missing, unlabelable_as=how)
     found = checked_error(proof)
     counted = wrong + (0 if excluded else missing)

@@ -86,6 +86,7 @@ class Decision:
         guarantee: What a check proves about the predictions of the present model, or None.
         plan: When to check and how many labels that takes, to guarantee ``at_most``; None for numbers, and if nothing
             was asked for.
+        check_pending: Items of an open check that have no answer yet; 0 if no check is open.
     """
 
     answer: Answer
@@ -104,6 +105,7 @@ class Decision:
     reason: str = ""
     guarantee: Guarantee | None = None
     plan: GuaranteePlan | None = None
+    check_pending: int = 0
 
     @property
     def target_guaranteed(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from suffice.presentation.messages import check_sentence, checks_sentences, guarantee_sentences, target_sentence
+from suffice.presentation.messages import check_sentence, checks_sentences, guarantee_sentences
 from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.status_summary import check_status, learning_sentences, status
@@ -55,7 +55,10 @@ def test_an_open_check_says_how_far_it_is(project: Project) -> None:
     assert check["model_name"] == "logistic"
     assert found["guarantee"] is None
     sentence = "Check: 7 of 20 random items answered. The guarantee is stated when all are answered."
-    assert found["words"][0] == check["sentence"] == sentence
+    assert check["sentence"] == sentence
+    assert found["words"][0].startswith("A check is running: about")
+    assert found["words"][1].startswith("13 random items still to answer.")
+    assert (found["decision"]["headline"], found["decision"]["tone"]) == ("A check is running", "on")
     # The model has learned nothing since, but the items that are labelled are not unlabelled.
     assert (found["learned"], found["n_labelled"]) == (30, 37)
     assert (found["decision"]["n_labelled"], found["decision"]["unlabelled"]) == (30, 83)
@@ -68,7 +71,8 @@ def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) ->
     found = told(project)
     guarantee = found["guarantee"]
     assert found["words"][0] == f"Guaranteed: a{guarantee['statement'][1:]}"
-    assert found["words"][1].replace("\u00a0", " ") == "Your target of at most 50 % is guaranteed."
+    assert found["words"][1].startswith("Your target is guaranteed: about")
+    assert (found["decision"]["answer"], found["decision"]["tone"]) == ("enough", "good")
     assert guarantee["sentences"] == found["words"][:1]
     assert (guarantee["about_present_model"], guarantee["check"], guarantee["n_labelled"]) == (True, 1, 30)
     assert (guarantee["checked"], guarantee["pool"], guarantee["remaining"]) == (20, 90, 70)
@@ -123,16 +127,12 @@ def test_sentences_of_plain_values() -> None:
         "Guaranteed for an earlier model: at most 5 % are wrong.",
         "This is about the model at 1 label. The present model is another and has no guarantee until it is checked.",
     ]
-    assert target_sentence(older, 0.05) == ""
-    assert target_sentence(guarantee, None) == ""
-    assert target_sentence({**guarantee, "quantity": "precision"}, 0.05) == ""
-    assert (
-        target_sentence(guarantee, 0.04).replace("\u00a0", " ") == "Your target of at most 4 % is not guaranteed yet."
-    )
     waiting = {"state": "open", "size": 1, "answered": 0, "proves": False}
     assert check_sentence(waiting).startswith("Check: 0 of 1 random item answered.")
     assert check_sentence({**waiting, "state": "incomplete"}) == ""
     # A new check of a later model: the open check first, the older guarantee last.
-    first, last = checks_sentences(older, waiting, 0.05)
+    first, last = checks_sentences(older, waiting)
     assert (len(first), len(last)) == (1, 2)
-    assert checks_sentences(None, None, None) == ([], [])
+    assert checks_sentences(None, None) == ([], [])
+    # Where the decision says that it is open, it is not said twice.
+    assert checks_sentences(older, waiting, open_told=True) == ([], guarantee_sentences(older))

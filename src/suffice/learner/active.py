@@ -364,15 +364,16 @@ class ActiveLearner:
             error_then=then,
             alternative=self.better_model() if compare and verdict.stop and self._begun and self.left else None,
             guarantee=guaranteed.guarantee if guaranteed is not None and guaranteed.about_present_model else None,
-            plan=self._plan_for(at_most) if checks else None,
+            plan=self._plan_for(at_most, error) if checks else None,
         )
         return decide(verdict, about)
 
-    def _plan_for(self, at_most: float | None) -> GuaranteePlan | None:
+    def _plan_for(self, at_most: float | None, error: ErrorNow | None) -> GuaranteePlan | None:
         """The plan for an error that the user asks for; None for numbers, and if there is nothing to plan."""
         if at_most is None or at_most >= 1.0 or not (self._of_classes and self._begun and self.left):
             return None
-        return self.guarantee_plan(at_most)
+        found = self._wrong_share(None)
+        return self._planned(at_most, found if error is None else found._replace(value=error.value), None)
 
     def better_model(self) -> Alternative | None:
         """Another model that is better on the labels so far, or None.
@@ -698,7 +699,12 @@ class ActiveLearner:
             True
         """
         target = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
-        pool, found = self._checkable(), self._wrong_share(tolerance)
+        return self._planned(target, self._wrong_share(tolerance), tolerance, probability)
+
+    def _planned(
+        self, target: float, found: CalibratedError, tolerance: float | None, probability: float = 0.8
+    ) -> GuaranteePlan:
+        """The plan that follows from an estimate of the error."""
         n = max(1, len(self.labelled))
         ratio = found.value / found.model_alone if found.model_alone > 0.0 else 1.0
         # A few labels without an error do not show that there is none, and one class alone shows less.
@@ -710,7 +716,7 @@ class ActiveLearner:
             error,
             reducible=min(reducible, error),
             n_labelled=n,
-            pool=pool,
+            pool=self._checkable(),
             alpha=self._check_sequence.next_alpha(),
             probability=probability,
         )
