@@ -42,6 +42,19 @@ NOT_GUARANTEED: Final = (
 )
 
 
+def not_guaranteed(guarantee: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """What nobody should take for guaranteed.
+
+    Args:
+        guarantee: As for :func:`guarantee_sentences`; None if there is none.
+    """
+    if guarantee is None:
+        return NOT_GUARANTEED
+    error = "The estimated error. Only the bound of the check is guaranteed; what more labels bring is extrapolated."
+    other = "The predictions of another model. When the model learns more labels, the new one has to be checked."
+    return error, other, *NOT_GUARANTEED[1:]
+
+
 def as_sentence(words: str) -> str:
     """Words with a capital at the start and a full stop at the end.
 
