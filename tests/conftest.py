@@ -11,7 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.thoroughness import FAST, THOROUGH
+from tests.thoroughness import FAST, THOROUGH, thorough
 
 for profile, number in (("fast", FAST), ("thorough", THOROUGH)):
     settings.register_profile(
@@ -64,6 +64,15 @@ def _in_an_empty_folder(request: pytest.FixtureRequest, _empty_folder: EmptyFold
     os.chdir(request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else _empty_folder.path())
     yield
     os.chdir(before)
+
+
+@pytest.fixture(scope="module")
+def fewer_trees() -> Iterator[None]:
+    """Compare models with a smaller forest in tests that are not about it; the slow tests have all of its trees."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not thorough():
+            patch.setattr("suffice.learner.model_comparison._TREES", 10)
+        yield
 
 
 @pytest.fixture

@@ -6,12 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import suffice as sf
+from suffice.checks import Guarantee, plan_total
 from suffice.criteria import Verdict
-from suffice.decision import Alternative, Decision, ErrorNow, decide, error_after, fall_per_label, trivial_error
+from suffice.decision import (
+    Alternative,
+    Decision,
+    ErrorNow,
+    checked_error,
+    decide,
+    error_after,
+    fall_per_label,
+    trivial_error,
+)
 from suffice.forecast import Forecast
 from suffice.learner.model_comparison import better_model
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
@@ -102,11 +112,16 @@ def test_any_decision_is_said_in_sentences(verdict: Any, about: Decision) -> Non
 def test_what_more_labels_bring() -> None:
     # On a curve 0.1 + 10/n the next label lowers the error by 10/n^2.
     assert error_after(0.2, 10.0 / 100**2, 100, 300) == pytest.approx(0.1 + 10.0 / 400)
+    about = {"unlabelled_error": 0.2, "reducible_error": 0.1, "recent_gain": 0.06, "error_scale": 1.0}
+    step = sf.Step(n_labelled=100, pool_size=600, calibration=0.5, **about)
     rule = sf.LabelWorth(mistake_cost=2.0)
-    # Of the 1.5 wrong predictions that a label avoids, 0.2 are those of its own item.
-    assert fall_per_label(rule, replace(GO_ON, value=3.0), 500, 0.2) == pytest.approx(1.3 / 500)
-    assert fall_per_label(sf.LabelWorth(100.0), GO_ON, 500, 0.2) is None
-    assert fall_per_label(sf.ErrorStability(), GO_ON, 500, 0.2) is None
+    verdict = rule.observe(step)
+    # The mistake of the labelled item itself is not among those of the other items.
+    assert fall_per_label(rule, verdict, 500) == pytest.approx(0.75 * 0.11 / 100)
+    assert fall_per_label(rule, replace(verdict, n_labelled=99), 500) is None
+    with_error_cost = sf.LabelWorth(100.0)
+    assert fall_per_label(with_error_cost, with_error_cost.observe(step), 500) is None
+    assert fall_per_label(sf.ErrorStability(), GO_ON, 500) is None
 
 
 def test_trivial_predictions() -> None:
@@ -175,3 +190,74 @@ def test_before_the_first_labels() -> None:
     assert learner.decision().answer == "too early"
     learner.tell(np.arange(5), y[:5])
     assert learner.decision().error is None
+
+
+def planned(error: float, *, reducible: float = 0.02, n: int = 300, pool: int = 4000) -> Any:
+    return plan_total(0.05, error, reducible=min(reducible, error), n_labelled=n, pool=pool, alpha=0.025)
+
+
+def about_target(error: float, **given: Any) -> Decision:
+    known = ErrorNow(error, 0.5 * error, 2.0 * error, 40)
+    fields: dict[str, Any] = {"error": known, "at_most": 0.05, "plan": planned(error), "baseline": 0.4} | given
+    return Decision("too early", 300, 4000, True, since=280, **fields)
+
+
+def test_a_check_is_proposed_when_it_is_likely_to_show_the_target() -> None:
+    for verdict in (GO_ON, STOP):
+        now = decide(verdict, about_target(0.01, plan=planned(0.01, reducible=0.0)))
+        words = decision_words(now.as_dict())
+        assert (now.answer, words.headline, words.tone) == ("keep going", "Time for a check", "on")
+        assert now.plan is not None
+        assert f"A check of {now.plan.check_size} random items of these 4,000 is likely to guarantee" in str(now)
+        assert words.outlook[1][0].replace("\u00a0", " ") == "at most 5 %"
+
+
+def test_labels_before_the_check_are_announced_with_the_total() -> None:
+    later = decide(STOP, about_target(0.06, plan=planned(0.06, reducible=0.045)))
+    assert later.answer == "keep going"
+    assert later.plan is not None
+    assert later.plan.more_labels
+    assert "more labels, then a check of" in str(later)
+    assert "labels in all" in str(later)
+    # The forecast of the rule is not about the target.
+    assert later.forecast is None
+
+
+def test_a_target_that_is_out_of_reach_is_a_limit() -> None:
+    never = decide(STOP, about_target(0.2, plan=planned(0.2, reducible=0.01)))
+    assert (never.answer, decision_words(never.as_dict()).tone) == ("limit", "limit")
+
+
+def test_a_guaranteed_target_is_enough_whatever_the_rule_says() -> None:
+    proof = Guarantee.of_error(2, 300, 4300, alpha=0.025, confidence=0.95)
+    for verdict in (GO_ON, STOP):
+        found = decide(verdict, about_target(0.2, guarantee=proof))
+        words = decision_words(found.as_dict())
+        assert (found.answer, words.headline, words.tone) == ("enough", "Your target is guaranteed", "good")
+        # The error is that of the check.
+        assert found.error == checked_error(proof)
+        assert found.plan is None
+
+
+def test_a_check_that_misses_the_target_says_go_on() -> None:
+    proof = Guarantee.of_error(30, 300, 4300, alpha=0.025, confidence=0.95)
+    found = decide(STOP, about_target(0.02, guarantee=proof))
+    assert found.answer == "keep going"
+    assert "The check has not shown your target of at most 5 %" in str(found).replace("\u00a0", " ")
+    assert "about 10 %" in str(found)
+    # Without a target, the check says how large the error is, and the rule decides.
+    assert decide(STOP, about_target(0.02, guarantee=proof, at_most=None, plan=None)).answer == "enough"
+
+
+@given(wrong=st.integers(0, 50), right=st.integers(0, 50), missing=st.integers(0, 5), excluded=st.booleans())
+def test_the_error_of_a_check(wrong: int, right: int, missing: int, excluded: bool) -> None:
+    size = wrong + right + missing
+    assume(size)
+    how = "excluded" if excluded else "wrong"
+    proof = Guarantee.of_error(wrong, size, 500, unlabelable=missing, unlabelable_as=how)
+    found = checked_error(proof)
+    counted = wrong + (0 if excluded else missing)
+    of = wrong + right + (0 if excluded else missing)
+    assert found.value == (counted / of if of else 0.0)
+    assert 0.0 <= found.low <= found.value <= found.high <= 1.0
+    assert found.random_labels == of

@@ -10,6 +10,13 @@ from hypothesis import settings
 THOROUGH, FAST = 100, 25
 
 
+def thorough() -> bool:
+    """Whether these are the slow tests, with all examples of every property."""
+    profile = settings.default
+    assert profile is not None
+    return profile.max_examples >= THOROUGH
+
+
 def examples(number: int) -> settings:
     """Try so many examples in the slow tests, and the same share of them as of other properties in the fast ones."""
     profile = settings.default

@@ -1,12 +1,13 @@
 """The answer to "have I labelled enough?": keep going, enough, or this model has reached its limit."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import betaincinv
 
-from suffice.checks import Guarantee
+from suffice.checks import Guarantee, GuaranteePlan
 from suffice.criteria import Criterion, LabelWorth, Verdict
 from suffice.forecast import Forecast
 from suffice.presentation.messages import STOPS, decision_words
@@ -83,6 +84,8 @@ class Decision:
         rule: Name of the stopping rule.
         reason: What the rule compared, in a sentence.
         guarantee: What a check proves about the predictions of the present model, or None.
+        plan: When to check and how many labels that takes, to guarantee ``at_most``; None for numbers, and if nothing
+            was asked for.
     """
 
     answer: Answer
@@ -100,6 +103,24 @@ class Decision:
     rule: str = ""
     reason: str = ""
     guarantee: Guarantee | None = None
+    plan: GuaranteePlan | None = None
+
+    @property
+    def target_guaranteed(self) -> bool:
+        """Whether a check guarantees that the error is at most the one that the user asked for."""
+        proven = self.guarantee is not None and self.guarantee.quantity == "error" and self.at_most is not None
+        return proven and self.guarantee.value <= self.at_most  # type: ignore[union-attr, operator]
+
+    @property
+    def target_missed(self) -> bool:
+        """Whether a check of the present model has not shown what the user asked for."""
+        checked = self.guarantee is not None and self.guarantee.quantity == "error" and self.at_most is not None
+        return checked and not self.target_guaranteed
+
+    @property
+    def target_expected(self) -> bool:
+        """Whether a check, now or after more labels, is expected to guarantee what the user asked for."""
+        return self.plan is not None and self.plan.expected_total is not None
 
     @property
     def stop(self) -> bool:
@@ -149,10 +170,11 @@ class Decision:
 
     def as_dict(self) -> dict[str, Any]:
         """The decision as JSON values; without ``guarantee`` if there is none."""
-        names = ("wrong", "corrected", "hardly_better", "above_target")
+        names = ("wrong", "corrected", "hardly_better", "above_target", "target_guaranteed", "target_missed")
         values = {**asdict(self), **{name: getattr(self, name) for name in names}} | {
             "error": None if self.error is None else self.error._asdict(),
             "alternative": None if self.alternative is None else self.alternative._asdict(),
+            "plan": None if self.plan is None else self.plan.as_dict(),
         }
         del values["guarantee"]
         return values if self.guarantee is None else values | {"guarantee": self.guarantee.to_dict()}
@@ -169,20 +191,25 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
         about: The numbers; its ``answer``, ``rule`` and ``reason`` are ignored.
     """
     answer: Answer
+    if about.guarantee is not None and about.guarantee.quantity == "error":
+        about = replace(about, error=checked_error(about.guarantee), plan=None)
     if about.n_labelled and not about.unlabelled:
         answer = "complete"
+    elif about.target_guaranteed:
+        answer = "enough"
     elif verdict is None or not (verdict.ready or verdict.stop):
         answer = "too early"
     elif not verdict.stop:
         answer = "keep going"
     elif about.alternative is not None and about.alternative.clear:
         answer = "limit"
-    elif about.in_doubt:
+    elif about.target_expected or about.target_missed or about.in_doubt:
         answer = "keep going"
     else:
         answer = "limit" if about.above_target or about.hardly_better else "enough"
     said = {} if verdict is None else {"rule": verdict.rule, "reason": verdict.reason}
-    goes_on = answer == "keep going"
+    # A plan for the target says how many labels it takes.
+    goes_on = answer == "keep going" and not (about.target_expected or about.target_missed)
     return Decision(
         **{
             **about.__dict__,
@@ -191,8 +218,29 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
             "forecast": about.forecast if goes_on else None,
             "error_then": about.error_then if goes_on else None,
             "alternative": about.alternative if answer in ("limit", "keep going") else None,
+            "plan": None if answer in ("complete", "enough") else about.plan,
         }
     )
+
+
+def checked_error(guarantee: Guarantee) -> ErrorNow:
+    r"""Return the error that a check estimates: the share of wrong predictions in it, with a 90 % interval.
+
+    The interval is that of the distribution :math:`\mathrm{Beta}(k + 1/2, m - k + 1/2)` (Jeffreys).
+
+    Args:
+        guarantee: What the check proves about the share of wrong predictions.
+
+    Examples:
+        >>> [round(each, 3) for each in checked_error(Guarantee.of_error(5, 100, 4600))[:3]]
+        [0.05, 0.023, 0.095]
+    """
+    counted = guarantee.unlabelable_as == "wrong"
+    wrong = guarantee.wrong + (guarantee.unlabelable if counted else 0)
+    size = guarantee.checked - (0 if counted else guarantee.unlabelable)
+    low, high = (float(betaincinv(wrong + 0.5, size - wrong + 0.5, point)) for point in (0.05, 0.95))
+    value = wrong / max(size, 1)
+    return ErrorNow(value, min(low, value), max(high, value), size)
 
 
 def trivial_error(labels: Any, *, share: bool) -> tuple[float | None, str | None]:
@@ -237,23 +285,23 @@ def error_after(error: float, per_label: float, n_labelled: int, more: int) -> f
     return max(0.0, error - per_label * n_labelled * more / (n_labelled + more)) if more > 0 else error
 
 
-def fall_per_label(rule: Criterion, verdict: Verdict, unlabelled: int, error: float) -> float | None:
-    """Return by how much the next label lowers the error, as :class:`suffice.LabelWorth` estimates it.
+def fall_per_label(rule: Criterion, verdict: Verdict, unlabelled: int) -> float | None:
+    """Return by how much the next label lowers the error of other items, as :class:`suffice.LabelWorth` estimates it.
 
     For classes it is the fall of the share of wrong predictions; for numbers that of the mean squared error relative to
-    the variance of the labels. None for another rule, or if the rule counts errors above a tolerance.
+    the variance of the labels. None for another rule, if the rule counts errors above a tolerance, or if its last step
+    is another one than the verdict's.
 
     Args:
         rule: The rule.
         verdict: What it says.
         unlabelled: Number of items without a label.
-        error: The error now, in the same unit: a label also avoids the error of its own item.
     """
-    if not isinstance(rule, LabelWorth) or rule.tolerance is not None or verdict.value is None or not unlabelled:
+    if not isinstance(rule, LabelWorth) or rule.tolerance is not None or rule.error_cost is not None or not unlabelled:
         return None
-    if rule.error_cost is not None:
+    if not rule.counts or rule.counts[-1] != verdict.n_labelled:
         return None
-    return max(0.0, verdict.value / (rule.mistake_cost or 1.0) - error) / unlabelled
+    return rule.values[-1] / (rule.mistake_cost or 1.0) / unlabelled
 
 
 def more_labels_error(error: ErrorNow, fall: float, n_labelled: int, more: int, scale: float | None) -> float | None:

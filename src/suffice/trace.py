@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.checks import Guarantee
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
 from suffice.criteria.step import FIELD_KINDS
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
@@ -16,6 +17,8 @@ from suffice.numerics.special_functions import Floats
 
 _FORMAT = "suffice-trace-1"
 _MEASURE = "measure_"
+# Two quotients of counts may differ by rounding.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,48 @@ class Relearned:
     kl_new_old: Floats
     kl_old_new: Floats
     measures: Mapping[str, Floats] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RecordedCheck:
+    """A random check in a run of which all labels are known.
+
+    Attributes:
+        n_labelled: Number of labels that the checked model had learned.
+        items: The items of the check, in the order in which they were drawn.
+        guarantee: What the check proves; None if nothing.
+        truth: The true value of what is guaranteed, about the items that remained unlabelled: the share of wrong
+            predictions, the precision or the recall.
+        passed: Whether it satisfied the rule for guarantees; None if the run had no such rule.
+    """
+
+    n_labelled: int
+    items: tuple[int, ...]
+    guarantee: Guarantee | None
+    truth: float
+    passed: bool | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the guarantee is true; also if there is none."""
+        if self.guarantee is None:
+            return True
+        if self.guarantee.quantity == "tolerance":
+            return self.truth <= (self.guarantee.share or 0.0) + _ROUNDING
+        value = self.guarantee.value
+        return self.truth <= value + _ROUNDING if self.guarantee.upper else self.truth >= value - _ROUNDING
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as JSON values."""
+        said = None if self.guarantee is None else self.guarantee.to_dict()
+        return {**asdict(self), "items": list(self.items), "guarantee": said}
+
+    @staticmethod
+    def from_dict(saved: Mapping[str, Any]) -> "RecordedCheck":
+        """Restore a check from :meth:`to_dict`."""
+        said = saved["guarantee"]
+        guarantee = None if said is None else Guarantee.from_dict(said)
+        return RecordedCheck(**{**saved, "items": tuple(saved["items"]), "guarantee": guarantee})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,6 +107,8 @@ class Trace:
         measures: What else was measured after each step, by name: ``accuracy``, ``calibration`` and training ``loss``
             of a network, the ``contributions`` of its layers to ``kl_new_old``, whatever the caller watched, and the
             fields of a :class:`suffice.Step` that were recorded for rules.
+        checks: Random checks of a simulated run, in order. The labels of a check after which labelling went on are a
+            step of the run; those of the last one may not be.
 
     Examples:
         >>> trace = Trace.of_divergences([0.5, 0.4, 0.0001], [0.6, 0.4, 0.0001], first=10)
@@ -82,6 +129,7 @@ class Trace:
     random_items: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     predictive_error: Floats = field(default_factory=lambda: np.zeros(0))
     wrong_share: Floats = field(default_factory=lambda: np.zeros(0))
+    checks: tuple[RecordedCheck, ...] = ()
 
     @classmethod
     def of_divergences(cls, kl_new_old: Any, kl_old_new: Any, *, first: int) -> "Trace":
@@ -169,6 +217,8 @@ class Trace:
             arrays |= {f"seen_{number}_{name}": np.asarray(values) for name, values in known.measures.items()}
         arrays |= {f"{_MEASURE}{name}": np.asarray(values) for name, values in self.measures.items()}
         text = {"format": _FORMAT, "estimated": self.estimated, "about": dict(self.about), "arrays": sorted(arrays)}
+        if self.checks:
+            text["checks"] = [check.to_dict() for check in self.checks]
         try:
             with Path(path).open("wb") as file:
                 np.savez_compressed(file, text=np.array(json.dumps(text, default=str)), **arrays)
@@ -222,6 +272,7 @@ class Trace:
             estimated=str(text["estimated"]),
             about=dict(text["about"]),
             measures=measures,
+            checks=tuple(RecordedCheck.from_dict(each) for each in text.get("checks", ())),
             **{name: arrays[name] for name in _OPTIONAL if name in arrays},
         )
 

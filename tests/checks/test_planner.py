@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.checks import attainable_bound, plan, plan_recall, planner, spent_alpha, upper_bound
+from suffice.checks import (
+    attainable_bound,
+    lower_bound,
+    plan,
+    plan_recall,
+    plan_total,
+    planner,
+    spent_alpha,
+    upper_bound,
+)
 from suffice.checks.hypergeometric import count_quantile, probability_at_most
 from suffice.checks.planner import Items
 from suffice.errors import InvalidValueError
@@ -228,3 +237,162 @@ def test_bad_arguments_of_the_other_functions_are_named() -> None:
         plan_recall(0.0, 1, 1, 100)
     with pytest.raises(InvalidValueError, match="missed must be at most pool=100"):
         plan_recall(0.9, 1, 101, 100)
+
+
+# Labels and a check together.
+
+
+def least_total(target: float, error: float, reducible: float, n: int, pool: int) -> int | None:
+    """The least number of labels before a check and in it, by trying every number before it."""
+    totals = []
+    for more in range(pool):
+        size = plan(target, max(0.0, error - reducible * more / (n + more)), pool - more, alpha=0.025).labels
+        totals.append(None if size is None else more + size)
+    return min((each for each in totals if each is not None), default=None)
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "reducible", "n", "pool"),
+    [
+        (0.2, 0.25, 0.15, 40, 600),
+        (0.3, 0.2, 0.1, 20, 500),
+        (0.2, 0.05, 0.0, 100, 500),
+        pytest.param(0.1, 0.07, 0.06, 250, 800, marks=pytest.mark.slow),
+        (0.1, 0.11, 0.02, 100, 400),
+        (0.2, 0.3, 0.3, 10, 400),
+    ],
+)
+def test_the_total_is_near_the_least(target: float, error: float, reducible: float, n: int, pool: int) -> None:
+    found = plan_total(target, error, reducible=reducible, n_labelled=n, pool=pool, alpha=0.025)
+    least = least_total(target, error, reducible, n, pool)
+    if least is None:
+        assert (found.more_labels, found.check_size, found.expected_total) == (None, None, None)
+    else:
+        assert found.expected_total is not None
+        assert n + least <= found.expected_total <= 1.05 * (n + least)
+
+
+@given(
+    target=st.floats(0.01, 1.0),
+    error=st.floats(0.0, 1.0),
+    share=st.floats(0.0, 1.0),
+    n=st.integers(1, 5000),
+    pool=st.integers(1, 5000),
+    number=st.integers(1, 4),
+)
+@examples(60)
+def test_a_total_plan_is_consistent(target: float, error: float, share: float, n: int, pool: int, number: int) -> None:
+    alpha = spent_alpha(number)
+    found = plan_total(target, error, reducible=share * error, n_labelled=n, pool=pool, alpha=alpha)
+    now = plan(target, error, pool, alpha=alpha).labels
+    if found.more_labels is None:
+        assert now is None
+        assert str(found).startswith("A guarantee of at most")
+        return
+    assert found.check_size is not None
+    assert found.expected_total == n + found.more_labels + found.check_size <= n + pool
+    assert found.error_at_check is not None
+    assert found.check_size == plan(target, found.error_at_check, pool - found.more_labels, alpha=alpha).labels
+    assert found.check_now == (found.more_labels == 0)
+    assert now is None or found.expected_total <= n + now
+    assert str(found).startswith("About ")
+
+
+def test_a_total_plan_in_words() -> None:
+    now = plan_total(0.1, 0.04, reducible=0.01, n_labelled=400, pool=4300, alpha=0.025)
+    assert str(now) == "About 570 labels in all: a check of 168 now."
+    later = plan_total(0.1, 0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025)
+    assert str(later) == "About 650 labels in all: 180 more, then a check of 370."
+    never = plan_total(0.05, 0.12, reducible=0.04, n_labelled=200, pool=4000)
+    assert str(never) == (
+        "A guarantee of at most 5 % is not expected for less than labelling all 4,200 items: about 12 % of the "
+        "predictions are wrong now, and more labels lower that to 8 % at best."
+    )
+    assert never.error_at_check is None
+    assert not never.check_now
+
+
+def test_fewer_labels_for_larger_targets_and_smaller_errors() -> None:
+    totals = [
+        plan_total(target, 0.12, reducible=0.1, n_labelled=50, pool=5000).expected_total
+        for target in (0.06, 0.1, 0.15, 0.2)
+    ]
+    assert totals == sorted(totals, reverse=True)  # type: ignore[type-var]
+    totals = [
+        plan_total(0.1, error, reducible=0.5 * error, n_labelled=50, pool=5000).expected_total
+        for error in (0.02, 0.05, 0.1, 0.15)
+    ]
+    assert totals == sorted(totals)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": 1.5}, "target must be a number from 0 to 1"),
+        ({"error": -0.1}, "error must be a number from 0 to 1"),
+        ({"reducible": 0.3}, "reducible must be a number from 0 to error=0.2"),
+        ({"n_labelled": 0}, "n_labelled must be a whole number"),
+        ({"pool": 0}, "pool must be a whole number"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"probability": 1.0}, "probability"),
+    ],
+)
+def test_bad_arguments_of_a_total_plan(change: dict[str, float], message: str) -> None:
+    arguments: dict[str, Any] = {"target": 0.1, "error": 0.2, "reducible": 0.1, "n_labelled": 10, "pool": 100}
+    with pytest.raises(InvalidValueError, match=message):
+        plan_total(**(arguments | change))
+
+
+@pytest.mark.parametrize(("target", "error"), [(0.0, 0.0), (0.0, 0.1), (1.0, 1.0), (1.0, 0.0), (0.001, 0.0)])
+def test_extreme_targets(target: float, error: float) -> None:
+    found = plan_total(target, error, reducible=0.0, n_labelled=1, pool=200)
+    assert (found.check_size is None) == (plan(target, error, 200).labels is None)
+
+
+# Recall with predicted items that count as found.
+
+
+def test_predicted_items_make_recall_cheaper() -> None:
+    alone = plan_recall(0.8, found=50, missed=190, pool=4000).labels
+    counted = plan_recall(0.8, found=50, missed=10, pool=4000, predicted=200, right=180)
+    assert alone is not None
+    assert counted.labels is not None
+    assert counted.labels == counted.least < alone
+    assert "if 10 items of it are neither labelled nor predicted and 180 of the 200 predicted ones" in str(counted)
+    assert plan_recall(0.99, found=1, missed=20, pool=400, predicted=20, right=10).labels is None
+
+
+def test_the_probability_of_a_planned_recall_is_that_of_its_outcomes() -> None:
+    found, missed, pool, predicted, right = 20, 6, 300, 40, 34
+    size = plan_recall(0.8, found, missed, pool, predicted=predicted, right=right, alpha=0.1).labels
+    assert size is not None
+
+    def success(checked: int) -> float:
+        inside = round(checked * predicted / pool)
+        total = Fraction(0)
+        for hits in range(inside + 1):
+            for new in range(missed + 1):
+                known = found + lower_bound(hits, inside, predicted, 0.05)
+                bound = exact.upper(new, checked - inside, pool - predicted, 0.05)
+                if Fraction(known + new, known + bound) >= Fraction(4, 5):
+                    total += exact.pmf(predicted, right, inside, hits) * exact.pmf(
+                        pool - predicted, missed, checked - inside, new
+                    )
+        return float(total)
+
+    assert success(size) >= 0.8 - 1e-3
+    assert success(size - 1) < 0.8 + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"predicted": 101}, "predicted must be at most pool=100"),
+        ({"predicted": 10, "right": 11}, "right at most predicted"),
+        ({"predicted": 95, "missed": 6}, "missed must be at most pool less predicted, 5"),
+        ({"right": 1}, "right at most predicted"),
+    ],
+)
+def test_bad_predicted_items(change: dict[str, int], message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        plan_recall(**({"target": 0.8, "found": 10, "missed": 5, "pool": 100} | change))  # type: ignore[arg-type]

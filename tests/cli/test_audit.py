@@ -48,6 +48,7 @@ def result(*arguments: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.usefixtures("real_figure")
 def test_it_is_the_audit_of_the_table_in_its_own_order() -> None:
     found = result(labelled(), "--target", "y", "--ignore", "answer", *RIDGE, "--threshold", "0.2", "--save", "a.npz")
     table = read_table(Path("labelled.csv"), "y", ignore=["answer"])
@@ -78,6 +79,7 @@ def test_classes() -> None:
     assert len(found["curve"]["ratio"]) == 110
 
 
+@pytest.mark.usefixtures("real_figure")
 def test_a_person_is_told_what_came_out() -> None:
     options = ["--target", "y", "--ignore", "answer", *RIDGE, "--threshold", "0.2", "--figure", "a.pdf"]
     shown = RUN.invoke(app, ["audit", labelled(), *options]).output

@@ -1,6 +1,5 @@
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, SufficeError
-from tests.processes import run_suffice
+from tests.processes import run_suffice, start_suffice
 
 RUN = CliRunner()
 
@@ -129,11 +128,10 @@ def test_a_read_only_folder_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_full_disk_gets_a_sentence() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
-    command = [sys.executable, "-c", "from suffice.cli import main; main()", "demo"]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    with Path("/dev/full").open("w") as full, start_suffice("demo", stdout=full.fileno()) as done:
+        _, said = done.communicate()
     assert done.returncode == 1
-    assert done.stderr == "suffice: the output cannot be written: No space left on device\n"
+    assert said == "suffice: the output cannot be written: No space left on device\n"
 
 
 def test_interrupt_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,7 @@ def wine() -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("real_figure")
 def test_the_demonstration_stops_early_with_nearly_the_accuracy_of_all_labels() -> None:
     done = RUN.invoke(app, ["demo", "--model", "dropout", "--json"])
     assert done.exit_code == 0, done.output
@@ -122,7 +123,8 @@ def test_run_takes_what_it_is_told() -> None:
 
 
 def test_audit_on_a_table() -> None:
-    done = RUN.invoke(app, ["audit", wine(), "--target", "kind", "--model", "dropout", "--most", "80", "--json"])
+    options = ["--target", "kind", "--model", "dropout", "--most", "80", "--orders", "1", "--json"]
+    done = RUN.invoke(app, ["audit", wine(), *options])
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)
     assert (found["model"], found["acquisition"], len(found["curve"]["n_labelled"])) == ("dropout", "order", 6)
@@ -156,7 +158,7 @@ def test_classes_that_nobody_has_met_are_told(model: str) -> None:
     rows = [f"{a},{b},{kind}" for a, b, kind in zip(X[:, 0], X[:, 6], y, strict=True)]
     Path("sorted.csv").write_text("\n".join(["a,b,kind", *rows]))
     arguments = ["audit", "sorted.csv", "--target", "kind", "--task", "classification", "--model", model]
-    options = ["--initial", "20", "--batch", "5", "--most", "50"]
+    options = ["--initial", "20", "--batch", "5", "--most", "50", "--orders", "0"]
     done = RUN.invoke(app, [*arguments, *options])
     assert done.exit_code == 0, done.output
     assert "Beware: no label of 2 of the 3 classes has been bought up to there." in done.output

@@ -111,6 +111,7 @@ def result(*arguments: str, figure: bool = False) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.usefixtures("real_figure")
 def test_regression_as_json() -> None:
     found = result(houses(), "--target", "price", "--model", "ridge", "--basis", "0", "--threshold", "0.2", figure=True)
     assert set(found) == FIELDS | {"ratio"}
@@ -273,6 +274,7 @@ def test_batches_and_other_acquisitions() -> None:
     assert (found["acquisition"], found["batch"], found["initial"]) == ("random", 4, 12)
 
 
+@pytest.mark.usefixtures("real_figure")
 def test_without_a_test_set_there_is_no_error() -> None:
     found = result(houses(), "--target", "price", "--model", "ridge", "--most", "40", "--test", "0", figure=True)
     assert found["pool"] == found["rows"] == 150
@@ -286,6 +288,7 @@ def test_columns_can_be_ignored() -> None:
     assert result(houses(), *options, "--ignore", "city", "--ignore", "age")["features"] == 1
 
 
+@pytest.mark.usefixtures("real_figure")
 def test_gzipped_files_and_names_that_look_like_markup() -> None:
     x = np.random.default_rng(0).normal(size=40).round(3)
     columns: dict[str, Iterable[object]] = {"[bold]x$": x, "y$^": 2 * x, "[/]": ["u", "v"] * 20}
@@ -674,6 +677,7 @@ def test_every_named_rule_on_its_table(name: str) -> None:
     assert len(found["curve"]["value"]) == 30
 
 
+@pytest.mark.usefixtures("real_figure")
 def test_where_there_is_no_number_there_is_no_curve() -> None:
     options = [mails(60), "--target", "kind", "--ignore", "text", "--most", "20", "--rule", "performanceconvergence"]
     shown = RUN.invoke(app, ["run", *options]).output
@@ -823,6 +827,7 @@ def test_a_tolerance_counts_predictions_that_are_off() -> None:
     assert "--tolerance is for numbers" in str(classes.exception)
 
 
+@pytest.mark.usefixtures("fewer_trees")
 def test_where_the_model_is_the_wrong_one_another_is_named() -> None:
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(2, 500))

@@ -99,6 +99,35 @@ def test_one_step_alone_never_stops() -> None:
     assert "3 steps" in low[0].reason
 
 
+@pytest.mark.parametrize(
+    ("error", "most"),
+    [(0.2, 0.25), (0.4, 0.4), (1.0, 1.0), (0.0, 0.25)],
+)
+def test_the_first_step_stops_where_even_the_whole_error_is_not_worth_a_label(error: float, most: float) -> None:
+    # Twice the calibrated error, from a quarter to all of the items, falls like 1/n from 20 labels on.
+    at = step(20, unlabelled_error=error, reducible_error=0.0, recent_gain=0.0)
+    dearest = most / 20
+    below = LabelWorth(0.99 / dearest, 1.0).observe(at)
+    assert (below.stop, below.ready) == (True, True)
+    assert "at the very best" in below.reason
+    assert "worth 0.99, which is below its cost of 1" in below.reason
+    above = LabelWorth(1.01 / dearest, 1.0).observe(at)
+    assert (above.stop, above.ready) == (False, False)
+    # With the cost of a wrong prediction, that of the labelled item counts too.
+    mistake = 1.0 / (1080 * dearest + 0.5 * error)
+    assert LabelWorth(mistake_cost=0.99 * mistake).observe(at).stop
+    assert not LabelWorth(mistake_cost=1.01 * mistake).observe(at).ready
+
+
+def test_the_first_step_of_numbers_compares_with_the_variance_of_the_labels() -> None:
+    at = step(20, unlabelled_error=0.2, reducible_error=0.0, recent_gain=0.0, error_scale=8.0)
+    # A quarter of the variance is 2.
+    assert LabelWorth(0.99 * 20 / 2.0).observe(at).stop
+    assert not LabelWorth(1.01 * 20 / 2.0).observe(at).stop
+    # If all labels are equal, nothing is known of it.
+    assert not LabelWorth(1e-6).observe(step(20, unlabelled_error=0.0, error_scale=0.0)).ready
+
+
 def test_a_dip_of_one_step_does_not_stop() -> None:
     rule = LabelWorth()
     for n in range(100, 120):

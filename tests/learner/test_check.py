@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -34,7 +35,7 @@ def numbers(m: int = 200, seed: int = 0) -> tuple[Any, Any]:
 def labelled(X: Any, y: Any, n: int = 20, model: Any = None, **options: Any) -> sf.ActiveLearner:
     """A learner with some labels."""
     model = BayesianLogistic(alpha=1.0) if model is None else model
-    learner = sf.ActiveLearner(model, X, criterion=sf.Budget(len(X)), **options)
+    learner = sf.ActiveLearner(model, X, **{"criterion": sf.Budget(len(X)), **options})
     while len(learner.labelled) < n:
         items = learner.ask(10)
         learner.tell(items, y[items])
@@ -443,8 +444,79 @@ def test_check_size_is_the_plan() -> None:
     assert learner.check_size(0.0) is None
     with pytest.raises(InvalidValueError, match="at_most must be a number from 0 to 1"):
         learner.check_size(2.0)
-    with pytest.raises(InvalidValueError, match="is for classes"):
+    with pytest.raises(InvalidValueError, match="the model predicts numbers: give tolerance"):
         labelled(*numbers(), model=GaussianProcess(1.0, 0.1)).check_size(0.1)
+    with pytest.raises(InvalidValueError, match="tolerance is for numbers"):
+        learner.check_size(0.1, tolerance=1.0)
+
+
+def test_the_share_beyond_a_tolerance_is_that_of_the_predictive_distribution() -> None:
+    X, y = numbers(1000)
+    learner = labelled(X, y, 60, GaussianProcess(1.0, 0.1), initial=np.arange(10), acquisition="variance")
+    rest = np.setdiff1d(np.arange(1000), learner.labelled)
+    _, deviation = learner.model.predict(X[rest], return_std=True)
+    expected = float((2.0 * ndtr(-0.5 / deviation)).mean())
+    found = learner.error_estimate(tolerance=0.5)
+    assert found.random_labels == 0
+    assert found.value == pytest.approx(expected, rel=1e-9)
+    assert learner.check_size(0.4, tolerance=0.5) == plan(0.4, found.value, 940, alpha=0.025).labels
+    # Random labels calibrate it: here the residuals are larger than the model expects.
+    items = learner.ask(40)
+    learner.tell(items, y[items] + np.where(np.arange(40) % 2 == 0, 3.0, -3.0), random=True)
+    again = learner.error_estimate(tolerance=0.5)
+    assert again.random_labels == 40
+    assert again.value > 1.5 * again.model_alone
+
+
+def test_the_plan_follows_from_the_estimate() -> None:
+    X, y = classes(1000)
+    learner = labelled(X, y, 60, criterion=sf.Budget(1000))
+    with pytest.raises(SufficeError, match="the model has no label yet"):
+        sf.ActiveLearner(BayesianLogistic(), X).guarantee_plan(0.4)
+    found = learner.guarantee_plan(0.4)
+    estimate = learner.error_estimate()
+    assert (found.n_labelled, found.pool, found.alpha, found.error) == (60, 940, 0.025, estimate.value)
+    # Every model family says which part of its error is reducible; it falls with the number of labels.
+    later = labelled(X, y, 300).guarantee_plan(0.4)
+    assert estimate.value >= found.reducible > later.reducible > 0.0
+    check = learner.check(20)
+    check.tell(y[check.indices])
+    again = learner.guarantee_plan(0.4, probability=0.6)
+    assert (again.n_labelled, again.pool, again.alpha, again.probability) == (80, 920, 0.05 / 6, 0.6)
+    assert learner.guarantee_plan(0.0).expected_total is None
+
+
+@pytest.mark.parametrize("model", [GaussianProcess(1.0, 0.1), BayesianRidge(alpha=1.0, beta=10.0)])
+def test_the_plan_for_numbers(model: Any) -> None:
+    X, y = numbers(1000)
+    learner = labelled(X, y, 40, model)
+    found = learner.guarantee_plan(0.3, tolerance=0.5)
+    assert found.error == learner.error_estimate(tolerance=0.5).value
+    assert found.error >= found.reducible > 0.0
+    assert found.expected_total is not None
+    with pytest.raises(InvalidValueError, match="give tolerance"):
+        learner.guarantee_plan(0.3)
+
+
+def test_a_few_labels_do_not_show_that_nothing_is_wrong() -> None:
+    X, y = classes(1000)
+    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X)
+    items = np.flatnonzero(y == "spam")[:10]
+    learner.tell(items, y[items])
+    plan = learner.guarantee_plan(0.2)
+    assert learner.error_estimate().value < 0.2
+    assert plan.error == 0.3
+    assert plan.reducible >= 0.3 - learner.error_estimate().value
+    assert not plan.check_now
+    sure = labelled(*numbers(), 40, GaussianProcess(1.0, 0.1))
+    assert sure.error_estimate(tolerance=100.0).value < sure.guarantee_plan(0.2, tolerance=100.0).error == 0.5 / 41
+
+
+def test_no_plan_when_nothing_is_left() -> None:
+    X, y = classes(30)
+    learner = labelled(X, y, 30)
+    with pytest.raises(SufficeError, match="nothing left to check"):
+        learner.guarantee_plan(0.3)
 
 
 def test_the_decision_begins_with_the_guarantee() -> None:

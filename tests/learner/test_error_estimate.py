@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import log_softmax, softmax
+from scipy.stats import gamma
 
 import suffice as sf
 from suffice.errors import SufficeError
@@ -14,6 +16,7 @@ from suffice.learner.error_estimate import (
     _left_out,
     calibrated_error,
     calibration_ratio,
+    sharpened_error,
     worsening,
 )
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
@@ -47,6 +50,67 @@ def without_each(learner: sf.ActiveLearner, y: Any) -> tuple[list[float], list[f
     return losses, expected
 
 
+def agrees_with_sharpened_formula(learner: sf.ActiveLearner, y: Any) -> None:
+    """Compare the estimate of a classifier with its formula, by a finer integral over the factor."""
+    logits, codes = guesses(learner.model.state_, np.arange(50))
+    z = log_probabilities(logits)
+    random = np.isin(learner.labelled, learner.random_items)
+    logs = np.linspace(np.log(0.1), np.log(10.0), 2001)
+    likely = np.array(
+        [
+            np.where(random, 1.0, 0.5) @ log_softmax(np.exp(t) * z, axis=1)[np.arange(50), codes] - 0.5 * (t / 0.7) ** 2
+            for t in logs
+        ]
+    )
+    odds = np.exp(likely - likely.max())
+    factor = np.exp(odds @ logs / odds.sum())
+    rest = np.setdiff1d(np.arange(400), learner.labelled)
+    probabilities = learner.model.predict_proba(X[rest])
+
+    def wrong(logs: Any) -> Any:
+        return 1.0 - softmax(factor * logs, axis=1).max(axis=1)
+
+    expected = wrong(z[random]).sum()
+    losses = float((learner.model.classes_[z.argmax(axis=1)] != y[learner.labelled])[random].sum())
+    value = wrong(np.log(probabilities)).mean() * (8.0 + losses) / (8.0 + expected)
+    estimate = learner.error_estimate()
+    assert estimate.value == pytest.approx(value, rel=1e-3)
+    assert estimate.model_alone == pytest.approx(1.0 - probabilities.max(axis=1).mean(), rel=1e-9)
+    assert estimate.random_labels == random.sum() == 26
+    ends = gamma.ppf([0.05, 0.95], 1.0 + 0.7 * losses) / (1.0 + 0.7 * losses)
+    np.testing.assert_allclose([estimate.low, estimate.high], estimate.value * ends, rtol=1e-9)
+
+
+@given(
+    n_classes=st.integers(2, 5),
+    seed=st.integers(0, 10**6),
+    scale=st.floats(0.0, 30.0),
+    share=st.floats(0.0, 1.0),
+    n=st.integers(0, 40),
+)
+def test_sharpened_estimates_are_shares(n_classes: int, seed: int, scale: float, share: float, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    rest, left_out = (log_softmax(scale * rng.normal(size=(m, n_classes)), axis=1) for m in (30, n))
+    found = sharpened_error(rest, left_out, rng.integers(0, n_classes, n), rng.random(n) < share)
+    assert 0.0 <= found.low <= found.value <= found.high <= 1.0
+    # Without labels it is what the model says.
+    if n == 0:
+        assert found.value == pytest.approx(found.model_alone, rel=1e-9)
+
+
+def test_a_model_that_is_too_unsure_is_told_so_by_its_labels() -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(2000, 3)) * 4.0
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    truth = float((logits.argmax(axis=1) != labels).mean())
+    # It says a third of the logits; 300 labels, of which 60 are random.
+    said = log_softmax(logits / 3.0, axis=1)
+    found = sharpened_error(said[300:], said[:300], labels[:300], np.arange(300) < 60)
+    assert found.model_alone > 2.0 * truth
+    assert found.value == pytest.approx(truth, rel=0.25)
+    assert found.low < truth < found.high
+
+
 @pytest.mark.parametrize(("model", "y"), MODELS)
 @pytest.mark.parametrize("batch", [1, 5])
 def test_the_estimate_is_its_formula(model: Any, y: Any, batch: int) -> None:
@@ -55,15 +119,14 @@ def test_the_estimate_is_its_formula(model: Any, y: Any, batch: int) -> None:
     learner.tell(first := learner.ask(10), y[first])
     for _ in range(40 // batch):
         learner.tell(items := learner.ask(batch), y[items])
+    if y.dtype.kind == "U":
+        agrees_with_sharpened_formula(learner, y)
+        return
     losses, expected = without_each(learner, y)
     assert len(losses) == learner.random_labels == 26
     rest = np.setdiff1d(np.arange(400), learner.labelled)
-    if y.dtype.kind == "U":
-        alone = float(np.mean(1.0 - learner.model.predict_proba(X[rest]).max(axis=1)))
-        ratio = (4.0 + sum(losses)) / (4.0 + sum(expected))
-    else:
-        alone = float(np.mean(learner.model.predict(X[rest], return_std=True)[1] ** 2))
-        ratio = (20.0 + sum(np.array(losses) / expected)) / (20.0 + len(losses))
+    alone = float(np.mean(learner.model.predict(X[rest], return_std=True)[1] ** 2))
+    ratio = (20.0 + sum(np.array(losses) / expected)) / (20.0 + len(losses))
     estimate = learner.error_estimate()
     assert estimate.model_alone == pytest.approx(alone, rel=1e-9)
     assert estimate.value == pytest.approx(alone * ratio, rel=1e-6)
@@ -139,13 +202,15 @@ def test_a_corrected_label_changes_its_loss() -> None:
     assert learner.error_estimate().value > 2.0 * before
 
 
-def test_without_random_labels_the_model_speaks_alone() -> None:
-    learner = sf.ActiveLearner(BayesianLogistic(1.0), X, acquisition="entropy")
+@pytest.mark.parametrize(("model", "y"), MODELS)
+def test_without_random_labels_the_model_speaks_alone(model: Any, y: Any) -> None:
+    learner = sf.ActiveLearner(model, X, acquisition="random")
     with pytest.raises(SufficeError, match="no label yet"):
         learner.error_estimate()
-    learner.tell(first := learner.ask(10), CLASSES[first], random=False)
+    learner.tell(first := learner.ask(10), y[first], random=False)
     estimate = learner.error_estimate()
-    assert estimate.value == estimate.model_alone
+    # What labels that were not drawn at random say of classes is how sure to be.
+    assert y.dtype.kind == "U" or estimate.value == estimate.model_alone
     assert estimate.random_labels == 0
     assert estimate.low < estimate.value < estimate.high
 

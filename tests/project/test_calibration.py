@@ -11,10 +11,10 @@ from scipy.special import expit, softmax
 
 from suffice.models import BayesianLogistic, leave_one_out
 from suffice.models.laplace import laplace
-from suffice.models.leave_one_out import Guesses, guesses
+from suffice.models.leave_one_out import FACTORS, Guesses, guesses, sharpness
 from suffice.models.predictive import moderated_logits
 from suffice.numerics.special_functions import Floats
-from suffice.project.error_estimates import FACTORS, error_changes, expected_error, factors, sharpness
+from suffice.project.error_estimates import error_changes, expected_error, factors
 
 
 def made(n: int, n_classes: int, seed: int = 0, *, width: int = 3, scale: float = 1.0) -> tuple[Floats, Any]:

@@ -12,7 +12,7 @@ At most 7.9 % of the predictions for the 4,510 unlabelled items are wrong (95 % 
 
 from suffice.checks.guarantee import Guarantee, PredictedItems
 from suffice.checks.hypergeometric import lower_bound, upper_bound
-from suffice.checks.planner import CheckPlan, attainable_bound, plan, plan_recall
+from suffice.checks.planner import CheckPlan, GuaranteePlan, attainable_bound, plan, plan_recall, plan_total
 from suffice.checks.random_check import Check, EvaluationGrid, spent_alpha
 
 __all__ = [
@@ -20,11 +20,13 @@ __all__ = [
     "CheckPlan",
     "EvaluationGrid",
     "Guarantee",
+    "GuaranteePlan",
     "PredictedItems",
     "attainable_bound",
     "lower_bound",
     "plan",
     "plan_recall",
+    "plan_total",
     "spent_alpha",
     "upper_bound",
 ]

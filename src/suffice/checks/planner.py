@@ -8,16 +8,21 @@ probability. Both searches go through the sizes in intervals in which every size
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import cache
-from typing import Final, Literal, get_args
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from suffice.arguments import real, whole
-from suffice.checks.hypergeometric import LARGEST_POOL, count_quantile, probability_at_most, upper_bound
+from suffice.checks.hypergeometric import LARGEST_POOL, count_quantile, lower_bound, probability_at_most, upper_bound
 from suffice.checks.hypergeometric import probability as checked_probability
 from suffice.errors import InvalidValueError
-from suffice.presentation.number_format import count, percent, percent_at_least
+from suffice.presentation.number_format import count, percent, percent_at_least, two_digits
 
 #: The items that a bound is about: those that no one has labelled after the check, or all that were unlabelled before.
 Items = Literal["remaining", "all"]
@@ -27,8 +32,14 @@ MOST_MISSED: Final = 10_000
 
 # Above this size a plan is found by bisection over intervals of three teeth of the saw.
 _MANY: Final = 20_000
+# Around the number of labels that an approximation finds, these multiples and distances are tried too.
+_NEARBY: Final = (0.6, 1.6)
+_STEPS: Final = (-5, 5)
+# A check later must save this share of all labels, or the check is now: estimates are not more precise than that.
+_SAVED: Final = 0.02
 # Outcomes with a probability below this are left out of a sum.
 _NEVER: Final = 1e-12
+_RARE: Final = 1e-4
 
 
 @dataclass(frozen=True)
@@ -131,6 +142,181 @@ def plan(  # noqa: PLR0913 - keyword arguments with defaults
     return CheckPlan(labels, least, size, level, wanted, goal, f"{percent(float(guess))} are")
 
 
+@dataclass(frozen=True)
+class GuaranteePlan:
+    """When to check, if labelling goes on until at most a given share of the predictions is wrong.
+
+    All numbers are expected ones: they assume that the estimates of the error and of its reducible part are right.
+    What a check proves does not depend on them.
+
+    Attributes:
+        target: Share of wrong predictions to guarantee.
+        n_labelled: Number of labels now.
+        pool: Number of unlabelled items now.
+        error: Estimated share of wrong predictions now.
+        reducible: The part of it that more labels can remove.
+        alpha: Error probability of the check.
+        probability: Requested probability that the check succeeds.
+        more_labels: Number of labels before the check; None if no check is expected to succeed.
+        check_size: Number of labels of the check; None as above.
+
+    Examples:
+        >>> print(plan_total(0.1, error=0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025))
+        About 650 labels in all: 180 more, then a check of 370.
+    """
+
+    target: float
+    n_labelled: int
+    pool: int
+    error: float
+    reducible: float
+    alpha: float
+    probability: float
+    more_labels: int | None
+    check_size: int | None
+
+    @property
+    def expected_total(self) -> int | None:
+        """Number of labels after a check that succeeds, the present ones included; None as above."""
+        if self.more_labels is None or self.check_size is None:
+            return None
+        return self.n_labelled + self.more_labels + self.check_size
+
+    @property
+    def check_now(self) -> bool:
+        """Whether a check now is expected to take hardly more labels in all than a check later, or fewer."""
+        return self.more_labels == 0
+
+    @property
+    def error_at_check(self) -> float | None:
+        """Expected share of wrong predictions when the check is drawn; None as above."""
+        if self.more_labels is None:
+            return None
+        return _error_after(self.error, self.reducible, self.n_labelled, self.more_labels)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plan as JSON values, with what follows from it and the sentence that it prints as."""
+        derived = {name: getattr(self, name) for name in ("expected_total", "check_now", "error_at_check")}
+        return {**asdict(self), **derived, "sentence": str(self)}
+
+    def __str__(self) -> str:
+        if self.expected_total is None:
+            everything = count(self.n_labelled + self.pool, "item")
+            goal = f"a guarantee of at most {percent(self.target)} is not expected for less than labelling all"
+            now, least = percent(self.error), percent(self.error - self.reducible)
+            why = f"about {now} of the predictions are wrong now, and more labels lower that to {least} at best"
+            words = f"{goal[0].upper()}{goal[1:]} {everything}: {why}."
+        else:
+            size, later = self.check_size or 0, self.more_labels or 0
+            if self.check_now:
+                parts = f"a check of {size:,} now"
+            else:
+                parts = f"{two_digits(later):,} more, then a check of {two_digits(size):,}"
+            words = f"About {count(two_digits(self.expected_total), 'label')} in all: {parts}."
+        return words.replace("\u00a0", " ")
+
+
+@lru_cache(maxsize=256)
+def plan_total(  # noqa: PLR0913 - all but two by keyword
+    target: float,
+    error: float,
+    *,
+    reducible: float,
+    n_labelled: int,
+    pool: int,
+    alpha: float = 0.05,
+    probability: float = 0.8,
+) -> GuaranteePlan:
+    r"""Plan labels and a check together, so that at most ``target`` is guaranteed with the fewest labels in all.
+
+    With :math:`n` labels now, the share of wrong predictions after :math:`k` more is expected to be
+
+    .. math:: e_k = e - r \Bigl(1 - \frac{n}{n + k}\Bigr),
+
+    a learning curve whose reducible part :math:`r` falls like :math:`1/n`. A check at that point takes
+    :math:`m_k` labels, see :func:`plan`. The plan minimises :math:`k + m_k`. The minimum is located with a normal
+    approximation of :math:`m_k`, and then searched for nearby with exact values. The check is now if a later one saves
+    less than 2 % of all labels. As :math:`m_k` rises and falls with :math:`k`, the total can be a few percent above
+    the exact minimum.
+
+    Args:
+        target: Largest acceptable share of wrong predictions, from 0 to 1.
+        error: ``e``, the estimated share of wrong predictions now, from 0 to 1.
+        reducible: ``r``, the part of it that more labels can remove, from 0 to ``error``.
+        n_labelled: ``n``, the number of labels now, at least 1.
+        pool: Number of unlabelled items now.
+        alpha: Error probability of the check; for a check in a sequence, see :func:`spent_alpha`.
+        probability: Requested probability that the check succeeds, above 0 and below 1.
+
+    Returns:
+        The plan; its ``more_labels`` is None if no check is expected to succeed.
+
+    Raises:
+        InvalidValueError: An argument is out of range.
+
+    Examples:
+        >>> plan_total(0.1, error=0.04, reducible=0.01, n_labelled=400, pool=4300).check_now
+        True
+        >>> print(plan_total(0.05, error=0.12, reducible=0.04, n_labelled=200, pool=4000))
+        A guarantee of at most 5 % is not expected for less than labelling all 4,200 items: about 12 % of the
+        predictions are wrong now, and more labels lower that to 8 % at best.
+    """
+    size, goal, now = _pool(pool), float(_share(target, "target")), float(_share(error, "error"))
+    n = whole(n_labelled, "n_labelled", least=1)
+    level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
+    part = real(reducible, "reducible", f"from 0 to error={now:g}", lambda x: 0.0 <= x <= now)
+
+    @cache
+    def check_size(more: int) -> int | None:
+        expected = _error_after(now, part, n, more)
+        return plan(goal, expected, size - more, alpha=level, probability=wanted).labels if more < size else None
+
+    def total(more: int) -> float:
+        labels = check_size(more)
+        return math.inf if labels is None else more + labels
+
+    later = np.unique(np.round(n * np.expm1(np.linspace(0.0, math.log1p(size / n), 1000))).astype(np.int64))
+    later = later[later < size]
+    likely = _approximate_total(later, goal, _errors_after(now, part, n, later), size, level, wanted)
+    best = int(later[likely.argmin()])
+    # The sizes of checks are exact from here on.
+    near = {best, *(round(best * factor) for factor in _NEARBY), *(best + step for step in _STEPS)}
+    more = min(sorted({min(max(each, 0), size - 1) for each in near}), key=total)
+    if (1.0 - _SAVED) * (n + total(0)) <= n + total(more):
+        more = 0
+    found = check_size(more)
+    return GuaranteePlan(goal, n, size, now, part, level, wanted, None if found is None else more, found)
+
+
+def _error_after(error: float, reducible: float, n_labelled: int, more: int) -> float:
+    """The expected share of wrong predictions after more labels."""
+    return max(0.0, error - reducible * more / (n_labelled + more))
+
+
+def _errors_after(error: float, reducible: float, n_labelled: int, more: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(np.maximum(0.0, error - reducible * more / (n_labelled + more)))
+
+
+def _approximate_total(  # noqa: PLR0913, PLR0917 - as of plan_total
+    more: NDArray[np.int64], target: float, error: NDArray[np.float64], pool: int, alpha: float, probability: float
+) -> NDArray[np.float64]:
+    """Labels before a check and in it, by a normal approximation; large where no check is expected to succeed.
+
+    A check of m bounds the error at ``e + z s / sqrt(m)`` or less with the requested probability, where z s is
+    ``z_alpha sqrt(t (1 - t)) + z_p sqrt(e (1 - e))``, less so for a finite pool. No check is smaller than one without
+    wrong items, ``log(alpha) / log(1 - t)``.
+    """
+    rest = pool - more
+    spread = -ndtri(alpha) * math.sqrt(target * (1.0 - target)) + ndtri(probability) * np.sqrt(error * (1.0 - error))
+    gap = np.maximum(target - error, 1e-12)
+    infinite = (spread / gap) ** 2
+    finite = infinite * rest / (infinite + rest)
+    least = math.log(alpha) / math.log1p(-target) if 0.0 < target < 1.0 else (1.0 if target else float(pool))
+    # Where it is impossible, the smallest gap is the nearest to possible.
+    impossible = (error >= target) | (finite > 0.5 * rest)
+    return np.where(impossible, 1e12 + error, more + np.maximum(finite, least))
+
+
 def attainable_bound(  # noqa: PLR0913 - keyword arguments with defaults
     checked: int,
     expected: float,
@@ -179,19 +365,35 @@ def attainable_bound(  # noqa: PLR0913 - keyword arguments with defaults
 
 
 def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
-    target: float, found: int, missed: int, pool: int, *, alpha: float = 0.05, probability: float = 0.8
+    target: float,
+    found: int,
+    missed: int,
+    pool: int,
+    *,
+    predicted: int = 0,
+    right: int = 0,
+    alpha: float = 0.05,
+    probability: float = 0.8,
 ) -> CheckPlan:
-    r"""Number of labels that a check takes to show that annotators found a share ``target`` of the items of a class.
+    r"""Number of labels that a check takes to show that a share ``target`` of the items of a class is found.
 
     A check with :math:`k` items of the class finds these too, and succeeds if
     :math:`(F + k) / (F + U(\alpha; M, m, k)) \ge` ``target`` for the :math:`F` items found before. The plan's
     ``labels`` is the least :math:`m` from which every larger check succeeds with the requested probability.
 
+    If items predicted as the class count as found too, a check succeeds if
+    :math:`(F + k + L) / (F + L + U(\alpha/2)) \ge` ``target``, see :meth:`Guarantee.of_recall`. The plan then assumes
+    that the check contains predicted items in proportion, and ``labels`` is found by bisection; the probability of
+    success may rise and fall slightly above it.
+
     Args:
         target: Requested recall, above 0 and at most 1.
         found: ``F``, the number of items of the class among the labels before the check.
-        missed: Expected number of items of the class among the unlabelled ones, up to 10,000.
-        pool: ``M``, the number of unlabelled items.
+        missed: Expected number of items of the class among the unlabelled ones that do not count as found, up to
+            10,000.
+        pool: ``M``, the number of unlabelled items, with the predicted ones.
+        predicted: Number of unlabelled items that are predicted as the class, if these count as found; 0 if not.
+        right: Expected number of these that belong to the class.
         alpha: Probability with which the guarantee may be false.
         probability: Requested probability of success, above 0 and below 1.
 
@@ -204,6 +406,8 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
     Examples:
         >>> plan_recall(0.95, found=49, missed=0, pool=4000).labels
         2526
+        >>> plan_recall(0.8, found=50, missed=10, pool=4000, predicted=200, right=180).labels < 1500
+        True
     """
     size = _pool(pool)
     goal = _share(target, "target")
@@ -211,8 +415,22 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
         raise InvalidValueError(f"target must be a number above 0 and at most 1, not {target!r}")
     known, hidden = whole(found, "found", least=0), whole(missed, "missed", least=0)
     level, wanted = checked_probability(alpha, "alpha"), checked_probability(probability, "probability")
-    if hidden > min(size, MOST_MISSED):
-        raise InvalidValueError(f"missed must be at most pool={size} and at most {MOST_MISSED:,}, not {missed!r}")
+    named, hits = whole(predicted, "predicted", least=0), whole(right, "right", least=0)
+    if named > size or hits > named:
+        raise InvalidValueError(
+            f"predicted must be at most pool={size} and right at most predicted, not {predicted!r} and {right!r}"
+        )
+    if hidden > min(size - named, MOST_MISSED):
+        limits = f"pool={size}" if not named else f"pool less predicted, {size - named}"
+        raise InvalidValueError(f"missed must be at most {limits} and at most {MOST_MISSED:,}, not {missed!r}")
+    words = f"at least {percent_at_least(float(goal))} of the items of the class are found"
+    are = "are" if hidden > 1 else "is"
+    if named:
+        search = _RecallSearch(goal, known, hidden, size, named, hits, level / 2.0)
+        labels = search.least(wanted)
+        missing = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} neither labelled nor predicted"
+        assumption = f"{missing} and {hits:,} of the {named:,} predicted ones are right"
+        return CheckPlan(labels, labels, size, level, wanted, words, assumption)
 
     @cache
     def least_size(positives: int) -> int:
@@ -247,10 +465,62 @@ def plan_recall(  # noqa: PLR0913 - keyword arguments with defaults
 
     labels = _from_which_all(all_succeed, size - 1)
     least = None if labels is None else _first_not(all_fail, labels)
-    words = f"at least {percent_at_least(float(goal))} of the items of the class are found"
-    are = "are" if hidden > 1 else "is"
     assumption = f"{count(hidden, 'item') if hidden else 'no item'} of it {are} unlabelled"
     return CheckPlan(labels, least, size, level, wanted, words, assumption)
+
+
+@dataclass(frozen=True)
+class _RecallSearch:
+    """The sizes at which a check shows a recall, where items predicted as the class count as found.
+
+    Attributes:
+        goal: Requested recall.
+        found: Items of the class among the labels.
+        missed: Items of the class among the unlabelled ones that are not predicted as it.
+        pool: Number of unlabelled items.
+        predicted: Number of them that are predicted as the class.
+        right: Number of these that belong to it.
+        alpha: Error probability of each of the two bounds.
+    """
+
+    goal: Fraction
+    found: int
+    missed: int
+    pool: int
+    predicted: int
+    right: int
+    alpha: float
+
+    def least(self, wanted: float) -> int | None:
+        """The least size that succeeds, by bisection between sizes that fail and succeed; None if none is found."""
+        low, high = 0, self.pool - 1
+        if self.success(high) < wanted:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.success(middle) >= wanted else (middle, high)
+        return high
+
+    def success(self, checked: int) -> float:
+        """The probability of success of a check that contains predicted items in proportion."""
+        inside = round(checked * self.predicted / self.pool)
+        others, rest = checked - inside, self.pool - self.predicted
+        if not 0 <= others <= rest or inside > self.predicted:
+            return 0.0
+        missed = self._outcomes(self.missed, others, rest)
+        bounds = {k: upper_bound(k, others, rest, self.alpha) for k in missed}
+        total = 0.0
+        for hits, likely in self._outcomes(self.right, inside, self.predicted).items():
+            known = self.found + lower_bound(hits, inside, self.predicted, self.alpha)
+            total += likely * sum(p for k, p in missed.items() if known + k >= self.goal * (known + bounds[k]))
+        return total
+
+    @staticmethod
+    def _outcomes(of: int, checked: int, pool: int) -> dict[int, float]:
+        """The numbers of some items that a sample contains, with their probabilities."""
+        low, high = (count_quantile(of, checked, pool, each) for each in (_RARE, 1.0 - _RARE))
+        below = [probability_at_most(each, of, checked, pool) for each in range(low - 1, high + 1)]
+        return {low + j: max(0.0, after - before) for j, (before, after) in enumerate(pairwise(below))}
 
 
 def _from_which_all(all_succeed: Callable[[int, int], bool], last: int) -> int | None:

@@ -25,6 +25,10 @@ _MEDIAN_STEPS: Final = 3
 _SHARE: Final = 0.75
 # The same of the whole error, after the first label.
 _CAUTION: Final = 3.0
+# Before there are so many steps, the whole error is taken to be reducible, with this factor, and at least this share of
+# the error of a trivial prediction.
+_DOUBT: Final = 2.0
+_LEAST_DOUBT: Final = 0.25
 # The labels left as multiples of the forecast: 10, 50 and 90 % points of the runs that the rule was made on. Labels
 # that are waited for in any case; and no forecast beyond this multiple of the labels so far.
 _FORECAST_SHARES: Final = (0.45, 0.9, 1.9)
@@ -127,8 +131,10 @@ class LabelWorth(Criterion):
 
     .. math:: \textrm{mistake\_cost} \cdot (M \Delta + \rho e) < \textrm{label\_cost}.
 
-    The decision never rests on one step: the rule takes the median of :math:`n^2 \Delta`, which changes little from
-    label to label, over the last 5 labels and at least 3 steps.
+    The decision never rests on the noise of one step: the rule takes the median of :math:`n^2 \Delta`, which changes
+    little from label to label, over the last 5 labels and at least 3 steps. Before that it stops only if a label would
+    not even be worth its cost on a curve on which all of a pessimistic error is reducible: with
+    :math:`\Delta = \max(1/4, \min(1, 2 \rho e)) / n`, where 1 is the error of a trivial prediction.
 
     *Wrong* means: for classes, another class than the true one. For numbers, an error above ``tolerance``; with
     :math:`v` the expected squared error, :math:`e` becomes the share :math:`s(v) = 2\Phi(-w/\sqrt v)`, :math:`r` becomes
@@ -225,13 +231,16 @@ class LabelWorth(Criterion):
             for kept in (self.counts, self.worths, self.values):
                 del kept[-1]
         self.counts.append(step.n_labelled)
-        for_others, own = (min(max(each, _LEAST_WORTH), _LARGEST_NUMBER) for each in self._worth(step))
+        found = self._worth(step)
+        for_others, own, most = (min(max(each, _LEAST_WORTH), _LARGEST_NUMBER) for each in found)
         self.worths.append(math.log(for_others) + 2.0 * math.log(max(step.n_labelled, 1)))
         for_others = self._median(len(self.counts) - 1)
         self.values.append(for_others)
         worth = for_others + own
-        ready = len(self.counts) >= _MEDIAN_STEPS
-        stop = ready and worth < self.label_cost
+        enough_steps = len(self.counts) >= _MEDIAN_STEPS
+        told = worth if enough_steps else most + own
+        ready = enough_steps or told < self.label_cost
+        stop = ready and told < self.label_cost
         outlook = _WorthOutlook(step.n_labelled, for_others, self.label_cost - own, self._unlabelled(step))
         return self.verdict(
             step,
@@ -239,12 +248,12 @@ class LabelWorth(Criterion):
             ready=ready,
             value=worth,
             threshold=self.label_cost,
-            reason=self._reason(step, worth),
+            reason=self._reason(step, told, ready=ready),
             outlook=outlook,
         )
 
-    def _worth(self, step: Step) -> tuple[float, float]:
-        """Return what the next label is worth for the other items and for its own item, from one step."""
+    def _worth(self, step: Step) -> tuple[float, float, float]:
+        """Return what the next label is worth, from one step: for other items, for its own, and at most for others."""
         assert step.reducible_error is not None
         assert step.unlabelled_error is not None
         assert step.calibration is not None
@@ -253,6 +262,7 @@ class LabelWorth(Criterion):
             step.calibration * min(value, _LARGEST_NUMBER) for value in (step.unlabelled_error, step.reducible_error)
         )
         gain = min(step.recent_gain, _LARGEST_NUMBER)
+        trivial = 1.0 if self.error_cost is None or self.tolerance is not None else self._error_scale(step)
         if self.tolerance is not None:
             w, variance = self.tolerance, error
             error = _share_above(w, variance)
@@ -264,7 +274,10 @@ class LabelWorth(Criterion):
         fall = max(_SHARE * (reducible + gain), _CAUTION * error / n) / n
         # With the cost of an error, the number of items that it is about does not change.
         own = self._cost_of_mistake * error if self.error_cost is None and self._unlabelled(step) else 0.0
-        return self._cost_of_error(step) * fall, own
+        # Labels that are all equal say nothing about the error of a trivial prediction.
+        known = self._error_scale(step) > _LEAST_WORTH
+        at_most = min(trivial, max(_DOUBT * error, _LEAST_DOUBT * trivial)) / n if known else _LARGEST_NUMBER
+        return self._cost_of_error(step) * fall, own, self._cost_of_error(step) * max(fall, at_most)
 
     @staticmethod
     def _error_scale(step: Step) -> float:
@@ -287,20 +300,21 @@ class LabelWorth(Criterion):
     def _unlabelled(step: Step) -> int:
         return max((step.pool_size or 0) - step.n_labelled, 0)
 
-    def _reason(self, step: Step, worth: float) -> str:
-        if len(self.counts) < _MEDIAN_STEPS:
+    def _reason(self, step: Step, worth: float, *, ready: bool) -> str:
+        if not ready:
             return f"the worth of a label is estimated from {_MEDIAN_STEPS} steps, which are not yet done"
         shown, cost = apart(worth, self.label_cost)
+        expected = "expected to" if len(self.counts) >= _MEDIAN_STEPS else "expected, at the very best, to"
         compared = f"worth {shown}, which is {'below' if worth < self.label_cost else 'not below'} its cost of {cost}"
         if self.error_cost is not None:
-            return f"1 more label is expected to lower the error by {worth / self.error_cost:.3g}, {compared}"
+            return f"1 more label is {expected} lower the error by {worth / self.error_cost:.3g}, {compared}"
         avoided, left = worth / self._cost_of_mistake, self._unlabelled(step)
         if self.tolerance is None and not self._of_classes(step):
             fall = f"{100.0 * avoided / max(left, 1):.2g}\u00a0% of the variance of the labels"
             what = f"the squared error of the {left:,} unlabelled items by {fall}"
-            return f"1 more label is expected to lower {what}, {compared}"
+            return f"1 more label is {expected} lower {what}, {compared}"
         what = f"wrong predictions among the {left:,} unlabelled items"
-        return f"1 more label is expected to avoid {avoided:.3g} {what}, {compared}"
+        return f"1 more label is {expected} avoid {avoided:.3g} {what}, {compared}"
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,9 @@ class Step:
         validation_labels: Number of labels of that set. They were paid for too.
         guaranteed_error: Upper bound on the share of wrong predictions for the unlabelled items that a check has proved
             for the present model, see :class:`suffice.checks.Guarantee`.
-        guarantee_confidence: Confidence of that bound.
+        guaranteed_recall: Lower bound on the recall of the class that the rule is about, which a check has proved for
+            the present model.
+        guarantee_confidence: Confidence of these bounds.
 
     Raises:
         InvalidValueError: ``n_labelled`` is not a whole number of at least 0, or another field has a wrong value.
@@ -140,6 +142,7 @@ class Step:
     validation_error: _NumberField = None
     validation_labels: _CountField = None
     guaranteed_error: _ShareField = None
+    guaranteed_recall: _ShareField = None
     guarantee_confidence: _ShareField = None
 
     def __post_init__(self) -> None:

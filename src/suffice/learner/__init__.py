@@ -4,18 +4,20 @@
 from suffice.learner import class_backend, gaussian_backend, network_backend  # noqa: F401
 from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
-from suffice.learner.error_guarantee import ErrorGuarantee
+from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee
 from suffice.learner.model_check import ModelCheck, ModelGuarantee
-from suffice.learner.simulation import audit, simulate
+from suffice.learner.simulation import CheckedRun, audit, simulate
 from suffice.learner.step_inputs import bagged_votes
 from suffice.learner.stop_set import StopSet
 
 __all__ = [
     "ActiveLearner",
     "Backend",
+    "CheckedRun",
     "ErrorGuarantee",
     "ModelCheck",
     "ModelGuarantee",
+    "RecallGuarantee",
     "RunSettings",
     "StepResults",
     "StopSet",

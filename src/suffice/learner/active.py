@@ -11,8 +11,9 @@ import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
-from suffice.checks import plan
+from suffice.checks import CheckPlan, GuaranteePlan, plan, plan_recall, plan_total
 from suffice.checks.guarantee import UnlabelableAs
+from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict
 from suffice.decision import (
     Alternative,
@@ -24,8 +25,15 @@ from suffice.decision import (
     trivial_error,
 )
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
-from suffice.learner.backend import RunSettings, StepResults
-from suffice.learner.error_estimate import REST_ITEMS, CalibratedError, RandomLabelLosses, Worsening
+from suffice.learner.backend import RunSettings, StepResults, relearned
+from suffice.learner.error_estimate import (
+    REST_ITEMS,
+    CalibratedError,
+    RandomLabelLosses,
+    Worsening,
+    share_beyond,
+)
+from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
 from suffice.learner.model_check import (
     CheckSequence,
     FrozenModel,
@@ -48,8 +56,14 @@ from suffice.learner.prepare import (
     validation_set,
 )
 from suffice.learner.selection import ItemSelection, acquisition_and_share
-from suffice.learner.simulation import classes_seen, relearned
-from suffice.learner.step_inputs import CLASS_COUNT_FIELDS, COUNTED_FIELDS, StepInputs, joined_rows, new_step_inputs
+from suffice.learner.step_inputs import (
+    CLASS_COUNT_FIELDS,
+    COUNTED_FIELDS,
+    StepInputs,
+    classes_seen,
+    joined_rows,
+    new_step_inputs,
+)
 from suffice.learner.stop_set import StopSet
 from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.inputs import as_labels
@@ -60,6 +74,8 @@ from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
 # The trivial prediction is learned from the random labels, if there are so many of them.
 _FEWEST_RANDOM: Final = 10
+# Items over which the reducible part of the error is averaged.
+_REDUCIBLE_ITEMS: Final = 500
 # Number of the stream of random numbers that checks are drawn from.
 _CHECK_STREAM: Final = 18
 
@@ -238,26 +254,40 @@ class ActiveLearner:
         self._require_begun()
         return self._prepared.joined(self._backend.current_model())
 
-    def error_estimate(self, most: int = REST_ITEMS) -> CalibratedError:
+    def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
         """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
 
-        For classes it is the share of wrong predictions, for numbers the mean squared error. It is an estimate, not a
-        guarantee. Of many unlabelled items some are looked at, always the same ones while they are unlabelled.
+        For classes it is the share of wrong predictions, for numbers the mean squared error or, with ``tolerance``, the
+        share of predictions that are off by more than that. It is an estimate, not a guarantee. Of many unlabelled
+        items some are looked at, always the same ones while they are unlabelled.
 
         Args:
             most: How many unlabelled items are looked at, at most.
+            tolerance: For numbers: the largest error that is not wrong, at least 0.
 
         Raises:
             SufficeError: The model has no label yet.
+            InvalidValueError: An argument is out of range, or ``tolerance`` is given for classes.
         """
-        size = whole(most, "most", least=1)
+        rest = self._some_unlabelled(whole(most, "most", least=1))
+        limit = self._tolerance(tolerance)
+        model = self._bare_model()
+        with one_thread():
+            return self._random_losses.estimate(model, self._X[rest], self._labels, self._random_items, limit)
+
+    def _some_unlabelled(self, most: int) -> Indices:
+        """Unlabelled items that estimates are averaged over, always the same ones while they are unlabelled."""
         if self._looked_at is None:
             self._looked_at = np.random.default_rng(0).permutation(len(self._X))
         order = self._looked_at
-        rest = np.sort(order[self._status[order] != 1][:size])
-        model = self._bare_model()
-        with one_thread():
-            return self._random_losses.estimate(model, self._X[rest], self._labels, self._random_items)
+        return np.sort(order[self._status[order] != 1][:most])
+
+    def _tolerance(self, tolerance: float | None) -> float | None:
+        if tolerance is None:
+            return None
+        if self._of_classes:
+            raise InvalidValueError("tolerance is for numbers, and the model predicts classes; leave it out")
+        return real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
 
     def decision(self, *, at_most: float | None = None, compare: bool = True) -> Decision:
         """Whether to go on labelling: keep going, enough, or this model has reached its limit.
@@ -288,7 +318,7 @@ class ActiveLearner:
         since = next((each.n_labelled for each in self.verdicts if each.stop), None) if self.verdict.stop else None
         return self.decision_about(self.verdict, error, since=since, at_most=at_most, compare=compare)
 
-    def decision_about(
+    def decision_about(  # noqa: PLR0913 - all but two by keyword
         self,
         verdict: Verdict,
         error: ErrorNow | None,
@@ -296,16 +326,27 @@ class ActiveLearner:
         since: int | None,
         at_most: float | None = None,
         compare: bool = True,
+        rule: Criterion | None = None,
+        checks: bool = True,
     ) -> Decision:
-        """The decision that follows from a verdict and an estimate of the error; see :meth:`decision`."""
+        """The decision that follows from a verdict and an estimate of the error; see :meth:`decision`.
+
+        Args:
+            verdict: What the rule says.
+            error: The estimate; None before the model has started.
+            since: Number of labels at which the stop that stands was said first.
+            at_most: As for :meth:`decision`.
+            compare: As for :meth:`decision`.
+            rule: The rule that gave the verdict; that of the learner if left out.
+            checks: Whether ``at_most`` is to be guaranteed by a check, which is planned.
+        """
         chosen = self._random_items if len(self._random_items) >= _FEWEST_RANDOM else list(self._labels)
         baseline, common = trivial_error([self._labels[item] for item in chosen], share=self._of_classes)
         forecast = verdict.forecast
         then = None
         if error is not None and forecast is not None:
             scale = None if self._of_classes else baseline or 1.0
-            share = error.value if scale is None else (error.value / scale) ** 2
-            fall = fall_per_label(self._rule, verdict, self.left, share)
+            fall = fall_per_label(rule or self._rule, verdict, self.left)
             if fall is not None:
                 then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
         guaranteed = self.guarantee
@@ -323,8 +364,15 @@ class ActiveLearner:
             error_then=then,
             alternative=self.better_model() if compare and verdict.stop and self._begun and self.left else None,
             guarantee=guaranteed.guarantee if guaranteed is not None and guaranteed.about_present_model else None,
+            plan=self._plan_for(at_most) if checks else None,
         )
         return decide(verdict, about)
+
+    def _plan_for(self, at_most: float | None) -> GuaranteePlan | None:
+        """The plan for an error that the user asks for; None for numbers, and if there is nothing to plan."""
+        if at_most is None or at_most >= 1.0 or not (self._of_classes and self._begun and self.left):
+            return None
+        return self.guarantee_plan(at_most)
 
     def better_model(self) -> Alternative | None:
         """Another model that is better on the labels so far, or None.
@@ -592,14 +640,15 @@ class ActiveLearner:
             return None
         return ModelGuarantee(check.guarantee, check, check.version == self._version)
 
-    def check_size(self, at_most: float, *, probability: float = 0.8) -> int | None:
+    def check_size(self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8) -> int | None:
         """Number of labels of a check that is likely to guarantee an error of at most ``at_most`` now.
 
         It assumes that :meth:`error_estimate` is right, and uses the error probability of the next check; see
-        :func:`suffice.checks.plan`.
+        :func:`suffice.checks.plan`. :meth:`guarantee_plan` says whether to check now or to label more first.
 
         Args:
             at_most: The share of wrong predictions to guarantee.
+            tolerance: For numbers: a prediction is wrong if it is off by more than this.
             probability: Requested probability that the check succeeds.
 
         Returns:
@@ -608,17 +657,149 @@ class ActiveLearner:
 
         Raises:
             SufficeError: The model has no label yet, or nothing is left to label.
-            InvalidValueError: The model predicts numbers, or an argument is out of range.
+            InvalidValueError: The model predicts numbers and no tolerance is given, or an argument is out of range.
         """
-        if not self._of_classes:
-            raise InvalidValueError("check_size is for classes; for numbers use suffice.checks.plan")
         target = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        pool, expected = self._checkable(), self._wrong_share(tolerance).value
+        alpha = self._check_sequence.next_alpha()
+        return plan(target, expected, pool, alpha=alpha, probability=probability).labels
+
+    def guarantee_plan(
+        self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8
+    ) -> GuaranteePlan:
+        """When to check, if labelling goes on until at most a given share of the predictions is wrong.
+
+        The plan follows from :meth:`error_estimate` and from its reducible part: what the model would gain if it knew
+        its parameters, by its own account, calibrated like the error. See :func:`suffice.checks.plan_total`. The plan
+        is an estimate, and becomes better with the number of random labels. It never expects fewer wrong predictions
+        than :math:`1 / (2 (n + 1))`, at :math:`n` labels, and :math:`3 / n` while one class only is known.
+
+        Args:
+            at_most: The share of wrong predictions to guarantee.
+            tolerance: For numbers: a prediction is wrong if it is off by more than this.
+            probability: Requested probability that the check succeeds.
+
+        Raises:
+            SufficeError: The model has no label yet, or nothing is left to label.
+            InvalidValueError: The model predicts numbers and no tolerance is given, or an argument is out of range.
+
+        Examples:
+            >>> import numpy as np
+            >>> from suffice.models import BayesianLogistic
+            >>> rng = np.random.default_rng(0)
+            >>> X = rng.normal(size=(2000, 5)); y = np.where(X[:, 0] + X[:, 1] > 0.0, "right", "left")
+            >>> learner = ActiveLearner(BayesianLogistic(), X)
+            >>> verdict = learner.tell(learner.ask(10), y[learner.ask(10)])
+            >>> while not (plan := learner.guarantee_plan(at_most=0.1)).check_now:
+            ...     i = learner.ask()
+            ...     verdict = learner.tell(i, y[i])
+            >>> check = learner.check(plan.check_size)
+            >>> check.tell(y[check.indices]).value <= 0.1
+            True
+        """
+        target = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        pool, found = self._checkable(), self._wrong_share(tolerance)
+        n = max(1, len(self.labelled))
+        ratio = found.value / found.model_alone if found.model_alone > 0.0 else 1.0
+        # A few labels without an error do not show that there is none, and one class alone shows less.
+        alone = self._of_classes and len(self._known_classes()) < 2
+        error = min(1.0, max(found.value, 3.0 / n if alone else 0.5 / (n + 1)))
+        reducible = error - found.value + ratio * self._reducible(tolerance)
+        return plan_total(
+            target,
+            error,
+            reducible=min(reducible, error),
+            n_labelled=n,
+            pool=pool,
+            alpha=self._check_sequence.next_alpha(),
+            probability=probability,
+        )
+
+    def recall_plan(
+        self, class_name: Any, at_least: float, *, predicted_as_found: bool = True, probability: float = 0.8
+    ) -> CheckPlan:
+        """What a check of the recall of a class costs, before it is drawn: ``check(m, recall_of=class_name)``.
+
+        The plan assumes that the model's own estimate of the number of items of the class is right, calibrated by the
+        random labels, and uses the error probability of the next check; see :func:`suffice.checks.plan_recall`. If
+        nothing less than labelling every item is likely to be enough, it says so.
+
+        Args:
+            class_name: The class.
+            at_least: The recall to guarantee, above 0 and at most 1.
+            predicted_as_found: As for :meth:`check`.
+            probability: Requested probability that the check succeeds.
+
+        Raises:
+            SufficeError: The model has no label yet, or nothing is left to label.
+            InvalidValueError: The model predicts numbers or does not know the class, or an argument is out of range.
+
+        Examples:
+            >>> import numpy as np
+            >>> from suffice.models import BayesianLogistic
+            >>> X = np.random.default_rng(0).normal(size=(3000, 2)); y = np.where(X[:, 0] > 1.3, "spam", "ham")
+            >>> learner = ActiveLearner(BayesianLogistic(), X)
+            >>> for _ in range(10):
+            ...     i = learner.ask(10)
+            ...     verdict = learner.tell(i, y[i])
+            >>> learner.recall_plan("spam", at_least=0.9).labels
+            615
+            >>> learner.recall_plan("spam", at_least=0.9, predicted_as_found=False).labels > 2500
+            True
+        """
+        pool = self._checkable()
+        if not self._of_classes:
+            raise InvalidValueError("recall_plan is for classes, and the model predicts numbers; use guarantee_plan")
+        classes = self._known_classes()
+        if class_name not in classes:
+            known = ", ".join(repr(each) for each in classes[:10])
+            raise InvalidValueError(
+                f"class_name must be one of the classes that the model knows, {known}, not {class_name!r}"
+            )
+        rest, model = self._some_unlabelled(REST_ITEMS), self._bare_model()
+        with one_thread():
+            p = model.predict_proba(self._X[rest])
+            ratio = self._random_losses.class_ratio(model, self._labels, self._random_items, class_name)
+        learned = model.classes_.tolist()
+        column = p[:, learned.index(class_name)] if class_name in learned else np.zeros(len(rest))
+        chosen = np.zeros(len(rest), dtype=bool)
+        if predicted_as_found and class_name in learned:
+            chosen = p.argmax(axis=1) == learned.index(class_name)
+        scale = pool / max(1, len(rest))
+        predicted = min(pool, round(scale * int(chosen.sum())))
+        right = min(predicted, round(scale * ratio * float(column[chosen].sum())))
+        missed = min(pool - predicted, MOST_MISSED, round(scale * ratio * float(column[~chosen].sum())))
+        found = sum(bool(label == class_name) for label in self.labels.values())
+        alpha = self._check_sequence.next_alpha()
+        return plan_recall(
+            at_least, found, missed, pool, predicted=predicted, right=right, alpha=alpha, probability=probability
+        )
+
+    def _checkable(self) -> int:
+        """Number of items that a check is drawn from."""
+        self._require_begun()
         pool = int(np.count_nonzero(self._status != 1))
         if not pool:
             raise SufficeError("every item of the pool is labelled; there is nothing left to check")
-        expected = self.error_estimate().value
-        alpha = self._check_sequence.next_alpha()
-        return plan(target, expected, pool, alpha=alpha, probability=probability).labels
+        return pool
+
+    def _wrong_share(self, tolerance: float | None) -> CalibratedError:
+        """The estimated share of wrong predictions, for classes and for numbers."""
+        if tolerance is None and not self._of_classes:
+            raise InvalidValueError("the model predicts numbers: give tolerance, the largest error that is not wrong")
+        return self.error_estimate(tolerance=tolerance)
+
+    def _reducible(self, tolerance: float | None) -> float:
+        """The part of the share of wrong predictions that more labels can remove, by the model's own account."""
+        rest = self._some_unlabelled(_REDUCIBLE_ITEMS)
+        with one_thread():
+            found = self._backend.expected_errors(rest) if len(rest) else None
+        if found is None:
+            return 0.0
+        total, reducible = found
+        if tolerance is None:
+            return float(reducible.mean())
+        return float((share_beyond(tolerance, total) - share_beyond(tolerance, total - reducible)).mean())
 
     def _usable_labels(self, labels: Any) -> list[Any]:
         """Labels as plain values; raises InvalidValueError for one that cannot be learned."""
@@ -654,17 +835,24 @@ class ActiveLearner:
 
         A copy of the rule judges, because no labels were learned: the last step is the same, apart from the guarantee.
         """
-        if "guaranteed_error" not in self._rule.reads():
+        rules = guarantee_rules(self._rule)
+        if not rules:
             return None
-        found = check.guarantee
-        proven = found is not None and found.quantity in ("error", "within") and check.version == self._version
+        found = check.guarantee if check.version == self._version else None
+        proven: dict[str, Any] = {}
+        wanted = [rule for rule in rules if isinstance(rule, ErrorGuarantee)]
+        if (
+            found is not None
+            and found.quantity in ("error", "within")
+            and all(rule.accepts(found.tolerance) for rule in wanted)
+        ):
+            proven = {"guaranteed_error": found.value, "guarantee_confidence": found.confidence}
+        classes = {str(rule.class_name) for rule in rules if isinstance(rule, RecallGuarantee)}
+        # Rules about several classes cannot tell which of them the recall is of.
+        if found is not None and found.quantity == "recall" and classes == {found.class_name}:
+            proven = {"guaranteed_recall": found.value, "guarantee_confidence": found.confidence}
         steps = self.trace().steps() if self.verdicts else []
-        step = replace(
-            steps[-1] if steps else Step(n_labelled=self._begun),
-            n_labelled=len(self.labelled),
-            guaranteed_error=found.value if found is not None and proven else None,
-            guarantee_confidence=found.confidence if found is not None and proven else None,
-        )
+        step = replace(steps[-1] if steps else Step(n_labelled=self._begun), n_labelled=len(self.labelled), **proven)
         try:
             return self._rule.copy().observe(step)
         except MissingInputError:

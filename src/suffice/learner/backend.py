@@ -21,7 +21,7 @@ from suffice.learner.step_inputs import (
     joined_rows,
 )
 from suffice.numerics.special_functions import Floats
-from suffice.trace import DIVERGENCES, STEP_FIELDS
+from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned
 
 #: Losses of the averaged prediction on the test set: fields of :class:`StepResults` and of :class:`suffice.Trace`.
 TEST_LOSSES: Final = ("predictive_error", "wrong_share")
@@ -256,6 +256,15 @@ class Backend(ABC):
         """The current model for a caller's function, which may keep it but must not change it."""
         return self.fitted()
 
+    def expected_errors(self, rows: Indices) -> tuple[Floats, Floats] | None:
+        """The errors that the posterior expects of some items, and their reducible parts; None if not known.
+
+        For classes these are probabilities of a wrong prediction, for numbers variances of the label. The reducible
+        part would vanish if the model knew its parameters.
+        """
+        del rows
+        return None
+
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint needs besides pool, labels and settings."""
         raise NotImplementedError
@@ -273,6 +282,12 @@ class Backend(ABC):
         """
         counted = COUNTED_FIELDS | (CLASS_COUNT_FIELDS if cls.task == "classification" else frozenset())
         return cls.step_fields | DIVERGENCES | counted | (VALIDATION_FIELDS if validated else frozenset())
+
+
+def relearned(step: int, history: StepResults, backend: Backend) -> Relearned:
+    """The past as hyper-parameters learned after a step see it."""
+    revised = {name: history.measures[name] for name in backend.revises}
+    return Relearned(step, history.kl_new_old, history.kl_old_new, revised)
 
 
 _BACKENDS: Final[dict[type, type[Backend]]] = {}

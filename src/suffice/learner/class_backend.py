@@ -165,6 +165,11 @@ class ClassBackend(Backend):
             self._settings.X[rows], labels, self._alpha, self._learned_at, self._state, self._n_components
         )
 
+    def expected_errors(self, rows: Indices) -> tuple[Floats, Floats]:
+        """The probabilities of a wrong prediction, and their reducible parts."""
+        found = self._predictor().errors(rows)
+        return found.total, found.reducible
+
     def _predictor(self) -> LaplacePredictor:
         columns = [self._codes.get(label, -1) for label in self._order]
         if len(self._codes) == 1:

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from scipy.special import erfc, log_softmax
 from scipy.stats import gamma
 
 from suffice.acquisition import Indices
-from suffice.models.leave_one_out import guesses, log_probabilities
+from suffice.models.leave_one_out import FACTORS, Guesses, guessed_places, guesses, log_probabilities, sharpness
 from suffice.models.logistic import BayesianLogistic
 from suffice.models.regressor import GaussianRegressor
 from suffice.numerics.special_functions import Floats
@@ -16,6 +17,11 @@ from suffice.numerics.special_functions import Floats
 # What the model's own estimate counts for: of classes as so many expected errors, of numbers as so many labels.
 _PRIOR_ERRORS: Final = 4.0
 _PRIOR_LABELS: Final = 20.0
+# The same once all labels have said how sure the model should be. A label that was not drawn at random counts less
+# there, and so do errors for the interval: the labels are few, and one factor does not correct every model.
+_PRIOR_SHARPENED: Final = 8.0
+_CHOSEN_WEIGHT: Final = 0.5
+_ERRORS_KNOWN: Final = (1.0, 0.7)
 # Share of the probability that each end of an interval leaves out, and the point of the normal distribution there.
 _TAIL: Final = 0.05
 _NORMAL_POINT: Final = 1.6449
@@ -34,7 +40,8 @@ class CalibratedError(NamedTuple):
         low: Lower end of the 90 % interval.
         high: Upper end.
         model_alone: The error that the model expects of itself.
-        random_labels: Number of random labels that calibrate it; with none, ``value`` is ``model_alone``.
+        random_labels: Number of random labels that calibrate it. With none, ``value`` is ``model_alone``, or for a
+            classifier of suffice what all of its labels make of that.
     """
 
     value: float
@@ -114,6 +121,66 @@ def calibrated_error(model_alone: float, losses: Any, expected: Any, *, task: st
     width = math.exp(_NORMAL_POINT * math.sqrt(2.0 * spread / (len(found) + _PRIOR_LABELS)))
     value = model_alone * ratio
     return CalibratedError(value, value / width, value * width, model_alone, len(found))
+
+
+def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> CalibratedError:
+    r"""Estimate the share of wrong predictions of a classifier whose labels can be left out, in two steps.
+
+    First, all labels say how sure the model should be. Each is predicted without itself, with log probabilities
+    :math:`z_i`; a factor :math:`t` is learned from them, see :func:`suffice.models.leave_one_out.sharpness`, with half
+    the weight for labels that were not drawn at random. With :math:`e(z) = 1 - \max_k \mathrm{softmax}(t z)_k`, then,
+    labels that were drawn at random say how often that is wrong:
+
+    .. math:: \hat e = \overline{e(z_{rest})} \; \frac{8 + \sum_i l_i}{8 + \sum_i e(z_i)},
+
+    where :math:`l_i` is 1 if random label ``i`` is predicted wrong without itself, and 0 otherwise. The 90 % interval
+    is :math:`\hat e` times that of a gamma distribution with mean 1 and shape :math:`1 + 0.7 \sum_i l_i`.
+
+    Args:
+        rest: Log probabilities of unlabelled items, ``m x K``.
+        left_out: Log probabilities of labelled items, each without its label, ``n x K``.
+        codes: Their labels, as columns of ``left_out``.
+        random: Which of them were drawn at random, ``n`` flags.
+
+    Examples:
+        >>> right, unsure = np.array([1, 0] * 50), np.log([[0.4, 0.6], [0.6, 0.4]] * 50)
+        >>> estimate = sharpened_error(unsure, unsure, right, np.arange(100) < 20)
+        >>> round(estimate.model_alone, 3), round(estimate.value, 3)
+        (0.4, 0.031)
+    """
+    here, there = np.asarray(rest, dtype=np.float64), np.asarray(left_out, dtype=np.float64)
+    labels, drawn = np.asarray(codes, dtype=np.intp), np.asarray(random, dtype=bool)
+    probable = sharpness(Guesses(there, labels), np.where(drawn, 1.0, _CHOSEN_WEIGHT))
+    factor = float(np.exp(probable @ np.log(FACTORS)))
+    losses = (there.argmax(axis=1) != labels)[drawn]
+    wrong, expected = float(losses.sum()), float(_wrong_shares(factor * there[drawn]).sum())
+    ratio = (_PRIOR_SHARPENED + wrong) / (_PRIOR_SHARPENED + expected)
+    value = float(_wrong_shares(factor * here).mean()) * ratio
+    shape = _ERRORS_KNOWN[0] + _ERRORS_KNOWN[1] * wrong
+    low, high = (value * float(gamma.ppf(point, shape)) / shape for point in (_TAIL, 1.0 - _TAIL))
+    alone = float(_wrong_shares(here).mean())
+    return CalibratedError(*(min(1.0, each) for each in (value, low, high)), alone, int(drawn.sum()))
+
+
+def _wrong_shares(logits: Floats) -> Floats:
+    """Probability of all classes but the likeliest, ``m``."""
+    return np.asarray(1.0 - np.exp(log_softmax(logits, axis=1)).max(axis=1)) if len(logits) else np.zeros(0)
+
+
+def share_beyond(tolerance: float, variances: Any) -> Floats:
+    r"""The probability :math:`2\Phi(-w/\sqrt v)` that a normal error of variance ``v`` is larger than ``w``.
+
+    Args:
+        tolerance: ``w``, at least 0.
+        variances: ``v`` of each item.
+
+    Examples:
+        >>> share_beyond(1.0, [1.0, 0.25, 0.0]).round(3).tolist()
+        [0.317, 0.046, 0.0]
+    """
+    v = np.asarray(variances, dtype=np.float64)
+    scaled = np.divide(tolerance, np.sqrt(2.0 * v), out=np.full(v.shape, np.inf), where=v > 0.0)
+    return np.asarray(erfc(scaled))
 
 
 class Worsening(NamedTuple):
@@ -205,6 +272,18 @@ def left_out_losses(model: Any) -> Floats | None:
     """
     found = _left_out(model, np.arange(model.n_labels_)) if _leaves_out(model) else None
     return None if found is None else found.losses
+
+
+def _sharpened(
+    model: BayesianLogistic, X_rest: Floats, labels: Mapping[int, Any], items: Sequence[int]
+) -> CalibratedError:
+    """The estimate of :func:`sharpened_error`, from all random labels and as many others as are left out at most."""
+    place = {item: k for k, item in enumerate(labels)}
+    drawn = np.array([place[item] for item in items], dtype=np.intp)
+    places = np.union1d(guessed_places(model.state_), drawn)
+    logits, codes = guesses(model.state_, places)
+    rest = np.log(np.maximum(model.predict_proba(X_rest), np.finfo(np.float64).tiny))
+    return sharpened_error(rest, log_probabilities(logits), codes, np.isin(places, drawn))
 
 
 class _Prediction(NamedTuple):
@@ -326,7 +405,53 @@ class RandomLabelLosses:
         """How much larger the losses of :meth:`pairs` are than expected, see :func:`calibration_ratio`."""
         return calibration_ratio(*self.pairs(model, labels, items), task=self._task)
 
-    def estimate(self, model: Any, X_rest: Floats, labels: Mapping[int, Any], items: Sequence[int]) -> CalibratedError:
-        """The calibrated error of a model on unlabelled items, ``m x D``; 0 where there is none."""
+    def class_ratio(self, model: Any, labels: Mapping[int, Any], items: Sequence[int], class_name: Any) -> float:
+        r"""How many times more random labels are of a class than the model expects, shrunk towards 1.
+
+        .. math:: (4 + \sum_i 1[y_i = c]) / (4 + \sum_i p_i)
+
+        Args:
+            model: The current model.
+            labels: All labels by item, in the order learned.
+            items: The items that were drawn at random.
+            class_name: The class.
+        """
+        if items and isinstance(model, BayesianLogistic):
+            place, classes = {item: k for k, item in enumerate(labels)}, model.classes_.tolist()
+            logits, _ = guesses(model.state_, np.array([place[item] for item in items], dtype=np.intp))
+            p = np.exp(log_probabilities(logits))
+            expected = float(p[:, classes.index(class_name)].sum()) if class_name in classes else 0.0
+            hits = sum(bool(labels[item] == class_name) for item in items)
+        else:
+            told = [item for item in self._losses if self._predicted[item].logs is not None]
+            expected = sum(math.exp(self._predicted[item].logs.get(class_name, -math.inf)) for item in told)
+            hits = sum(bool(labels[item] == class_name) for item in told)
+        return (_PRIOR_ERRORS + hits) / (_PRIOR_ERRORS + expected)
+
+    def estimate(
+        self,
+        model: Any,
+        X_rest: Floats,
+        labels: Mapping[int, Any],
+        items: Sequence[int],
+        tolerance: float | None = None,
+    ) -> CalibratedError:
+        """The calibrated error of a model on unlabelled items.
+
+        Args:
+            model: The current model.
+            X_rest: Inputs of the unlabelled items, ``m x D``; the error is 0 if there is none.
+            labels: All labels by item, in the order learned.
+            items: The items that were drawn at random.
+            tolerance: If given, the error of numbers is the share that is off by more than this: a loss is 1 if so,
+                and the model expects it with the probability of :func:`share_beyond`.
+        """
+        if isinstance(model, BayesianLogistic) and len(X_rest):
+            return _sharpened(model, X_rest, labels, items)
         rest = [each.expected for each in _predictions(model, X_rest, self._task)] if len(X_rest) else [0.0]
-        return calibrated_error(float(np.mean(rest)), *self.pairs(model, labels, items), task=self._task)
+        losses, expected = self.pairs(model, labels, items)
+        if tolerance is None:
+            return calibrated_error(float(np.mean(rest)), losses, expected, task=self._task)
+        beyond = (losses > tolerance**2).astype(np.float64)
+        alone = float(np.mean(share_beyond(tolerance, rest)))
+        return calibrated_error(alone, beyond, share_beyond(tolerance, expected), task="classification")

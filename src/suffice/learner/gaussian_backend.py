@@ -168,6 +168,12 @@ class GaussianBackend(Backend):
         rows = self._history.indices
         return self._model.at(self._settings.X[rows], self._y[rows], self._prior, self._learned_at, self._state)
 
+    def expected_errors(self, rows: Indices) -> tuple[Floats, Floats]:
+        """The variances of labels, and those of the noise-free values."""
+        assert self._prior is not None
+        _, latent = self.current_model().latent(self._settings.X[rows])
+        return latent + self._prior.scaling.scale**2 * self._state.noise, latent
+
     def _rest_means(self) -> Floats:
         """Predictions for the items that are followed for the error of the unlabelled ones."""
         assert self._prior is not None

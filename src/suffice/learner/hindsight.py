@@ -8,14 +8,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.arguments import whole
+from suffice.checks import Guarantee
 from suffice.criteria import Budget, Criterion, LabelWorth, Verdict
 from suffice.decision import (
     Alternative,
     Decision,
     ErrorNow,
     decide,
-    fall_per_label,
-    more_labels_error,
     trivial_error,
 )
 from suffice.errors import InvalidValueError
@@ -27,7 +26,8 @@ from suffice.learner.simulation import audit
 from suffice.models.inputs import as_labels
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
-from suffice.trace import Trace
+from suffice.presentation.number_format import count
+from suffice.trace import RecordedCheck, Trace
 
 # As on the page: a stop in doubt is looked at again once there are this many times the labels, and a stop of LabelWorth
 # is withdrawn once a label is worth this many times its cost.
@@ -154,14 +154,7 @@ def _decision(
     share = learner.decision_about(verdict, None, since=None, compare=False).share
     value, low, high = ends if share else map(math.sqrt, ends)
     error = ErrorNow(value, low, high, found.random_labels)
-    decision = learner.decision_about(verdict, error, since=since, at_most=at_most)
-    scale, forecast = None if share else decision.baseline or 1.0, decision.forecast
-    relative = value if scale is None else (value / scale) ** 2
-    fall = fall_per_label(rule, verdict, learner.left, relative)
-    if fall is None or forecast is None:
-        return decision
-    then = more_labels_error(error, fall, len(learner.labelled), forecast.labels, scale)
-    return replace(decision, error_then=then)
+    return learner.decision_about(verdict, error, since=since, at_most=at_most, rule=rule, checks=False)
 
 
 @dataclass(frozen=True)
@@ -326,3 +319,61 @@ def _mean_error(losses: Floats, *, share: bool) -> float:
     """The share of wrong predictions, or the root of the mean squared error."""
     mean = float(np.mean(losses))
     return mean if share else math.sqrt(mean)
+
+
+@dataclass(frozen=True)
+class GuaranteedRun:
+    """What a simulated run with random checks has guaranteed, and what it cost.
+
+    Attributes:
+        guarantee: The newest guarantee; None if no check proved anything.
+        reached: Whether it satisfied the rule for guarantees; None if the run had no such rule.
+        labels: All labels of the run, those of checks included.
+        in_checks: Labels of checks.
+        checks: The checks, in order, with the truth about each.
+        expected_totals: Pairs of a number of labels and the labels in all that the plan expected then, None where it
+            expected no success.
+    """
+
+    guarantee: Guarantee | None
+    reached: bool | None
+    labels: int
+    in_checks: int
+    checks: tuple[RecordedCheck, ...]
+    expected_totals: tuple[tuple[int, int | None], ...]
+
+    def __str__(self) -> str:
+        spent = f"{count(self.labels, 'label')}, {self.in_checks:,} of them in {count(len(self.checks), 'check')}"
+        said = "Nothing is guaranteed." if self.guarantee is None else str(self.guarantee)
+        missed = " This is not the target." if self.guarantee is not None and self.reached is False else ""
+        first = next(((n, total) for n, total in self.expected_totals if total is not None), None)
+        plan = "" if first is None else f" At {count(first[0], 'label')} the plan expected {first[1]:,} in all."
+        return f"{said}{missed} It took {spent}.{plan}".replace("\u00a0", " ")
+
+
+def guaranteed_run(trace: Trace) -> GuaranteedRun:
+    """Return what a run with random checks has guaranteed, and what it cost.
+
+    Args:
+        trace: The result of :func:`suffice.simulate` or :func:`suffice.audit` with ``rule`` or ``check``.
+
+    Examples:
+        >>> from suffice.learner import ErrorGuarantee, simulate
+        >>> from suffice.models import BayesianLogistic
+        >>> X = np.random.default_rng(0).normal(size=(1000, 3)); y = np.where(X[:, 0] > 0.0, "right", "left")
+        >>> trace = simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(at_most=0.1), batch=5)
+        >>> print(guaranteed_run(trace))
+        At most 5.2 % of the predictions for the 893 unlabelled items are wrong (95 % confidence). It took 107 labels,
+        72 of them in 1 check. At 20 labels the plan expected 246 in all.
+    """
+    learned = {*trace.initial.tolist(), *trace.indices.ravel().tolist()}
+    checked = {item for check in trace.checks for item in check.items}
+    proved = [check for check in trace.checks if check.guarantee is not None]
+    return GuaranteedRun(
+        guarantee=proved[-1].guarantee if proved else None,
+        reached=proved[-1].passed if proved else next((check.passed for check in trace.checks), None),
+        labels=len(learned | checked),
+        in_checks=sum(len(check.items) for check in trace.checks),
+        checks=trace.checks,
+        expected_totals=tuple((int(n), total) for n, total in trace.about.get("expected_totals", ())),
+    )

@@ -20,6 +20,7 @@ from suffice.numerics.special_functions import Floats
 _FEWEST_COMPARED: Final = 30
 _MOST_COMPARED: Final = 2000
 _FOLDS: Final = 5
+_TREES: Final = 100
 # Another model is clearly better if it is so by this many standard errors, and its error is at most this share of that
 # of the present one; it is possibly better from fewer standard errors and a larger share on.
 _CLEARLY: Final = 2.0
@@ -91,12 +92,12 @@ def _candidates(labels: Any, *, share: bool) -> list[tuple[str, str, Any]]:
         kernel = make_pipeline(KernelFeatures(min(100, len(labels))), LogisticRegression(C=1.0, max_iter=500))
         return [
             ("kernel", model_description("kernel"), kernel),
-            ("forest", "a forest of randomised trees", ExtraTreesClassifier(100, random_state=0)),
+            ("forest", "a forest of randomised trees", ExtraTreesClassifier(_TREES, random_state=0)),
         ]
     return [
         ("gp", model_description("gp"), make_model("gp")),
         ("ridge", model_description("ridge"), make_model("ridge")),
-        ("forest", "a forest of randomised trees", ExtraTreesRegressor(100, min_samples_leaf=2, random_state=0)),
+        ("forest", "a forest of randomised trees", ExtraTreesRegressor(_TREES, min_samples_leaf=2, random_state=0)),
     ]
 
 

@@ -148,6 +148,11 @@ class NetworkBackend(Backend):
         """The network itself: a copy of its weights at every step would be too expensive."""
         return self._model
 
+    def expected_errors(self, rows: Indices) -> tuple[Floats, Floats]:
+        """The probabilities of a wrong prediction, and their reducible parts."""
+        found = self._predictor().errors(rows)
+        return found.total, found.reducible
+
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint needs besides pool, labels and settings."""
         return {

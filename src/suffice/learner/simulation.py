@@ -1,23 +1,28 @@
 """Runs with every label known: simulation, audit, recording, and checkpoints that resume an interrupted run."""
 
+import math
 import os
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.arguments import whole
-from suffice.criteria import LabelWorth
+from suffice.checks import Guarantee
+from suffice.criteria import Budget, Criterion, LabelWorth
 from suffice.divergence import KLPair
-from suffice.errors import InvalidValueError, TrainingDivergedError
+from suffice.errors import InvalidTypeError, InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable, write_whole
-from suffice.learner.backend import TEST_LOSSES, Backend, RunSettings, SingleLabelTerms, StepResults
+from suffice.learner.active import ActiveLearner
+from suffice.learner.backend import TEST_LOSSES, Backend, RunSettings, SingleLabelTerms, StepResults, relearned
 from suffice.learner.error_estimate import RandomLabelLosses
+from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
+from suffice.learner.model_check import ModelCheck
 from suffice.learner.prepare import (
     first_items,
     generator,
@@ -26,6 +31,7 @@ from suffice.learner.prepare import (
     labelled_set,
     number_type,
     prepare,
+    provided_fields,
     require_provided,
     seed_name,
     validation_set,
@@ -34,6 +40,7 @@ from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     COUNTED_FIELDS,
+    classes_seen,
     joined_rows,
     new_step_inputs,
     optional_fields,
@@ -42,7 +49,12 @@ from suffice.learner.step_inputs import (
 from suffice.learner.stop_set import StopSet
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
-from suffice.trace import DIVERGENCES, Relearned, Trace
+from suffice.trace import DIVERGENCES, RecordedCheck, Relearned, Trace
+
+# A plan is made again after this share of the labels that it expects before its check, or of those so far if it expects
+# no check.
+_LOOK_AHEAD: Final = 0.25
+_REPLANNED: Final = 0.1
 
 
 class CheckpointFile(NamedTuple):
@@ -105,23 +117,6 @@ class StepCounter(NamedTuple):
         if self.labels is not None:
             found["classes_seen"] = classes_seen(self.labels[first], self.labels[picks])
         return {name: values for name, values in found.items() if name in self.names}
-
-
-def classes_seen(first: Any, others: Any) -> NDArray[np.intp]:
-    """The number of different classes among the labels bought by each step.
-
-    Args:
-        first: Labels before the first step.
-        others: Labels of each step, ``steps x size``.
-
-    Examples:
-        >>> classes_seen(np.array(["a", "a"]), np.array([["a"], ["b"], ["a"]])).tolist()
-        [1, 2, 2]
-    """
-    labels = np.concatenate([first, others.ravel()])
-    _, met = np.unique(labels, return_index=True)
-    by_label = np.cumsum(np.isin(np.arange(len(labels)), met))
-    return np.asarray(by_label[len(first) - 1 + others.shape[1] * np.arange(1, len(others) + 1)], dtype=np.intp)
 
 
 class ModelWatcher(NamedTuple):
@@ -319,12 +314,6 @@ def _ending(result: StepResults, history: StepResults) -> StepResults:
     return StepResults(pair, error, result.estimated, measures or result.measures, **later)
 
 
-def relearned(step: int, history: StepResults, backend: Backend) -> Relearned:
-    """The past as hyper-parameters learned after a step see it."""
-    revised = {name: history.measures[name] for name in backend.revises}
-    return Relearned(step, history.kl_new_old, history.kl_old_new, revised)
-
-
 _FORMAT: Final = "suffice-checkpoint-1"
 
 
@@ -425,6 +414,8 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     stop_set: StopSet | int | None = None,
     validation: tuple[Any, Any] | None = None,
     costs: Any = None,
+    rule: Criterion | None = None,
+    check: int | Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Label a pool as active learning would, and record every step.
@@ -458,10 +449,15 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
             where something is recorded of it.
         validation: Inputs and labels of a validation set, for rules that want one.
         costs: What a label costs: one number, or one for each item of the pool.
+        rule: Stop when this rule says so, and record what it uses. With a rule for guarantees the run contains random
+            checks: see :class:`suffice.learner.CheckedRun`. It cannot be combined with a test set, ``checkpoint``,
+            ``watch`` and ``record``; nor can ``check``.
+        check: Check the model at the end with so many labels; or the arguments of :meth:`suffice.ActiveLearner.check`,
+            such as ``{"m": 100, "tolerance": 0.5}``.
         progress: Called now and then with the steps done and the steps to do.
 
     Returns:
-        The run, one row a step.
+        The run, one row a step; ``trace.checks`` are its checks.
 
     Raises:
         InvalidValueError: Something does not fit, named.
@@ -479,6 +475,14 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         >>> next(verdict.n_labelled for verdict in trace.replay(LabelWorth()) if verdict.stop) < 60
         True
     """
+    if rule is not None or check is not None:
+        refused = {"X_test": X_test, "y_test": y_test, "checkpoint": checkpoint, "watch": watch, "record": record}
+        if given := [name for name, value in refused.items() if value is not None]:
+            raise InvalidValueError(f"{given[0]} cannot be combined with rule or check; leave it out")
+        options: dict[str, Any] = {"acquisition": acquisition, "random_share": random_share, "seed": seed}
+        options |= {"dtype": dtype, "stop_set": stop_set, "validation": validation, "costs": costs}
+        run = CheckedRun(model, X_pool, y_pool, rule, initial=initial, batch=batch, check=check, **options)
+        return run.trace(steps, progress)
     rng, size = generator(seed), whole(batch, "batch", least=1)
     prepared = prepare(model, X_pool)
     pool = prepared.inputs(X_pool, "X_pool")
@@ -541,6 +545,193 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         return record_run(selection, labels, first, plan)
 
 
+class CheckedRun:
+    """A simulated run that stops when a rule says so, with random checks of the model.
+
+    Labels are chosen as in every run. With :class:`suffice.learner.ErrorGuarantee`, alone or inside another rule, the
+    run asks :meth:`suffice.ActiveLearner.guarantee_plan` from time to time. When a check is expected to be the cheapest
+    way to the target, it is drawn and answered with the known labels. If it proves the target, the run stops; if not,
+    its labels are learned and labelling goes on. With :class:`suffice.learner.RecallGuarantee` a check is drawn when
+    :meth:`suffice.ActiveLearner.recall_plan` says that it takes no more labels than there are.
+
+    The plans are recorded in ``trace.about["expected_totals"]``: pairs of the number of labels and the number of labels
+    that the plan expected in all, None where it expected no success.
+
+    Args:
+        model: As for :func:`simulate`, like all others.
+        X_pool: Inputs.
+        y_pool: All labels.
+        rule: The stopping rule; None if the run has a fixed number of steps.
+        initial: Items labelled at the start.
+        batch: Labels bought at each step.
+        check: A check at the end.
+        options: Further arguments of :class:`suffice.ActiveLearner`.
+
+    Examples:
+        >>> from suffice.learner import ErrorGuarantee
+        >>> from suffice.models import BayesianLogistic
+        >>> X = np.random.default_rng(0).normal(size=(1000, 3)); y = np.where(X[:, 0] > 0.0, "right", "left")
+        >>> trace = simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(at_most=0.1), batch=5)
+        >>> (found,) = trace.checks
+        >>> found.passed, found.holds, found.guarantee.value <= 0.1
+        (True, True, True)
+    """
+
+    def __init__(  # noqa: PLR0913 - as simulate
+        self,
+        model: Any,
+        X_pool: Any,
+        y_pool: Any,
+        rule: Criterion | None,
+        *,
+        initial: Any = 10,
+        batch: int = 1,
+        check: int | Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        if rule is not None and not isinstance(rule, Criterion):
+            raise InvalidTypeError(f"rule must be a stopping rule, not {type(rule).__name__}")
+        self._batch = whole(batch, "batch", least=1)
+        self._check = {"m": check} if check is not None and not isinstance(check, Mapping) else check
+        self._rule = rule
+        self._learner = ActiveLearner(
+            model, X_pool, criterion=_endless(model, X_pool) if rule is None else rule, initial=initial, **options
+        )
+        self._labels = known_labels(y_pool, self._learner.left, "y_pool", "X_pool")
+        self._first = initial if isinstance(initial, int | np.integer) else len(np.atleast_1d(initial))
+        self._targets = [] if rule is None else guarantee_rules(rule)
+        tolerances = [each.tolerance for each in self._targets if isinstance(each, ErrorGuarantee)]
+        self._tolerance = next((each for each in tolerances if each is not None), None)
+        self._recorded: list[RecordedCheck] = []
+        self._totals: list[tuple[int, int | None]] = []
+        self._planned_at = 0
+
+    def trace(self, steps: int | None, progress: Callable[[int, int], None] | None = None) -> Trace:
+        """Run, and return the record.
+
+        Args:
+            steps: Steps to take at most, not counting those of checks; to the end of the pool if left out.
+            progress: Called after each step with the steps done and the most that there can be.
+        """
+        learner = self._learner
+        room = (learner.left - self._first) // self._batch
+        most = room if steps is None else whole(steps, "steps", least=0)
+        if most > room:
+            raise InvalidValueError(
+                f"steps is {most}, but {learner.left} rows less {self._first} initial ones leave {room} steps of "
+                f"{self._batch}"
+            )
+        self._label(self._first)
+        done = 0
+        while not self._stopped():
+            if self._check_planned():
+                continue
+            if done == most or not learner.left:
+                break
+            self._label(self._batch)
+            done += 1
+            if progress is not None:
+                progress(done, most)
+        if self._check is not None and learner.left:
+            self._draw(**self._check)
+        trace = learner.trace()
+        about = {**trace.about, "batch": self._batch}
+        if self._totals:
+            about["expected_totals"] = [list(each) for each in self._totals]
+        return replace(trace, checks=tuple(self._recorded), about=about)
+
+    def _stopped(self) -> bool:
+        return self._rule is not None and self._learner.verdict.stop
+
+    def _label(self, size: int) -> None:
+        items = self._learner.ask(size)
+        self._learner.tell(items, self._labels[items])
+
+    def _check_planned(self) -> bool:
+        """Draw a check if a plan says so; whether one was drawn."""
+        learner, n = self._learner, len(self._learner.labelled)
+        if not self._targets or n < self._planned_at or not learner.left:
+            return False
+        target = self._targets[0]
+        if isinstance(target, RecallGuarantee):
+            return self._recall_planned(target)
+        plan = learner.guarantee_plan(target.at_most, tolerance=self._tolerance)
+        self._totals.append((n, plan.expected_total))
+        # The nearer the check is, the more often the plan is made again.
+        wait = _REPLANNED * n if plan.more_labels is None else _LOOK_AHEAD * plan.more_labels
+        self._planned_at = n + max(1, math.floor(wait))
+        if not plan.check_now or plan.check_size is None:
+            return False
+        self._draw(plan.check_size, tolerance=self._tolerance, confidence=target.confidence)
+        return True
+
+    def _recall_planned(self, target: RecallGuarantee) -> bool:
+        learner, n = self._learner, len(self._learner.labelled)
+        self._planned_at = n + max(1, math.floor(_REPLANNED * n))
+        if not np.any(self._labels[learner.labelled] == target.class_name):
+            return False
+        size = learner.recall_plan(target.class_name, target.at_least).labels
+        self._totals.append((n, None if size is None else n + size))
+        if size is None or size > n:
+            return False
+        self._draw(size, recall_of=target.class_name, confidence=target.confidence)
+        return True
+
+    def _draw(self, m: int, **asked: Any) -> None:
+        """Check, answer and record."""
+        learner = self._learner
+        check = learner.check(min(whole(m, "m", least=1), learner.left), **asked)
+        found = check.tell(self._labels[check.indices])
+        truth = true_value(check, self._labels)
+        self._recorded.append(RecordedCheck(check.n_labelled, check.record.items, found, truth, self._passed(found)))
+        # The next plan knows the labels of the check.
+        self._planned_at = len(learner.labelled) + 1
+
+    def _passed(self, found: Guarantee | None) -> bool | None:
+        """Whether a guarantee satisfies the rule for guarantees; None if there is no such rule."""
+        if not self._targets:
+            return None
+        target = self._targets[0]
+        if found is None:
+            return False
+        if isinstance(target, RecallGuarantee):
+            return found.quantity == "recall" and found.value >= target.at_least
+        return found.quantity in ("error", "within") and found.value <= target.at_most
+
+
+def true_value(check: ModelCheck, labels: Any) -> float:
+    """The true value of what a check is about, given all labels of the pool; see :class:`suffice.trace.RecordedCheck`.
+
+    Args:
+        check: A check that is complete and has a guarantee.
+        labels: All labels, by item.
+    """
+    found, items, predicted = check.guarantee, check.unlabelled, check.predictions
+    rest = ~np.isin(items, check.record.items)
+    truth = labels[items]
+    if found is None:
+        return math.nan
+    if found.quantity in ("within", "tolerance"):
+        wrong = np.abs(truth[rest].astype(np.float64) - predicted[rest]) > (found.tolerance or 0.0)
+        return float(wrong.mean()) if len(wrong) else 0.0
+    if found.quantity == "error":
+        return float((truth[rest] != predicted[rest]).mean()) if rest.any() else 0.0
+    of_class = np.array([str(each) == found.class_name for each in truth.tolist()], dtype=bool)
+    chosen = np.array([str(each) == found.class_name for each in predicted.tolist()], dtype=bool)
+    if found.quantity == "precision":
+        return float(of_class[rest & chosen].mean()) if (rest & chosen).any() else 1.0
+    seen = ~rest if found.predicted is None else ~rest | chosen
+    total = (found.found or 0) + int(of_class.sum())
+    return ((found.found or 0) + int((of_class & seen).sum())) / total if total else 1.0
+
+
+def _endless(model: Any, X: Any) -> Criterion:
+    """A rule that never stops, and records what the default rule requires if the model can tell it."""
+    never = Budget((X.shape[0] if hasattr(X, "shape") else len(X)) + 1)
+    rule = LabelWorth()
+    return rule & never if rule.needs() <= provided_fields(model) else never
+
+
 def default_record(available: frozenset[str]) -> Any:
     """What a run records if nothing is said: what the default rule requires, if the model can tell it.
 
@@ -563,6 +754,8 @@ def audit(  # noqa: PLR0913 - as above
     record: Any = None,
     stop_set: StopSet | int | None = None,
     validation: tuple[Any, Any] | None = None,
+    rule: Criterion | None = None,
+    check: int | Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Look back on data that were labelled in this order: the whole curve of divergences, and so any rule's verdicts.
@@ -581,6 +774,8 @@ def audit(  # noqa: PLR0913 - as above
         record: What else to record, as for :func:`simulate`; likewise
         stop_set: The stop set, and
         validation: Inputs and labels of a validation set.
+        rule: Stop when this rule says so, and
+        check: Check the model at the end; both as for :func:`simulate`. Checks are drawn from the later rows.
         progress: Called now and then with the steps done and the steps to do.
 
     Returns:
@@ -598,5 +793,5 @@ def audit(  # noqa: PLR0913 - as above
     if rows < n:
         raise InvalidValueError(f"X has {rows} rows, fewer than the {n} initial labels")
     options: dict[str, Any] = {"X_test": X_test, "y_test": y_test, "batch": batch, "record": record}
-    options |= {"stop_set": stop_set, "validation": validation}
+    options |= {"stop_set": stop_set, "validation": validation, "rule": rule, "check": check}
     return simulate(model, X, y, initial=np.arange(n), acquisition="order", progress=progress, **options)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from suffice.acquisition import Indices, bald, class_scores
@@ -338,6 +339,23 @@ class ClassInputCollector:
             votes = np.concatenate([model.votes(part, _MEMBERS) for part in _parts(stop)], axis=1)
             found["stop_agreement"] = committee_agreement(votes, model.probabilities(stop[:1]).shape[1])
         return found
+
+
+def classes_seen(first: Any, others: Any) -> NDArray[np.intp]:
+    """The number of different classes among the labels bought by each step.
+
+    Args:
+        first: Labels before the first step.
+        others: Labels of each step, ``steps x size``.
+
+    Examples:
+        >>> classes_seen(np.array(["a", "a"]), np.array([["a"], ["b"], ["a"]])).tolist()
+        [1, 2, 2]
+    """
+    labels = np.concatenate([first, others.ravel()])
+    _, met = np.unique(labels, return_index=True)
+    by_label = np.cumsum(np.isin(np.arange(len(labels)), met))
+    return np.asarray(by_label[len(first) - 1 + others.shape[1] * np.arange(1, len(others) + 1)], dtype=np.intp)
 
 
 def stacked(rows: list[dict[str, Any]]) -> dict[str, Any]:

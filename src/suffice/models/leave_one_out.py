@@ -60,15 +60,20 @@ def guesses(posterior: Any, places: Any = None) -> Guesses:
         places: Which labels, by their places in the order learned; as above if left out.
     """
     rows, codes = posterior.labelled()
-    if places is None:
-        most = int(np.clip(_COST // posterior.weights.size**2, _FEWEST_GUESSES, _MOST))
-        places = np.unique(np.linspace(0, len(codes) - 1, most).astype(int)) if len(codes) > most else slice(None)
-    rows, codes = rows[places], codes[places]
+    chosen = guessed_places(posterior) if places is None else places
+    rows, codes = rows[chosen], codes[chosen]
     left = (
         _two_without(posterior, rows, codes) if posterior.weights.ndim == 1 else _many_without(posterior, rows, codes)
     )
     without = _Without(*left, posterior.n_classes, posterior.alpha)
     return Guesses(moderated_logits(without, rows), codes)
+
+
+def guessed_places(posterior: Any) -> NDArray[np.intp]:
+    """Places of the labels that :func:`guesses` takes: all, or some that are evenly spaced."""
+    n = len(posterior.labelled()[1])
+    most = int(np.clip(_COST // posterior.weights.size**2, _FEWEST_GUESSES, _MOST))
+    return np.unique(np.linspace(0, n - 1, most).astype(np.intp)) if n > most else np.arange(n)
 
 
 def _two_without(posterior: Any, rows: Floats, codes: Any) -> tuple[Floats, Floats]:
@@ -105,6 +110,36 @@ def _covariances(posterior: Any, rows: Floats) -> Floats:
         # Rows above the block are 0 in a lower triangle.
         spread[:, first:, k] = rows @ inverse[first:, first : first + width].T
     return np.asarray(spread.transpose(0, 2, 1) @ spread)
+
+
+#: The factors of the logits that are looked at, evenly spaced by their logs.
+FACTORS: Final[Floats] = np.geomspace(0.1, 10.0, 81)
+# Standard deviation of the log of the factor before any label: from 0.5 to 2 in two of three cases.
+_SPREAD: Final = 0.7
+
+
+def sharpness(guessed: Guesses, weights: Any = 1.0) -> Floats:
+    r"""How probable each of :data:`FACTORS` is, given the labels and what the model says of each without it.
+
+    .. math:: \log p(t) = \sum_i w_i \log \mathrm{softmax}(t z_i)_{y_i} - \frac{(\log t)^2}{2 \cdot 0.7^2}
+              + \text{const}.
+
+    The second term holds the factor near 1 while labels are few.
+
+    Args:
+        guessed: What :func:`guesses` returns.
+        weights: ``w``, one number for all labels, or one for each.
+
+    Examples:
+        >>> p = sharpness(Guesses(np.array([0.5, -0.5] * 50), np.array([1, 0] * 50)))  # right, and far too unsure
+        >>> bool(p @ np.log(FACTORS) > np.log(4.0))
+        True
+    """
+    rows = np.arange(len(guessed.codes))
+    likely = np.array([(weights * log_probabilities(t * guessed.logits)[rows, guessed.codes]).sum() for t in FACTORS])
+    likely -= 0.5 * (np.log(FACTORS) / _SPREAD) ** 2
+    odds = np.exp(likely - likely.max())
+    return np.asarray(odds / odds.sum())
 
 
 def left_out_loss(posterior: Any) -> float:

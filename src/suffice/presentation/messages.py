@@ -157,6 +157,11 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     """
     answer = decision["answer"]
     headline, tone = _HEADLINES[answer]
+    planned = decision.get("plan")
+    if answer == "enough" and decision.get("target_guaranteed"):
+        headline = "Your target is guaranteed"
+    if answer == "keep going" and planned is not None and planned["check_now"]:
+        headline = "Time for a check"
     if answer == "limit" and not decision.get("hardly_better") and decision.get("alternative") is None:
         headline = "The error is above your target"
     sentences = {
@@ -170,7 +175,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     if tone == "good" and not figure:
         tone = "quiet"
     outlook = _outlook(decision)
-    said = _EXTRAPOLATED if outlook else _outlook_note(decision, sentences)
+    by_forecast = outlook and decision.get("forecast") is not None
+    said = _EXTRAPOLATED if by_forecast else _outlook_note(decision, sentences)
     summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
     remedy = " ".join(_remedy_sentences(decision)) if answer == "limit" else ""
     sentences = [*_guarantee_sentences(decision), *sentences]
@@ -311,6 +317,13 @@ def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
 
 def _outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What the labels of the forecast bring: the number of wrong predictions, or the error, now and then."""
+    planned = decision.get("plan")
+    if decision["answer"] == "keep going" and planned is not None and planned["expected_total"] is not None:
+        after = f"guaranteed after {two_digits(planned['expected_total']):,} labels in all, extrapolated"
+        return [
+            (_error_figure(decision)[0], "predicted wrong now, estimated"),
+            (f"at most {percent(planned['target'])}", after),
+        ]
     forecast, then = decision.get("forecast"), decision.get("error_then")
     if forecast is None or then is None or forecast["labels"] >= decision["unlabelled"]:
         return []
@@ -374,25 +387,45 @@ def _too_early_sentences(decision: Mapping[str, Any], initial: int) -> list[str]
 
 def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del initial
-    said = [f"Keep labelling: {_error_or(decision, 'the rule does not say stop yet')}."]
-    doubt = _doubt_sentence(decision)
-    if doubt:
-        return [*said, doubt]
+    planned = decision.get("plan")
+    lead = "Time for a check" if planned is not None and planned["check_now"] else "Keep labelling"
+    first = f"{lead}: {_error_or(decision, 'the rule does not say stop yet')}."
+    if planned is not None and planned["expected_total"] is not None:
+        return [first, _plan_sentence(planned, decision["unlabelled"])]
+    if decision.get("target_missed"):
+        missed = f"The check has not shown your target of at most {percent(decision['at_most'])}"
+        return [first, f"{missed}. Go on labelling: the model learns the labels of the check first."]
+    return [first, _doubt_sentence(decision) or _forecast_sentence(decision)]
+
+
+def _forecast_sentence(decision: Mapping[str, Any]) -> str:
+    """How many more labels it takes, and what they bring."""
     forecast = decision.get("forecast")
     if forecast is None:
-        return [*said, "How many more labels it takes is not yet predictable."]
+        return "How many more labels it takes is not yet predictable."
     labels, low, high = forecast["labels"], forecast["low"], forecast["high"]
     if labels >= decision["unlabelled"]:
-        return [*said, "It may take all of the remaining items."]
+        return "It may take all of the remaining items."
     more = as_sentence(more_labels(labels, low, high))[:-1]
     corrected, then = decision.get("corrected"), _error_then(decision)
     if corrected:
         wrong = f"{corrected:,} of these {decision['wrong']:,} wrong predictions"
-        return [*said, f"{more} would avoid about {wrong} (extrapolated); after that a label costs more than it saves."]
+        return f"{more} would avoid about {wrong} (extrapolated); after that a label costs more than it saves."
     if then:
         lower = f"would lower that to about {then} (extrapolated)"
-        return [*said, f"{more} {lower}; after that a label costs more than it saves."]
-    return [*said, f"{more} until it is enough (extrapolated)."]
+        return f"{more} {lower}; after that a label costs more than it saves."
+    return f"{more} until it is enough (extrapolated)."
+
+
+def _plan_sentence(plan: Mapping[str, Any], unlabelled: int) -> str:
+    """When to check, to guarantee the error that the user asked for, and how many labels that takes."""
+    target, size = f"at most {percent(plan['target'])}", two_digits(plan["check_size"])
+    if plan["check_now"]:
+        likely = f"is likely to guarantee your target of {target}"
+        return f"A check of {count(plan['check_size'], 'random item')} of these {unlabelled:,} {likely}."
+    more, total = two_digits(plan["more_labels"]), two_digits(plan["expected_total"])
+    first = f"About {count(more, 'more label')}, then a check of {count(size, 'random item')},"
+    return f"{first} would guarantee your target of {target} (extrapolated): {total:,} labels in all."
 
 
 def _doubt_sentence(decision: Mapping[str, Any]) -> str:
@@ -407,8 +440,10 @@ def _doubt_sentence(decision: Mapping[str, Any]) -> str:
 
 def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     del initial
-    first = f"You can stop now: {_error_or(decision, 'the rule says that it is enough')}."
-    return [first, *_stop_reasons(decision)]
+    error = _error_or(decision, "the rule says that it is enough")
+    if decision.get("target_guaranteed"):
+        return [f"Your target is guaranteed: {error}."]
+    return [f"You can stop now: {error}.", *_stop_reasons(decision)]
 
 
 def _stop_reasons(decision: Mapping[str, Any]) -> list[str]:

@@ -6,38 +6,11 @@ import numpy as np
 from scipy.special import expit
 
 from suffice.learner.backend import backend_type
-from suffice.models.leave_one_out import Guesses, guesses, log_probabilities
+from suffice.models.leave_one_out import FACTORS, guesses, sharpness
 from suffice.models.predictive import moderated_logits, weight_draws
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.project.learning_status import ErrorEstimate
-
-#: The factors that are looked at, evenly spaced by their logs.
-FACTORS: Final[Floats] = np.geomspace(0.1, 10.0, 81)
-# Standard deviation of the log of the factor before any label: from 0.5 to 2 in two of three cases.
-_SPREAD: Final = 0.7
-
-
-def sharpness(guessed: Guesses) -> Floats:
-    r"""How probable each of :data:`FACTORS` is, given how the guesses came out.
-
-    .. math:: \log p(t) = \sum_i \log \mathrm{softmax}(t z_i)_{y_i} - \frac{(\log t)^2}{2 \cdot 0.7^2} + \text{const}.
-
-    The second term holds the factor near 1 while labels are few.
-
-    Args:
-        guessed: What :func:`guesses` returns.
-
-    Examples:
-        >>> p = sharpness(Guesses(np.array([0.5, -0.5] * 50), np.array([1, 0] * 50)))  # right, and far too unsure
-        >>> bool(p @ np.log(FACTORS) > np.log(4.0))
-        True
-    """
-    rows = np.arange(len(guessed.codes))
-    likely = np.array([log_probabilities(t * guessed.logits)[rows, guessed.codes].sum() for t in FACTORS])
-    likely -= 0.5 * (np.log(FACTORS) / _SPREAD) ** 2
-    odds = np.exp(likely - likely.max())
-    return np.asarray(odds / odds.sum())
 
 
 def factors(probable: Floats, n: int) -> Floats:

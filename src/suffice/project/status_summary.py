@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from suffice.checks import Guarantee, plan_total, spent_alpha
 from suffice.criteria import Verdict
 from suffice.criteria.prediction_statistics import cohen_kappa
-from suffice.decision import Answer, Decision
+from suffice.decision import Answer, Decision, decide
 from suffice.presentation.messages import (
     DecisionWords,
     check_sentence,
@@ -95,11 +96,15 @@ class CheckStatus:
         check: The newest check as JSON values, or None.
         guarantee: The newest guarantee as JSON values, or None.
         held: Labels that the model does not learn yet, because a check holds them back.
+        alpha: Error probability of the next check; None if there was none yet.
+        proven: The guarantee, if it is about the present model.
     """
 
     check: dict[str, Any] | None = None
     guarantee: dict[str, Any] | None = None
     held: int = 0
+    alpha: float | None = None
+    proven: Guarantee | None = None
 
     @property
     def awaits_answers(self) -> bool:
@@ -142,7 +147,13 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
     if found is not None:
         guarantee = found.as_dict()
         guarantee["sentences"] = guarantee_sentences(guarantee)
-    return CheckStatus(told, guarantee, state.n_labelled - state.n_learned)
+    return CheckStatus(
+        told,
+        guarantee,
+        state.n_labelled - state.n_learned,
+        spent_alpha(state.n_checks + 1, record.alpha),
+        found.guarantee if found is not None and found.about_present_model else None,
+    )
 
 
 #: A curve of more points than this looks the same with fewer.
@@ -177,7 +188,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         "learned": learning_status.n_labelled,
         "behind": behind,
         "model": {"name": model, "description": described_model(model)},
-        "decision": {**decision.as_dict(), **said._asdict()},
+        "decision": {**_without_guarantee(decision), **said._asdict()},
         "verdict": None if learning_status.verdict is None else _verdict(learning_status.verdict, said.sentences[0]),
         "forecast": None if learning_status.forecast is None else asdict(learning_status.forecast),
         "curve": [[each.n_labelled, each.value, each.threshold] for each in _thinned_curve(learning_status.curve)],
@@ -252,18 +263,29 @@ def decision_of(
         checks: What the checks of the project come to.
     """
     left = settings.initial if size is None else size - n_labelled
-    found = learning_status.decision
-    if found is not None and (not checks.held or size is None):
-        return found
-    if found is not None and left:
+    found, verdict = learning_status.decision, learning_status.verdict
+    if found is not None and checks.held and size is not None:
         # The model takes items for unlabelled whose labels a check holds back.
-        return replace(found, unlabelled=left)
-    verdict = learning_status.verdict
+        found = replace(found, unlabelled=left) if left else None
+    if found is not None:
+        return decide(verdict, replace(found, guarantee=checks.proven)) if checks.proven else _planned(found, checks)
     # While the past is learned anew, the verdict says how far that is.
     rule, reason = ("", "") if verdict is None else (verdict.rule, verdict.reason)
     answer: Answer = "complete" if not left and n_labelled else "too early"
     share = settings.task == "classification"
     return Decision(answer, n_labelled, max(left, 0), share, rule=rule, reason=reason)
+
+
+def _planned(decision: Decision, checks: CheckStatus) -> Decision:
+    """The decision with a plan for the next check, which has another error probability than the first one."""
+    plan = decision.plan
+    if plan is None or checks.alpha is None:
+        return decision
+    about = {"reducible": plan.reducible, "n_labelled": plan.n_labelled, "pool": plan.pool}
+    return replace(
+        decision,
+        plan=plan_total(plan.target, plan.error, **about, alpha=checks.alpha, probability=plan.probability),
+    )
 
 
 def decision_in_words(
@@ -276,7 +298,14 @@ def decision_in_words(
 ) -> DecisionWords:
     """The decision of a project in words, the same wherever it is shown; arguments as for :func:`decision_of`."""
     decision = decision_of(learning_status, settings, n_labelled, size=size, checks=checks)
-    return decision_words(decision.as_dict(), initial=settings.initial)
+    return decision_words(_without_guarantee(decision), initial=settings.initial)
+
+
+def _without_guarantee(decision: Decision) -> dict[str, Any]:
+    """The decision as JSON values; the guarantee is told apart, see :class:`CheckStatus`."""
+    return replace(decision, guarantee=None).as_dict() | {
+        name: getattr(decision, name) for name in ("target_guaranteed", "target_missed")
+    }
 
 
 def _thinned_curve(curve: Sequence[Point]) -> list[Point]:

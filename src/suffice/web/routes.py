@@ -15,8 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
 import suffice
-from suffice.errors import SufficeError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.shortening import item_summary
+from suffice.project.check_offers import SIZES, check_offers
 from suffice.project.events import Label, moment
 from suffice.project.exported_files import Exported, labels_file, predictions_file
 from suffice.project.items import Item
@@ -32,7 +33,10 @@ from suffice.web.schemas import (
     LAST_ITEM,
     MEANINGS,
     MOST_ROWS,
+    AbortSent,
     AskedItem,
+    CheckOffersAnswer,
+    CheckSent,
     Format,
     Health,
     ItemAnswer,
@@ -270,6 +274,23 @@ def get_status(context: Context) -> StatusAnswer:
     return StatusAnswer(**told)
 
 
+@reading_router.get("/checks/offers", responses=documented(409))
+def get_check_offers(
+    context: Context,
+    size: Annotated[int | None, Query(ge=1, le=LAST_ITEM, description=MEANINGS["size"])] = None,
+    tolerance: Annotated[float | None, Query(ge=0.0, allow_inf_nan=False, description=MEANINGS["tolerance"])] = None,
+) -> CheckOffersAnswer:
+    """What checks of several sizes, or of one, would guarantee if the estimated error is right. Nothing is started."""
+    sizes = SIZES if size is None else (size,)
+    try:
+        found = check_offers(context.project, context.background.learning_status, tolerance=tolerance, sizes=sizes)
+    except (InvalidValueError, StorageError):
+        raise
+    except SufficeError as error:
+        raise ConflictError(str(error)) from None
+    return CheckOffersAnswer(**found.as_dict())
+
+
 @reading_router.get("/labels", responses=documented())
 def get_labels(
     context: Context,
@@ -362,6 +383,7 @@ def ask_next(sent: NextSent, context: Context) -> NextAnswer:
             image=image_url(item),
             until=each.until,
             why=each.why,
+            check=each.check,
         )
         for each, item in zip(asked, items, strict=True)
     ]
@@ -399,6 +421,26 @@ def undo(sent: UndoSent, context: Context) -> Receipt:
 def switch_model(sent: ModelSent, context: Context) -> Receipt:
     """Let another model learn all labels, from the first one on; no label is lost."""
     return _done(context, lambda: context.project.switch_model(sent.model, person=sent.person, request=sent.request))
+
+
+@labelling_router.post("/checks", responses=documented(409, 415, 507))
+def start_check(sent: CheckSent, context: Context) -> Receipt:
+    """Start a check: draw unlabelled items at random, which people are then asked for before all others.
+
+    The present model learns all labels first, and its predictions are kept with the check. When all items are
+    labelled or skipped, GET /api/status states what they prove.
+    """
+    asked = sent.model_dump(exclude={"size"})
+    return _done(
+        context,
+        lambda: context.project.start_check(sent.size, predict=context.background.predicted_labels, **asked),
+    )
+
+
+@labelling_router.post("/checks/abort", responses=documented(409, 415, 507))
+def abort_check(sent: AbortSent, context: Context) -> Receipt:
+    """Give the open check up: it proves nothing, and its part of the error probability is spent. Labels stay."""
+    return _done(context, lambda: context.project.abort_check(person=sent.person, request=sent.request))
 
 
 def _done(context: AppContext, write: Callable[[], WriteReceipt]) -> Receipt:

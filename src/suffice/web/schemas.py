@@ -22,6 +22,9 @@ MEANINGS: Final = {
     "item": f"the number of an item, a whole number from 0 to {LAST_ITEM}",
     "label": "the name of a class (up to 1000 characters) or a finite number",
     "model": "the name of a model, one of those that GET /api/project lists",
+    "size": "the number of items to check, a whole number of at least 1",
+    "share": "a number above 0 and below 1",
+    "tolerance": "a number of at least 0, in units of the target",
     "request": "1 to 100 characters without control characters, new for each thing to do",
     "offset": f"a whole number from 0 to {LAST_ITEM}",
     "limit": f"a whole number from 1 to {MOST_ROWS}",
@@ -130,6 +133,35 @@ class ModelSent(_Request):
     request: RequestName | None = None
 
 
+_Share = Annotated[float, Field(gt=0.0, lt=1.0, description=MEANINGS["share"])]
+_Tolerance = Annotated[float, Field(ge=0.0, allow_inf_nan=False, description=MEANINGS["tolerance"])]
+_ClassName = Annotated[str, Field(max_length=1000, description="the name of a class")]
+
+
+class CheckSent(_Request):
+    """A person who starts a check: so many unlabelled items, drawn at random.
+
+    For classes it guarantees the share of wrong predictions, or the recall or the precision of a class. For numbers it
+    guarantees the share of predictions that are off by more than ``tolerance``, or the tolerance that ``share`` of them
+    exceed at most.
+    """
+
+    size: Annotated[int, Field(ge=1, le=LAST_ITEM, description=MEANINGS["size"]), BeforeValidator(whole)]
+    recall_of: _ClassName | None = None
+    precision_of: _ClassName | None = None
+    tolerance: _Tolerance | None = None
+    share: _Share | None = None
+    unlabelable_as: Literal["wrong", "excluded"] = "wrong"
+    confidence: _Share | None = None
+    request: RequestName | None = None
+
+
+class AbortSent(_Request):
+    """A person who gives the open check up."""
+
+    request: RequestName | None = None
+
+
 class _Response(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -188,10 +220,11 @@ class ItemAnswer(_Response):
 
 
 class AskedItem(ItemAnswer):
-    """An item that a person is asked for, until when it is theirs, and why this one."""
+    """An item that a person is asked for, until when it is theirs, and why this one; whether it is one of a check."""
 
     until: float
     why: Text
+    check: bool
 
 
 class NextAnswer(_Response):
@@ -265,6 +298,114 @@ class AlternativeAnswer(_Response):
     clear: bool
 
 
+class PlanAnswer(_Response):
+    """When to check, to guarantee ``target``, and how many labels that takes in all: extrapolated, null if never."""
+
+    target: float
+    n_labelled: int
+    pool: int
+    error: Number
+    reducible: Number
+    alpha: Number
+    probability: float
+    more_labels: int | None
+    check_size: int | None
+    expected_total: int | None
+    check_now: bool
+    error_at_check: Number
+    sentence: Text
+
+
+class PredictedAnswer(_Response):
+    """Unlabelled items that are predicted as a class, and those of them in a check."""
+
+    pool: int
+    checked: int
+    right: int
+
+
+class GuaranteeAnswer(_Response):
+    """What a check proves, of which items and model, at which confidence and from which sample.
+
+    ``about_present_model`` is false if the model has learned more since, or is another one.
+    """
+
+    format: int
+    quantity: Literal["error", "within", "tolerance", "recall", "precision"]
+    statement: Text
+    value: Number
+    value_for_all: Number = None
+    wrong_at_most: int | None = None
+    remaining: int
+    pool: int
+    checked: int
+    wrong: int
+    alpha: float
+    confidence: float
+    model: Text
+    unlabelable: int
+    unlabelable_as: Literal["wrong", "excluded"]
+    class_name: Text | None = None
+    tolerance: Number = None
+    share: Number = None
+    found: int | None = None
+    predicted: PredictedAnswer | None = None
+    evidence: Text
+    about_present_model: bool
+    check: int
+    n_labelled: int
+    model_name: Text
+    classes: list[Text]
+    sentences: list[Text]
+
+
+class CheckAnswer(_Response):
+    """The newest check: what it is to guarantee, how far it is, and the model that it is about."""
+
+    number: int
+    state: Literal["open", "complete", "aborted"]
+    size: int
+    answered: int
+    pool: int
+    quantity: Literal["error", "within", "tolerance", "recall", "precision"]
+    class_name: Text | None
+    tolerance: Number
+    share: Number
+    predicted_as_found: bool
+    unlabelable_as: Literal["wrong", "excluded"]
+    confidence: float
+    model_name: Text
+    n_labelled: int
+    person: Text
+    at: str
+    proves: bool
+    sentence: Text
+
+
+class CheckOfferAnswer(_Response):
+    """A size of a check, and the share of wrong predictions that it is likely to guarantee."""
+
+    size: int
+    at_most: float
+
+
+class CheckOffersAnswer(_Response):
+    """What a check would cost and is likely to guarantee, if the estimated error is right. It proves nothing."""
+
+    number: int
+    pool: int
+    alpha: float
+    confidence: float
+    expected: float
+    probability: float
+    tolerance: Number
+    offers: list[CheckOfferAnswer]
+    at_most: Number
+    planned: int | None
+    seconds: Number
+    sentences: list[Text]
+
+
 class DecisionAnswer(_Response):
     """Whether to go on labelling: the answer, the numbers that it rests on, and the same in words.
 
@@ -290,6 +431,9 @@ class DecisionAnswer(_Response):
     corrected: int | None
     hardly_better: bool
     above_target: bool
+    target_guaranteed: bool
+    target_missed: bool
+    plan: PlanAnswer | None
     headline: Text
     tone: Literal["quiet", "on", "good", "limit"]
     sentences: list[Text]
@@ -352,6 +496,8 @@ class StatusAnswer(_Response):
     people: list[PersonAnswer]
     agreement: AgreementAnswer | None
     advice: AdviceAnswer | None
+    check: CheckAnswer | None
+    guarantee: GuaranteeAnswer | None
     warning: Text
     problem: Text
     words: list[Text]

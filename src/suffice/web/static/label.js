@@ -2,6 +2,7 @@
 
 import { post } from "./api.js";
 import { makeAnswer } from "./answer.js";
+import { checking, makeCheckLine } from "./check.js";
 import { button, h, labelText, put, swap } from "./dom.js";
 import { showItem } from "./item.js";
 import { pending, recover, submit } from "./outbox.js";
@@ -45,7 +46,10 @@ export function makeLabelView(root, project) {
   const whyCard = h("section", { class: "card why" }, h("h2", {}, "Why this item?"), why);
   const card = makeVerdictCard();
   const banner = makeBanner();
-  put(root, banner.element, h("div", { class: "desk" },
+  const checkLine = makeCheckLine();
+  // The check whose items are asked for.
+  let checkNumber = 0;
+  put(root, banner.element, checkLine.element, h("div", { class: "desk" },
     h("div", { class: "work" }, article, answers), h("aside", { class: "side" }, card.element, whyCard)));
 
   function act(path, extra, said) {
@@ -160,7 +164,8 @@ export function makeLabelView(root, project) {
     setTimeout(() => { if (drawn === item) article.dataset.ready = "true"; }, GLANCE + 20);
     // What was typed was meant for the item before.
     answer.clear();
-    put(article, h("p", { class: "item-id" }, item.id), ...showItem(item, project));
+    put(article, h("p", { class: "item-id" }, item.id, item.check && h("span", { class: "chip" }, "check item, drawn at random")),
+      ...showItem(item, project));
     why.textContent = `${item.why.charAt(0).toUpperCase()}${item.why.slice(1)}.`;
     if (article.getBoundingClientRect().top < 0) article.scrollIntoView({ block: "start" });
     if (!root.hidden) answer.focus();
@@ -177,6 +182,14 @@ export function makeLabelView(root, project) {
     if (status) {
       card.update(status);
       banner.update(status);
+      checkLine.update(status);
+      // Items of a check that somebody has just started come before those that wait here.
+      const open = checking(status) ? status.check.number : 0;
+      if (open && open !== checkNumber) {
+        queue = queue.slice(0, 1);
+        refill();
+      }
+      checkNumber = open;
     }
     const stale = queue[0] && queue[0].until * 1000 < Date.now() + 60000;
     if ((!queue.length || stale) && store.reached && !document.hidden) refill();

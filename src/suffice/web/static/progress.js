@@ -3,6 +3,7 @@
 
 import { capital } from "./api.js";
 import { makeChart } from "./chart.js";
+import { checkButton, checking } from "./check.js";
 import { h, many, percent, put, quiet, short, swap, unbroken } from "./dom.js";
 import { classBars, people } from "./labelled.js";
 import { store, watch } from "./store.js";
@@ -70,8 +71,10 @@ function chartOr(body, chart, data, otherwise) {
 function decision(status) {
   const parts = decisionParts(status, { large: true });
   const switching = switchButton(status);
-  return [parts.state, parts.error, parts.problem, parts.rest,
-    switching && h("p", { class: "row" }, switching),
+  const checks = checkButton(status);
+  return [parts.guarantee, parts.state, parts.error, parts.problem, parts.rest,
+    checking(status) && h("p", {}, unbroken(status.check.sentence)),
+    (switching || checks) && h("p", { class: "row" }, switching, checks),
     quiet(`Model: ${status.model.description}.`),
     learning(status) && quiet(`${learning(status)}.`)];
 }

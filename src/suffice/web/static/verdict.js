@@ -2,6 +2,7 @@
 // and numbers are those of status.decision, here and everywhere else.
 
 import { capital } from "./api.js";
+import { checkButton, checking, guaranteed, guaranteeFigure, guaranteeParts } from "./check.js";
 import { button, count, h, many, percent, put, quiet, short, svg, unbroken } from "./dom.js";
 import { openDialog } from "./dialog.js";
 import { submit } from "./outbox.js";
@@ -35,6 +36,7 @@ export function decisionParts(status, { large = false } = {}) {
   const { decision, problem } = status;
   const [first, ...rest] = sentences(status);
   return {
+    guarantee: guaranteeParts(status),
     state: h("p", { class: `state ${decision.tone}${large ? " large" : ""}` }, decision.headline),
     error: decision.error_figure
       ? h("p", { class: "error-now" }, h("b", {}, decision.error_figure), " ",
@@ -53,15 +55,16 @@ export function makeVerdictCard() {
   return {
     element,
     update(status) {
-      const { decision, warning, problem, behind, error } = status;
-      const told = JSON.stringify([decision, warning, problem, behind, error]);
+      const { decision, warning, problem, behind, error, check, guarantee } = status;
+      const told = JSON.stringify([decision, warning, problem, behind, error, check?.state, guarantee]);
       if (told === drawn) return;
       drawn = told;
       const parts = decisionParts(status);
       put(body,
         h("div", { class: "row state-row" }, parts.state, h("p", { class: "muted learning" }, learning(status))),
-        parts.error, sparkline(status), parts.problem, parts.rest,
-        h("p", {}, h("a", { href: "#progress" }, "More under Progress")));
+        parts.guarantee, parts.error, sparkline(status), parts.problem, parts.rest,
+        h("p", { class: "row" }, checkButton(status, { class: "small" }),
+          h("a", { href: "#progress" }, "More under Progress")));
     },
   };
 }
@@ -95,14 +98,15 @@ export function makeBanner() {
   const element = h("div", { class: "banner-slot" });
   let drawn = "";
   const draw = (status) => {
-    const { decision, model } = status;
-    const name = `${decision.answer} ${decision.since} ${model.name}`;
+    const { decision, guarantee, model } = status;
+    const shown = (isStop(status) || decision.plan?.check_now || guaranteed(status)) && !checking(status);
+    const name = `${decision.headline} ${decision.since} ${model.name} ${guarantee?.check}`;
     const folded = kept.get("folded", tab) === name;
-    const told = JSON.stringify([decision, model, folded]);
+    const told = JSON.stringify([decision, guarantee, model, folded, shown]);
     if (told === drawn) return;
     drawn = told;
-    if (!isStop(status)) put(element);
-    else if (folded) put(element, chip(decision, () => fold(status, null)));
+    if (!shown) put(element);
+    else if (folded) put(element, chip(status, () => fold(status, null)));
     else put(element, banner(status, () => fold(status, name)));
   };
   const fold = (status, value) => {
@@ -116,16 +120,23 @@ function banner(status, fold) {
   const { decision } = status;
   const report = { href: "api/report", target: "_blank", rel: "noopener" };
   const switching = switchButton(status);
+  const proven = guaranteed(status);
+  // What is to be done next stands first.
+  const checkFirst = !switching && !proven;
+  const checks = checkButton(status, { class: checkFirst ? "primary" : "" });
+  const figure = guaranteeFigure(status) ??
+    (decision.error_figure && [decision.error_figure, decision.share ? "predicted wrong" : "typical error"]);
   return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
-    decision.error_figure && h("p", { class: "figure", "aria-hidden": "true" }, h("b", {}, decision.error_figure),
-      h("small", {}, decision.share ? "predicted wrong" : "typical error")),
+    figure && h("p", { class: "figure", "aria-hidden": "true" }, h("b", {}, figure[0]), h("small", {}, figure[1])),
     h("div", {},
       h("h2", { id: "stop-heading", role: "status" }, decision.headline),
+      proven && h("p", {}, unbroken(proven.sentences[0])),
       h("p", {}, unbroken(decision.summary)),
+      decision.plan?.check_now && h("p", {}, unbroken(decision.outlook_note)),
       decision.remedy && h("p", {}, unbroken(decision.remedy))),
-    h("div", { class: "row" }, switching,
-      h("a", { class: switching ? "button" : "button primary", ...report }, "See the report"),
-      h("a", { class: "button", href: "#export" }, "Export"),
+    h("div", { class: "row" }, switching, checkFirst && checks,
+      h("a", { class: switching || (checkFirst && checks) ? "button" : "button primary", ...report }, "See the report"),
+      h("a", { class: "button", href: "#export" }, "Export"), !checkFirst && checks,
       button(fold, { class: "quiet" }, decision.answer === "complete" ? "Hide" : "Keep labelling")));
 }
 
@@ -174,7 +185,9 @@ export function certified({ statement, assumption }) {
     quiet(capital(`This holds if ${assumption}`))];
 }
 
-function chip(decision, unfold) {
-  const error = decision.error_figure && `: ${decision.error_figure} ${decision.share ? "wrong" : "typical error"}`;
-  return button(unfold, { class: `chip ${decision.tone}` }, decision.headline, error);
+function chip(status, unfold) {
+  const { decision } = status;
+  const figure = guaranteeFigure(status)?.join(" ") ??
+    (decision.error_figure && `${decision.error_figure} ${decision.share ? "wrong" : "typical error"}`);
+  return button(unfold, { class: `chip ${decision.tone}` }, decision.headline, figure && `: ${figure}`);
 }

@@ -1,0 +1,163 @@
+"""Rules that stop when a random check has guaranteed the error of the unlabelled items, or the recall of a class."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from suffice.arguments import real
+from suffice.criteria.base import Comparison, Criterion
+from suffice.criteria.step import Step
+from suffice.criteria.verdict import Certificate, Verdict
+from suffice.errors import InvalidTypeError
+from suffice.presentation.number_format import percent_at_least, percent_at_most
+
+_ERROR = Comparison("guaranteed error", "<=", "target")
+_RECALL = Comparison("guaranteed recall", ">=", "target")
+_ASSUMPTION = "The check is a random sample, and the truth is what annotators answer."
+
+
+@dataclass
+class ErrorGuarantee(Criterion):
+    """Stop when a check guarantees that at most a given share of the predictions for unlabelled items is wrong.
+
+    The rule uses the step's ``guaranteed_error`` and ``guarantee_confidence``. A step without them means that the
+    present model has no guarantee, and the rule says "go on". :class:`suffice.ActiveLearner` judges a check when it is
+    complete; :meth:`suffice.ActiveLearner.check_size` says how large a check should be. The rule is not one of
+    :data:`suffice.criteria.RULES`: these are compared on recorded runs, which contain no checks.
+
+    Args:
+        at_most: The largest acceptable share of wrong predictions, above 0 and below 1.
+        confidence: The least confidence that the guarantee must have, above 0 and below 1.
+        tolerance: For numbers: a prediction is wrong if it is off by more than this, at least 0. If left out, the
+            tolerance of the check counts.
+
+    Raises:
+        InvalidValueError: An argument is out of range.
+
+    Examples:
+        >>> rule = ErrorGuarantee(at_most=0.05)
+        >>> print(rule.observe(Step(n_labelled=300)))
+        Go on at 300 labels: no check has guaranteed the error of the present model.
+        >>> print(rule.observe(Step(n_labelled=400, guaranteed_error=0.043, guarantee_confidence=0.95)))
+        Stop at 400 labels: the guaranteed error, 0.043, is at most the target 0.05.
+    """
+
+    at_most: float
+    confidence: float = 0.95
+    tolerance: float | None = None
+
+    optional: ClassVar[frozenset[str]] = frozenset({"guaranteed_error", "guarantee_confidence"})
+
+    def __post_init__(self) -> None:
+        self.at_most = real(self.at_most, "at_most", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
+        self.confidence = real(self.confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
+        if self.tolerance is not None:
+            self.tolerance = real(self.tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
+
+    def accepts(self, tolerance: float | None) -> bool:
+        """Whether a guarantee with this tolerance, None for classes, is one that the rule asks for."""
+        return self.tolerance is None or (tolerance is not None and tolerance <= self.tolerance)
+
+    def judge(self, step: Step) -> Verdict:
+        """Compare the guaranteed error with the target."""
+        error, confidence = step.guaranteed_error, step.guarantee_confidence
+        if error is None or confidence is None:
+            reason = "no check has guaranteed the error of the present model"
+            return self.verdict(step, stop=False, threshold=self.at_most, reason=reason)
+        if reason := _not_sure("error", confidence, self.confidence):
+            return self.verdict(step, stop=False, value=error, threshold=self.at_most, reason=reason)
+        what = f"At most {percent_at_most(error)} of the predictions for the unlabelled items are wrong"
+        return self.verdict(
+            step,
+            stop=_ERROR.holds(error, self.at_most),
+            value=error,
+            threshold=self.at_most,
+            reason=_ERROR.sentence(error, self.at_most),
+            certificate=_certificate(what, confidence),
+        )
+
+
+@dataclass
+class RecallGuarantee(Criterion):
+    """Stop when a check guarantees that at least a given share of the items of a class is found.
+
+    The rule uses the step's ``guaranteed_recall`` and ``guarantee_confidence``. A step without them means that the
+    recall of the class is not guaranteed for the present model, and the rule says "go on".
+    :class:`suffice.ActiveLearner` judges a check of the class, ``learner.check(m, recall_of=class_name)``, when it is
+    complete. Rules about several classes cannot be combined. A high recall of a rare class can be expensive:
+    :meth:`suffice.ActiveLearner.recall_plan` says what it costs before the check is drawn.
+
+    Args:
+        class_name: The class.
+        at_least: The least acceptable recall, above 0 and below 1.
+        confidence: The least confidence that the guarantee must have, above 0 and below 1.
+
+    Raises:
+        InvalidTypeError: The class is not a text or a number.
+        InvalidValueError: An argument is out of range.
+
+    Examples:
+        >>> rule = RecallGuarantee("relevant", at_least=0.9)
+        >>> print(rule.observe(Step(n_labelled=300)))
+        Go on at 300 labels: no check has guaranteed the recall of class 'relevant' for the present model.
+        >>> print(rule.observe(Step(n_labelled=900, guaranteed_recall=0.92, guarantee_confidence=0.95)))
+        Stop at 900 labels: the guaranteed recall, 0.92, is at least the target 0.9.
+    """
+
+    class_name: str | int | float | bool
+    at_least: float
+    confidence: float = 0.95
+
+    optional: ClassVar[frozenset[str]] = frozenset({"guaranteed_recall", "guarantee_confidence"})
+
+    def __post_init__(self) -> None:
+        plain: Any = self.class_name.item() if hasattr(self.class_name, "item") else self.class_name
+        if not isinstance(plain, str | int | float):
+            raise InvalidTypeError(f"class_name must be a class: a text or a number, not {plain!r}")
+        self.class_name = plain
+        self.at_least = real(self.at_least, "at_least", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
+        self.confidence = real(self.confidence, "confidence", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
+
+    def judge(self, step: Step) -> Verdict:
+        """Compare the guaranteed recall with the target."""
+        recall, confidence = step.guaranteed_recall, step.guarantee_confidence
+        if recall is None or confidence is None:
+            reason = f"no check has guaranteed the recall of class {str(self.class_name)!r} for the present model"
+            return self.verdict(step, stop=False, threshold=self.at_least, reason=reason)
+        if reason := _not_sure("recall", confidence, self.confidence):
+            return self.verdict(step, stop=False, value=recall, threshold=self.at_least, reason=reason)
+        what = f"At least {percent_at_least(recall)} of the items of class {str(self.class_name)!r} are found"
+        return self.verdict(
+            step,
+            stop=_RECALL.holds(recall, self.at_least),
+            value=recall,
+            threshold=self.at_least,
+            reason=_RECALL.sentence(recall, self.at_least),
+            certificate=_certificate(what, confidence),
+        )
+
+
+def guarantee_rules(rule: Criterion) -> "list[ErrorGuarantee | RecallGuarantee]":
+    """The rules for guarantees that a rule is or is composed of.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> guarantee_rules(ErrorGuarantee(0.05) | Budget(500))
+        [ErrorGuarantee(at_most=0.05, confidence=0.95, tolerance=None)]
+    """
+    if isinstance(rule, ErrorGuarantee | RecallGuarantee):
+        return [rule]
+    return [found for inner in rule._inner() for found in guarantee_rules(inner)]
+
+
+def _not_sure(what: str, confidence: float, required: float) -> str:
+    """The reason to go on if the confidence is too small; empty if not."""
+    # A confidence computed as 1 - alpha may be rounded.
+    if confidence >= required - 1e-12:
+        return ""
+    sure = f"{percent_at_least(confidence)} confidence, and {percent_at_least(required)} are required"
+    return f"the {what} is guaranteed with {sure}".replace("\u00a0", " ")
+
+
+def _certificate(what: str, confidence: float) -> Certificate:
+    statement = f"{what} ({percent_at_least(confidence)} confidence)."
+    return Certificate(statement.replace("\u00a0", " "), _ASSUMPTION)

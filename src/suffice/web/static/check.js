@@ -1,0 +1,210 @@
+// Checks: a random sample of the unlabelled items that guarantees how many predictions are wrong. The window in which one
+// is started, and the line above the item while one is open.
+
+import { capital, get } from "./api.js";
+import { button, h, many, percent, put, quiet, unbroken } from "./dom.js";
+import { openDialog } from "./dialog.js";
+import { submit } from "./outbox.js";
+import { person } from "./person.js";
+import { readNumber } from "./answer.js";
+import { refreshSoon, store } from "./store.js";
+import { toast } from "./toast.js";
+
+/** Whether a check is open. */
+export const checking = (status) => status?.check?.state === "open";
+
+/** The guarantee of the present model, or null. */
+export const guaranteed = (status) => (status?.guarantee?.about_present_model ? status.guarantee : null);
+
+/** A button that opens the window, unless a check is open or the model has not started. */
+export function checkButton(status, properties = {}) {
+  if (checking(status) || !status.decision.error || !status.left) return null;
+  const again = guaranteed(status) ? "Check again" : "Check the predictions";
+  return button(() => offerCheck(status), properties, again);
+}
+
+/** The guarantee in sentences: what is proven, of which model, and from which sample. */
+export function guaranteeParts(status) {
+  const { guarantee } = status;
+  if (!guarantee) return null;
+  const [first, ...rest] = guarantee.sentences;
+  return h("div", { class: guarantee.about_present_model ? "guarantee" : "guarantee earlier" },
+    h("p", {}, h("b", {}, unbroken(first))),
+    rest.map((each) => h("p", {}, unbroken(each))),
+    quiet(unbroken(guarantee.evidence)));
+}
+
+/** The line above the item while a check is open; update(status) fills it. */
+export function makeCheckLine() {
+  const element = h("div", { class: "check-slot" });
+  let drawn = "";
+  return {
+    element,
+    update(status) {
+      const { check } = status;
+      const told = checking(status) ? JSON.stringify([check.number, check.answered, check.size]) : "";
+      if (told === drawn) return;
+      drawn = told;
+      if (!told) return void put(element);
+      put(element, h("section", { class: "check-line", "aria-label": "Check" },
+        h("p", { role: "status" }, h("b", {}, `Check: ${check.answered} of ${check.size} answered`)),
+        h("progress", { max: check.size, value: check.answered, "aria-label": "Answered items of the check" }),
+        h("p", { class: "muted" }, "These items are drawn at random. Answer each as carefully as any other; skip one " +
+          "only if it cannot be answered."),
+        button(confirmAbort, { class: "quiet small" }, "Give the check up")));
+    },
+  };
+}
+
+function confirmAbort() {
+  const problem = h("p", { class: "problem", role: "alert" });
+  const run = async () => {
+    yes.disabled = true;
+    try {
+      await submit("api/checks/abort", { person: person() });
+      dialog.close();
+      toast("The check is given up.");
+      refreshSoon();
+    } catch (error) {
+      problem.textContent = error.message;
+      yes.disabled = false;
+    }
+  };
+  const yes = button(run, { class: "primary" }, "Give it up");
+  const dialog = openDialog("Give the check up?", [
+    h("div", { class: "stack" },
+      h("ul", {},
+        h("li", {}, "It then guarantees nothing: a part of a check is not a smaller check."),
+        h("li", {}, "The labels given so far stay, and the model learns them."),
+        h("li", {}, "A later check has to be a little larger to guarantee the same.")),
+      problem,
+      h("div", { class: "row end" }, button(() => dialog.close(), {}, "Go on with the check"), yes)),
+  ]);
+}
+
+/** Open the window that says what a check costs and can guarantee, and starts it. */
+async function offerCheck(status) {
+  const numbers = store.project.task === "regression";
+  const problem = h("p", { class: "problem", role: "alert" });
+  const list = h("div", { class: "stack", role: "radiogroup", "aria-label": "Size of the check" });
+  const intro = h("p", {}, "");
+  const state = { size: null, tolerance: null };
+  const start = button(() => begin(), { class: "primary" }, "Start");
+  start.disabled = true;
+
+  const choose = (size) => {
+    state.size = size;
+    start.disabled = size === null;
+    start.textContent = size === null ? "Start" : `Start: label ${many(size, "random item")}`;
+  };
+  const row = (size, words) => {
+    const input = h("input", { type: "radio", name: "check-size", value: size, on: { change: () => choose(size) } });
+    return h("label", { class: "offer" }, input, h("span", {}, h("b", {}, many(size, "item")), h("br"), words));
+  };
+  const wrong = () => (numbers ? `off by more than ${state.tolerance}` : "wrong");
+  const own = h("input", {
+    type: "text", inputmode: "numeric", "aria-label": "Another number of items", placeholder: "another number",
+    on: { input: () => other() },
+  });
+  const ownWords = h("span", { class: "muted" });
+  const other = async () => {
+    const size = Number(own.value.trim());
+    choose(null);
+    for (const each of list.querySelectorAll("input[type=radio]")) each.checked = false;
+    ownWords.textContent = "";
+    if (!own.value.trim()) return;
+    if (!Number.isInteger(size) || size < 1 || size > status.left) {
+      ownWords.textContent = `Write a whole number from 1 to ${status.left}.`;
+      return;
+    }
+    choose(size);
+    try {
+      const found = await get(`api/checks/offers?size=${size}${query()}`);
+      if (Number(own.value.trim()) === size && found.offers.length) {
+        ownWords.textContent = likely(found.offers[0].at_most);
+      }
+    } catch (error) {
+      ownWords.textContent = error.message;
+    }
+  };
+  const likely = (share) => `likely to guarantee: at most ${percent(share)} ${wrong()}`;
+  const query = () => (state.tolerance === null ? "" : `&tolerance=${state.tolerance}`);
+
+  const load = async () => {
+    problem.textContent = "";
+    try {
+      const found = await get(`api/checks/offers?${query().slice(1)}`);
+      intro.textContent = unbroken(`About ${percent(found.expected)} of the predictions for the ` +
+        `${many(found.pool, "unlabelled item")} are ${wrong()}, by the present estimate. That is no guarantee. If you ` +
+        "label some of these items, drawn at random, the guarantee follows from your answers, whatever the estimate.");
+      const sizes = new Map(found.offers.map((each) => [each.size, likely(each.at_most)]));
+      if (found.planned) sizes.set(found.planned, `likely to guarantee your target: at most ${percent(found.at_most)}`);
+      put(list, [...sizes].sort(([a], [b]) => a - b).map(([size, words]) => row(size, unbroken(words))),
+        h("label", { class: "offer" }, h("span", {}, own, " ", ownWords)),
+        found.at_most !== null && !found.planned &&
+          quiet(`No check is likely to guarantee your target of at most ${percent(found.at_most)} now: label more first.`));
+      const first = found.planned ?? (sizes.has(100) ? 100 : found.offers.at(-1)?.size);
+      const chosen = [...list.querySelectorAll("input[type=radio]")].find((each) => Number(each.value) === first);
+      if (chosen) chosen.checked = true;
+      choose(chosen ? first : null);
+    } catch (error) {
+      problem.textContent = error.message;
+    }
+  };
+  const tolerance = numbers && h("input", { id: "check-tolerance", type: "text", inputmode: "decimal" });
+  const setTolerance = (event) => {
+    event.preventDefault();
+    const read = readNumber(tolerance.value);
+    if (read.problem || read.value < 0) {
+      problem.textContent = read.problem ?? "Write a number that is not below 0.";
+      return;
+    }
+    state.tolerance = read.value;
+    load();
+  };
+  const begin = async () => {
+    start.disabled = true;
+    start.textContent = "Starting…";
+    try {
+      const asked = state.tolerance === null ? {} : { tolerance: state.tolerance };
+      await submit("api/checks", { person: person(), size: state.size, ...asked });
+      dialog.close();
+      location.hash = "#label";
+      toast("The check is started: its items come next.");
+      refreshSoon();
+    } catch (error) {
+      problem.textContent = error.message;
+      choose(state.size);
+    }
+  };
+  const dialog = openDialog("Check the predictions", [
+    h("div", { class: "stack" },
+      numbers && h("form", { class: "row", on: { submit: setTolerance } },
+        h("label", { for: "check-tolerance" }, "A prediction is good enough if it is off by at most"), tolerance,
+        h("button", { type: "submit" }, "Show what a check costs")),
+      intro, list,
+      h("details", {}, h("summary", {}, "What happens in a check"),
+        h("ul", {},
+          h("li", {}, "The model is kept as it is now. Items are drawn at random, and you are asked for them before all " +
+            "others, without its predictions."),
+          h("li", {}, "An item that you skip counts as predicted wrong."),
+          h("li", {}, "When all are answered, the guarantee is stated. The model learns your answers when you go on " +
+            "labelling; the new model then has no guarantee until it is checked."),
+          h("li", {}, "If you give the check up, it guarantees nothing."))),
+      problem,
+      h("div", { class: "row end" }, button(() => dialog.close(), {}, "Not now"), start)),
+  ]);
+  if (numbers) tolerance.focus();
+  else await load();
+}
+
+/** The guarantee as a large figure, for the banner; null where there is none. */
+export function guaranteeFigure(status) {
+  const found = guaranteed(status);
+  if (!found) return null;
+  const share = percent(found.value);
+  if (found.quantity === "error") return [`≤ ${share}`, "wrong, guaranteed"];
+  if (found.quantity === "within") return [`≤ ${share}`, `off by more than ${found.tolerance}, guaranteed`];
+  if (found.quantity === "tolerance") return [`± ${found.tolerance}`, capital("for most, guaranteed").slice(0, -1)];
+  return [`≥ ${share}`, `${found.quantity}, guaranteed`];
+}
