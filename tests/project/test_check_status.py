@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from suffice.presentation.messages import check_sentence, checks_sentences, guarantee_sentences, target_sentence
+from suffice.presentation.messages import check_sentence, checks_sentences, guarantee_sentences
 from suffice.project.labelling_project import Project
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.status_summary import check_status, learning_sentences, status
@@ -60,6 +60,10 @@ def test_an_open_check_says_how_far_it_is(project: Project) -> None:
     assert (found["learned"], found["n_labelled"]) == (30, 37)
     assert (found["decision"]["n_labelled"], found["decision"]["unlabelled"]) == (30, 83)
     assert before["decision"]["error"] == found["decision"]["error"]
+    # No other check is proposed meanwhile.
+    assert before["words"][0].startswith("Time for a check: ")
+    assert found["words"][1].startswith("Keep labelling: ")
+    assert found["words"][2] == "The open check will show how many predictions are wrong."
 
 
 def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) -> None:
@@ -68,7 +72,7 @@ def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) ->
     found = told(project)
     guarantee = found["guarantee"]
     assert found["words"][0] == f"Guaranteed: a{guarantee['statement'][1:]}"
-    assert found["words"][1].replace("\u00a0", " ") == "Your target of at most 50 % is guaranteed."
+    assert found["words"][1].startswith("Your target is guaranteed: ")
     assert guarantee["sentences"] == found["words"][:1]
     assert (guarantee["about_present_model"], guarantee["check"], guarantee["n_labelled"]) == (True, 1, 30)
     assert (guarantee["checked"], guarantee["pool"], guarantee["remaining"]) == (20, 90, 70)
@@ -123,16 +127,10 @@ def test_sentences_of_plain_values() -> None:
         "Guaranteed for an earlier model: at most 5 % are wrong.",
         "This is about the model at 1 label. The present model is another and has no guarantee until it is checked.",
     ]
-    assert target_sentence(older, 0.05) == ""
-    assert target_sentence(guarantee, None) == ""
-    assert target_sentence({**guarantee, "quantity": "precision"}, 0.05) == ""
-    assert (
-        target_sentence(guarantee, 0.04).replace("\u00a0", " ") == "Your target of at most 4 % is not guaranteed yet."
-    )
     waiting = {"state": "open", "size": 1, "answered": 0, "proves": False}
     assert check_sentence(waiting).startswith("Check: 0 of 1 random item answered.")
     assert check_sentence({**waiting, "state": "incomplete"}) == ""
     # A new check of a later model: the open check first, the older guarantee last.
-    first, last = checks_sentences(older, waiting, 0.05)
+    first, last = checks_sentences(older, waiting)
     assert (len(first), len(last)) == (1, 2)
-    assert checks_sentences(None, None, None) == ([], [])
+    assert checks_sentences(None, None) == ([], [])

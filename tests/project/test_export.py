@@ -337,7 +337,8 @@ def test_the_guarantee_is_a_file_with_its_evidence(busy: Project) -> None:
     assert Guarantee.from_dict({name: told[name] for name in found.guarantee.to_dict()}) == found.guarantee
     assert (told["about_present_model"], told["predictions_in"]) == (True, "predictions")
     assert (told["n_labelled"], told["model_name"], told["classes"]) == (40, "logistic", ["cat", "dog", "eel"])
-    assert told["unlabelled_then"] == 80
+    classes = ["cat", "dog", "eel"]
+    assert told["covers"] == {"items_of_project": 120, "unlabelled_items": 80, "classes": classes}
     assert [each["item"] for each in told["check_items"]] == items
     assert [each["id"] for each in told["check_items"]] == [f"id-{item}" for item in items]
     state = busy.state()

@@ -137,12 +137,13 @@ _EXTRAPOLATED: Final = (
 )
 
 
-def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> DecisionWords:
+def decision_words(decision: Mapping[str, Any], *, initial: int = 0, checking: bool = False) -> DecisionWords:
     r"""A decision in words.
 
     Args:
         decision: What :meth:`suffice.decision.Decision.as_dict` returns.
         initial: Number of labels with which the model starts.
+        checking: Whether a check is open.
 
     Examples:
         >>> error = {"value": 0.061, "low": 0.04, "high": 0.09, "random_labels": 30}
@@ -156,6 +157,9 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         6 %
     """
     answer = decision["answer"]
+    if checking:
+        # The plan is for a check that is open now.
+        decision = {**decision, "plan": None, "checking": True}
     headline, tone = _HEADLINES[answer]
     planned = decision.get("plan")
     if answer == "enough" and decision.get("target_guaranteed"):
@@ -285,23 +289,6 @@ def _label_time(labels: int, seconds: float | None) -> str:
     return f"{count(labels, 'label')}{time}"
 
 
-def target_sentence(guarantee: Mapping[str, Any], at_most: float | None) -> str:
-    r"""Whether a guarantee of the error of the present model is what the user asked for; empty where that is unknown.
-
-    Args:
-        guarantee: As for :func:`guarantee_sentences`, with ``quantity`` and ``value``.
-        at_most: The share of wrong predictions that the user wants, or None.
-
-    Examples:
-        >>> target_sentence({"quantity": "error", "value": 0.043}, 0.05).replace("\xa0", " ")
-        'Your target of at most 5 % is guaranteed.'
-    """
-    if at_most is None or guarantee["quantity"] != "error" or not guarantee.get("about_present_model", True):
-        return ""
-    verb = "is guaranteed" if guarantee["value"] <= at_most else "is not guaranteed yet"
-    return f"Your target of at most {percent(at_most)} {verb}."
-
-
 def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
     """The error as a figure, and what it is; empty where there is none."""
     error = decision.get("error")
@@ -392,6 +379,8 @@ def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str
     first = f"{lead}: {_error_or(decision, 'the rule does not say stop yet')}."
     if planned is not None and planned["expected_total"] is not None:
         return [first, _plan_sentence(planned, decision["unlabelled"])]
+    if decision.get("checking"):
+        return [first, "The open check will show how many predictions are wrong."]
     if decision.get("target_missed"):
         missed = f"The check has not shown your target of at most {percent(decision['at_most'])}"
         return [first, f"{missed}. Go on labelling: the model learns the labels of the check first."]
@@ -538,7 +527,7 @@ def status_sentences(
 
 
 def checks_sentences(
-    guarantee: Mapping[str, Any] | None, check: Mapping[str, Any] | None, at_most: float | None
+    guarantee: Mapping[str, Any] | None, check: Mapping[str, Any] | None
 ) -> tuple[list[str], list[str]]:
     """What checks say: what comes before the decision, and what comes after it.
 
@@ -547,14 +536,12 @@ def checks_sentences(
     Args:
         guarantee: As for :func:`guarantee_sentences`, or None.
         check: The newest check, as for :func:`check_sentence`, or None.
-        at_most: The error that the user wants, or None.
     """
     first: list[str] = []
     last: list[str] = []
     if guarantee is not None:
         present = guarantee["about_present_model"]
-        said = [*guarantee_sentences(guarantee), target_sentence(guarantee, at_most)]
-        (first if present else last).extend(sentence for sentence in said if sentence)
+        (first if present else last).extend(guarantee_sentences(guarantee))
     sentence = "" if check is None else check_sentence(check)
     if sentence:
         (first if check is not None and check["state"] != "aborted" else last).append(sentence)

@@ -162,7 +162,11 @@ def guarantee_file(project: "Project") -> Exported | None:
         **guarantee.as_dict(),
         "sentences": str(guarantee),
         "predictions_in": "predictions" if guarantee.about_present_model else "checked_predictions",
-        "unlabelled_then": len(draw.before.unlabelled),
+        "covers": {
+            "items_of_project": draw.before.size,
+            "unlabelled_items": len(draw.before.unlabelled),
+            "classes": list(draw.classes),
+        },
         "check_items": [
             {"item": item, "id": each.id, "prediction": predicted[item], "label": record.labels.get(item)}
             for item, each in zip(draw.items, ids, strict=True)

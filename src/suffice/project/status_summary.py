@@ -111,9 +111,9 @@ class CheckStatus:
         """Whether a check is open."""
         return self.check is not None and self.check["state"] == "open"
 
-    def sentences(self, settings: Settings) -> list[str]:
+    def sentences(self) -> list[str]:
         """The same in words."""
-        first, last = checks_sentences(self.guarantee, self.check, settings.at_most)
+        first, last = checks_sentences(self.guarantee, self.check)
         return first + last
 
 
@@ -241,7 +241,7 @@ def learning_sentences(
         warning=learning_status.warning,
         problem=learning_status.problem,
         behind=n_labelled - checks.held - learning_status.n_labelled,
-        checked=checks_sentences(checks.guarantee, checks.check, settings.at_most),
+        checked=checks_sentences(checks.guarantee, checks.check),
     )
 
 
@@ -298,7 +298,7 @@ def decision_in_words(
 ) -> DecisionWords:
     """The decision of a project in words, the same wherever it is shown; arguments as for :func:`decision_of`."""
     decision = decision_of(learning_status, settings, n_labelled, size=size, checks=checks)
-    return decision_words(_without_guarantee(decision), initial=settings.initial)
+    return decision_words(_without_guarantee(decision), initial=settings.initial, checking=checks.awaits_answers)
 
 
 def _without_guarantee(decision: Decision) -> dict[str, Any]:

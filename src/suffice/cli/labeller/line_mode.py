@@ -43,7 +43,7 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
         told = stop
         checks = labeller.counts().checks
         if open_check and not checks.awaits_answers:
-            for sentence in checks.sentences(labeller.project.settings):
+            for sentence in checks.sentences():
                 _say(console, sentence)
         if labeller.item is None:
             _say(console, "Nothing is left to label for you.")
