@@ -262,3 +262,14 @@ def test_the_error_of_a_check(wrong: int, right: int, missing: int, excluded: bo
     assert found.value == (counted / of if of else 0.0)
     assert 0.0 <= found.low <= found.value <= found.high <= 1.0
     assert found.random_labels == of
+
+
+def test_an_error_close_to_the_target_is_not_enough() -> None:
+    close = planned(0.048, reducible=0.0)
+    assert close.expected_total is None
+    doubt = decide(STOP, about_target(0.048, plan=close))
+    assert doubt.answer == "keep going"
+    assert "too close to your target of at most 5 %" in str(doubt).replace("\u00a0", " ")
+    # At twice the labels of the stop there is an end to that.
+    end = decide(STOP, replace(about_target(0.048, plan=close), n_labelled=560))
+    assert (end.answer, decision_words(end.as_dict()).headline) == ("limit", "The error is too close to your target")

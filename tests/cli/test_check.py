@@ -184,3 +184,32 @@ def test_the_wanted_error_has_two_names(tmp_path: Path) -> None:
         assert RUN.invoke(app, ["label", *arguments], input="q\n").exit_code == 0
         with open_project(place) as project:
             assert project.settings.at_most == 0.05
+
+
+def test_exports_and_the_report_begin_with_the_guarantee(pets: str) -> None:
+    folder = Path(pets) / "export"
+    assert told("export", pets)["guarantee"] is None
+    assert "What is guaranteed" not in (folder / "report.html").read_text(encoding="utf-8")
+    said("check", pets, "--size", "30")
+    finish(pets)
+    found = told("export", pets)
+    assert found["guarantee"]["path"] == str(folder / "guarantee.json")
+    assert found["checked_predictions"] is None
+    statement = json.loads((folder / "guarantee.json").read_text(encoding="utf-8"))["statement"]
+    page = (folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert page.index("What is guaranteed") < page.index(statement) < page.index('id="summary"')
+    # Once as the first thing, once in the table of checks.
+    assert page.count(statement) == 2
+    assert "The predictions of another model." in page
+    with open_project(pets) as project:
+        label_some(project, [item for item in range(300) if project.state().is_open(item)][:1])
+    lines = said("export", pets, "--format", "jsonl").splitlines()
+    assert f"Checked predictions: {folder / 'checked_predictions.jsonl'} (260 rows)" in lines
+    assert f"Guarantee: {folder / 'guarantee.json'}" in lines
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "The present model is another and has no guarantee until it is checked." in page
+    # An answer of the check is undone, so nothing is guaranteed any more.
+    with open_project(pets) as project:
+        project.undo(person="ann")
+        project.undo(person="ann")
+    assert said("export", pets).splitlines()[-2].endswith("The file guarantee.json there is of an earlier export.")

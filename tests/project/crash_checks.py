@@ -33,7 +33,11 @@ KINDS = {
     "skip": EventKind.skipped,
     "correct": EventKind.corrected,
     "undo": EventKind.undone,
+    "start_check": EventKind.check_started,
+    "abort_check": EventKind.check_aborted,
 }
+#: What only people do.
+SENT = {*ACTS, EventKind.undone, EventKind.check_started, EventKind.check_aborted}
 
 
 class Mother:
@@ -73,11 +77,11 @@ class Mother:
 
 
 @contextmanager
-def under_load(connect: Callable[[], Connection]) -> Iterator[list[Client]]:
-    """People who label until the end, who then wait for an answer to what they sent last."""
+def under_load(connect: Callable[[], Connection], checks: float = 0.0) -> Iterator[list[Client]]:
+    """People who label until the end, who then wait for an answer to what they sent last; some start checks."""
     features = some_items(SIZE, task="regression").X
     labels = [round(float(each), 3) for each in features @ [1.0, -2.0, 0.5] + np.sin(5.0 * features[:, 0])]
-    clients = [Client(person, connect, labels) for person in PEOPLE]
+    clients = [Client(person, connect, labels, checks) for person in PEOPLE]
     for client in clients:
         client.start()
     yield clients
@@ -126,13 +130,16 @@ def check_journal(place: str, clients: list[Client]) -> None:
     with open_project(place) as project:
         events = project.events()
         assert picture(project.state(), SIZE, 0.0) == picture(replayed(events, SIZE), SIZE, 0.0)
-        assert project.state().answers() == plainly_told(events)
+        told, plain = project.state().answers(), plainly_told(events)
+        assert [answer[:2] for answer in told] == [answer[:2] for answer in plain]
+        # Which ones a check has drawn at random is tested elsewhere.
+        assert project.checks() or told == plain
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     by_request = {event.request: event for event in events if event.request is not None}
     assert set(Counter(event.request for event in events if event.request).values()) <= {1}
     sent = {request: message for client in clients for request, message in client.sent.items()}
     for event in events:
-        if event.kind in ACTS or event.kind is EventKind.undone:
+        if event.kind in SENT:
             assert event.request is not None
             check_same(event, sent[event.request])
         else:
@@ -157,6 +164,7 @@ def check_same(event: Event, message: dict[str, Any]) -> None:
     assert event.person == message["person"]
     assert "item" not in message or event.item == message["item"]
     assert event.data.get("label") == message.get("label")
+    assert event.data.get("size") == message.get("size")
 
 
 def check_verdict(place: str, tmp_path: Path) -> Any:

@@ -75,10 +75,14 @@ class Client(threading.Thread):
         person: The name, which is also the seed of what is done.
         connect: Makes a connection.
         labels: The label of each item.
+        checks: How often to start a check, or to abort the open one, instead of anything else.
     """
 
-    def __init__(self, person: str, connect: Callable[[], Connection], labels: list[float]) -> None:
+    def __init__(
+        self, person: str, connect: Callable[[], Connection], labels: list[float], checks: float = 0.0
+    ) -> None:
         super().__init__(daemon=True)
+        self._checks = checks
         self.person, self._connect, self._labels = person, connect, labels
         self._rng = random.Random(person)
         self.sent: dict[str, dict[str, Any]] = {}
@@ -116,6 +120,8 @@ class Client(threading.Thread):
             connection.close()
 
     def _choose(self) -> dict[str, Any]:
+        if self._checks and self._rng.random() < self._checks:
+            return self._new("start_check", size=3) if self._rng.random() < 0.75 else self._new("abort_check")
         chance = self._rng.random()
         if chance < 0.06 and self._mine:
             item = self._rng.choice(self._mine)

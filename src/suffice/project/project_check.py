@@ -94,14 +94,16 @@ def _code_type(classes: Sequence[str]) -> str:
 
 
 class ItemsBefore(NamedTuple):
-    """The items of a project when a check starts.
+    """The items of a project when a check starts; items that are added later are not covered by its guarantee.
 
     Attributes:
+        size: Number of items of the project.
         labelled: Items with a label, in the order of labelling.
         unlabelled: Items without a label, skipped ones included, in rising order.
         skipped: Those of them that were skipped.
     """
 
+    size: int
     labelled: tuple[int, ...]
     unlabelled: NDArray[np.intp]
     skipped: frozenset[int]
@@ -118,7 +120,8 @@ class CheckDraw:
         alpha: Error probability of all checks of the project together.
         asked: What is to be guaranteed.
         model: Name of the model whose predictions are checked.
-        classes: The classes of the project then; empty for numbers.
+        classes: The classes of the project then; empty for numbers. A class that is added later is predicted for no
+            item, so that a label of it is a wrong prediction.
         before: The items with and without a label then; the model had learned those with a label.
         predictions: Prediction of the model for each item without a label, in rising order of the items.
         person: Who started the check.
@@ -142,6 +145,7 @@ class CheckDraw:
         return {
             "number": self.number,
             "alpha": self.alpha,
+            "of_items": self.before.size,
             "size": len(self.items),
             "items": list(self.items),
             "pool": self.pool,

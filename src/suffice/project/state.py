@@ -262,11 +262,17 @@ class ProjectState:
                 return ProjectGuarantee(found, check, present)
         return None
 
-    def items_before(self) -> ItemsBefore:
-        """The items with and without a label, for a check that starts now."""
+    def items_before(self, size: int | None = None) -> ItemsBefore:
+        """The items with and without a label, for a check that starts now.
+
+        Args:
+            size: Number of items that there are; all if left out. Those after them are added later in the journal.
+        """
+        done = self._done[:size]
         labelled = tuple(item for item, label in self._told.items() if label is not None)
-        skipped = frozenset(np.flatnonzero(self._done == 2).tolist())
-        return ItemsBefore(labelled, np.flatnonzero(self._done != 1), skipped)
+        return ItemsBefore(
+            len(done), labelled, np.flatnonzero(done != 1), frozenset(np.flatnonzero(done == 2).tolist())
+        )
 
     def _check(self, found: _CheckState) -> ProjectCheck:
         draw = found.draw
@@ -289,7 +295,8 @@ class ProjectState:
     def _start_check(self, event: Event) -> None:
         if int(event.data["number"]) != len(self._checks) + 1:
             raise ValueError(f"event {event.seq} starts check {event.data['number']} after {len(self._checks)}")
-        draw = CheckDraw.from_event_data(event.data, self.items_before(), event.person, event.at)
+        before = self.items_before(int(event.data["of_items"]))
+        draw = CheckDraw.from_event_data(event.data, before, event.person, event.at)
         if self._holding is not None:
             self._let_go(self._holding)
         check = _CheckState(draw, self.answers())

@@ -15,7 +15,6 @@ from suffice.criteria import Verdict
 from suffice.errors import InvalidValueError
 from suffice.presentation.messages import (
     ERROR_RATIO_EXPLAINED,
-    NOT_GUARANTEED,
     RATIO_RULE,
     agreement_sentence,
     as_sentence,
@@ -27,6 +26,7 @@ from suffice.presentation.messages import (
     expected_error_basis,
     given_and_imported,
     no_certificate_sentence,
+    not_guaranteed,
     not_started_sentence,
     quantity_name,
     summary_tiles,
@@ -39,6 +39,7 @@ from suffice.project.error_estimates import ITEMS
 from suffice.project.events import moment
 from suffice.project.items import Item
 from suffice.project.learning_status import LearningStatus
+from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem
 from suffice.project.status_summary import status
@@ -68,6 +69,7 @@ class ProjectReportContents:
         examples: The first of these, with their items.
         verdict: What the rule says, or None before it says something.
         pace: Seconds that a label took, typically; None where that cannot be told.
+        checks: All random checks, in order.
     """
 
     settings: Settings
@@ -77,6 +79,7 @@ class ProjectReportContents:
     examples: list[tuple[Item, LabelledItem]]
     verdict: Verdict | None = None
     pace: float | None = None
+    checks: Sequence[ProjectCheck] = ()
 
     @property
     def share(self) -> bool:
@@ -116,6 +119,7 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
     with project.lock:
         state = project.state()
         told, labelled, made = status(project, learning_status), state.labelled(), state.made
+        checks = state.checks()
     first = labelled[:EXAMPLES]
     items = project.items([each.item for each in first])
     return ProjectReportContents(
@@ -126,6 +130,7 @@ def project_report_contents(project: "Project", learning_status: LearningStatus)
         examples=list(zip(items, first, strict=True)),
         verdict=learning_status.verdict,
         pace=pace([each for each in labelled if each.person != project.settings.source]),
+        checks=checks,
     )
 
 
@@ -408,6 +413,7 @@ def report_page(project: "Project", learning_status: LearningStatus) -> str:
         "project_report.html.jinja",
         title=f"Labelling report: {shortened(told.settings.name, 80)}",
         headings={
+            **({"guaranteed": "What is guaranteed"} if status["guarantee"] is not None else {}),
             "summary": "In short",
             "quality": "How large the error is",
             "outlook": "What more labels bring",
@@ -418,14 +424,17 @@ def report_page(project: "Project", learning_status: LearningStatus) -> str:
             **({"examples": "Some of the items"} if told.examples else {}),
         },
         decision=decision,
-        summary=status["words"],
+        guarantee=status["guarantee"],
+        guarantee_details=_guarantee_pairs(told),
+        checks=checks_table(told) if told.checks else None,
+        summary=_summary(status),
         tiles=summary_tiles(status, seconds=told.pace),
         quality=_quality_sentences(told),
         error_chart=_drawn(error_chart(told)) if status["error"]["estimates"] else None,
         labelling=labelling_sentences(told),
         bars=count_bars(told),
         people=people_table(told) if told.labelled else None,
-        not_guaranteed=NOT_GUARANTEED,
+        not_guaranteed=not_guaranteed(status["guarantee"]),
         stopping=_stopping_paragraphs(told),
         curve=_drawn(curve_chart(told)) if _has_curve(told) else None,
         curve_caption=curve_caption(told.rule, forecast=decision["forecast"] is not None),
@@ -433,6 +442,50 @@ def report_page(project: "Project", learning_status: LearningStatus) -> str:
         method=method_pairs(told),
         examples=example_table(told),
     )
+
+
+def _summary(status: dict[str, Any]) -> list[str]:
+    """Where the project stands, without the guarantee, which has its own section."""
+    said = [] if status["guarantee"] is None else status["guarantee"]["sentences"]
+    return [sentence for sentence in status["words"] if sentence not in said]
+
+
+def _guarantee_pairs(told: ProjectReportContents) -> list[tuple[str, str]]:
+    """What a guarantee is about, name by name."""
+    found = told.status["guarantee"]
+    if found is None:
+        return []
+    check = told.checks[found["check"] - 1]
+    items = count(len(check.draw.before.unlabelled), "item")
+    pairs = [
+        ("Evidence", found["evidence"]),
+        ("Model", f"{described_model(check.draw.model)}, as it was after {count(check.n_labelled, 'label')}"),
+        ("Items", f"the {items} without a label when the check started; items added later are not covered"),
+    ]
+    if found["classes"]:
+        some = [shortened(name, 60) for name in found["classes"][:_MOST_CLASSES]]
+        rest = len(found["classes"]) - len(some)
+        more = f" and {rest:,} more" if rest else ""
+        pairs.append(("Classes", f"{', '.join(some)}{more}; a class added later is not covered"))
+    at = utc_time(moment(check.draw.at))
+    return [*pairs, ("Check", f"number {check.number}, started by {shortened(check.draw.person, 80)} on {at}")]
+
+
+def checks_table(told: ProjectReportContents) -> ReportTable:
+    """All checks: a guarantee is to be read with the ones that proved less, or were aborted."""
+    rows = tuple(
+        (
+            str(check.number),
+            utc_time(moment(check.draw.at)),
+            f"{check.record.size:,} of {check.record.pool:,}",
+            check.state,
+            "" if check.guarantee is None else str(check.guarantee),
+        )
+        for check in told.checks[-_MOST_ROWS:]
+    )
+    note = "Checks share the error probability, also those that were aborted, so that all statements hold together."
+    head = ("check", "started", "items", "state", "what it proves about the model of then")
+    return ReportTable("checks", "Random checks", head, rows, note)
 
 
 def _drawn(chart: Chart) -> Any:
