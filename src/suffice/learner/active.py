@@ -210,7 +210,8 @@ class ActiveLearner:
 
     def _new_running_sample(self, share: Any, seed: Any) -> RunningSample:
         wanted = [rule for rule in guarantee_rules(self._rule) if isinstance(rule, ErrorGuarantee)]
-        tolerances = [rule.tolerance for rule in [*wanted, *label_worths(self._rule)] if rule.tolerance is not None]
+        given = [rule.tolerance for rule in wanted] + [rule.tolerance for rule in label_worths(self._rule)]
+        tolerances = [each for each in given if each is not None]
         if not self._of_classes and not tolerances:
             raise InvalidValueError(
                 "check_share for numbers needs a rule with a tolerance, such as ErrorGuarantee(at_most, tolerance=...)"

@@ -605,7 +605,7 @@ class CheckedRun:
             model, X_pool, criterion=_endless(model, X_pool) if rule is None else rule, initial=initial, **options
         )
         self._labels = known_labels(y_pool, self._learner.left, "y_pool", "X_pool")
-        self._first = initial if isinstance(initial, int | np.integer) else len(np.atleast_1d(initial))
+        self._first = int(initial) if isinstance(initial, int | np.integer) else len(np.atleast_1d(initial))
         self._targets = [] if rule is None else guarantee_rules(rule)
         tolerances = [each.tolerance for each in self._targets if isinstance(each, ErrorGuarantee)]
         self._tolerance = next((each for each in tolerances if each is not None), None)
