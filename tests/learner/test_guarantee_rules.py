@@ -103,7 +103,8 @@ def labelled(rule: Any, n: int = 100) -> tuple[sf.ActiveLearner, Any]:
 
 def test_a_learner_stops_when_the_recall_is_guaranteed() -> None:
     learner, y = labelled(RecallGuarantee("spam", 0.8))
-    assert not learner.verdict.stop
+    before = learner.verdict
+    assert not before.stop
     plan = learner.recall_plan("spam", 0.8)
     assert plan.labels is not None
     assert plan.alpha == 0.025
@@ -118,8 +119,7 @@ def test_a_learner_stops_when_the_recall_is_guaranteed() -> None:
     assert learner.verdict.value == found.value
     # The next model has no guarantee.
     learner.ask()
-    verdict: Any = learner.verdict
-    assert verdict.value is None
+    assert learner.verdict.value is None
 
 
 def test_the_recall_of_another_class_is_not_enough() -> None:
