@@ -188,8 +188,8 @@ def measure(seconds: float) -> str:
 
 def report(by_target: dict[tuple[str, float], list[Until]], by_set: dict[str, list[Running]]) -> str:
     lines = [
-        f"`simulate(rule=ErrorGuarantee(at_most) | Budget({LABELS}))`, {POOL:,} items at most, {BATCH} labels at a time: "
-        f"{sum(map(len, by_target.values()))} runs. "
+        f"{sum(map(len, by_target.values()))} runs of `simulate(rule=ErrorGuarantee(at_most) | Budget({LABELS}))`, "
+        f"{POOL:,} items at most, {BATCH} labels at a time. "
         '"Without" is the number of labels at which the true error was first at the target, in the same run without '
         'checks; nobody knows that number. "Labels with" and "without" are means over the runs that reached both.',
         until_table(by_target),
