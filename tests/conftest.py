@@ -4,7 +4,9 @@ import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -73,6 +75,26 @@ def fewer_trees() -> Iterator[None]:
         if not thorough():
             patch.setattr("suffice.learner.model_comparison._TREES", 10)
         yield
+
+
+@pytest.fixture
+def real_figure() -> None:
+    """Render the figures of this test, see :func:`unrendered_figures`."""
+
+
+@pytest.fixture
+def unrendered_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save figures without rendering them, which takes longer than most runs; the slow tests render them."""
+
+    def save(_: object, to: str | Path | BinaryIO, **__: object) -> None:
+        if isinstance(to, str | Path):
+            Path(to).write_bytes(b"not rendered")
+        else:
+            to.write(b"not rendered")
+
+    if not thorough() and "real_figure" not in request.fixturenames:
+        with suppress(ImportError):
+            monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
 
 
 @pytest.fixture

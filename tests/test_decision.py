@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import suffice as sf
 from suffice.checks import Guarantee, plan_total
+from suffice.checks.guarantee import UnlabelableAs
 from suffice.criteria import Verdict
 from suffice.decision import (
     Alternative,
@@ -112,7 +113,7 @@ def test_any_decision_is_said_in_sentences(verdict: Any, about: Decision) -> Non
 def test_what_more_labels_bring() -> None:
     # On a curve 0.1 + 10/n the next label lowers the error by 10/n^2.
     assert error_after(0.2, 10.0 / 100**2, 100, 300) == pytest.approx(0.1 + 10.0 / 400)
-    about = {"unlabelled_error": 0.2, "reducible_error": 0.1, "recent_gain": 0.06, "error_scale": 1.0}
+    about: dict[str, Any] = {"unlabelled_error": 0.2, "reducible_error": 0.1, "recent_gain": 0.06, "error_scale": 1.0}
     step = sf.Step(n_labelled=100, pool_size=600, calibration=0.5, **about)
     rule = sf.LabelWorth(mistake_cost=2.0)
     verdict = rule.observe(step)
@@ -253,7 +254,7 @@ def test_a_check_that_misses_the_target_says_go_on() -> None:
 def test_the_error_of_a_check(wrong: int, right: int, missing: int, excluded: bool) -> None:
     size = wrong + right + missing
     assume(size)
-    how = "excluded" if excluded else "wrong"
+    how: UnlabelableAs = "excluded" if excluded else "wrong"
     proof = Guarantee.of_error(wrong, size, 500, unlabelable=missing, unlabelable_as=how)
     found = checked_error(proof)
     counted = wrong + (0 if excluded else missing)
@@ -261,3 +262,14 @@ def test_the_error_of_a_check(wrong: int, right: int, missing: int, excluded: bo
     assert found.value == (counted / of if of else 0.0)
     assert 0.0 <= found.low <= found.value <= found.high <= 1.0
     assert found.random_labels == of
+
+
+def test_an_error_close_to_the_target_is_not_enough() -> None:
+    close = planned(0.048, reducible=0.0)
+    assert close.expected_total is None
+    doubt = decide(STOP, about_target(0.048, plan=close))
+    assert doubt.answer == "keep going"
+    assert "too close to your target of at most 5 %" in str(doubt).replace("\u00a0", " ")
+    # At twice the labels of the stop there is an end to that.
+    end = decide(STOP, replace(about_target(0.048, plan=close), n_labelled=560))
+    assert (end.answer, decision_words(end.as_dict()).headline) == ("limit", "The error is too close to your target")

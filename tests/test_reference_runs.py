@@ -77,7 +77,7 @@ def test_one_factorisation_gives_every_divergence_of_the_published_run(name: str
 @pytest.mark.skipif(
     FOLDER is None or DATA is None, reason="reference runs: SUFFICE_REFERENCE or SUFFICE_DATA is not set"
 )
-@pytest.mark.parametrize("name", ["GPR_power_plant", "BRR_power_plant"])
+@pytest.mark.parametrize("name", [pytest.param("GPR_power_plant", marks=pytest.mark.slow), "BRR_power_plant"])
 def test_the_learners_repeat_every_pick_of_the_published_run(name: str) -> None:
     run = np.load(Path(FOLDER or "") / f"{name}.npz")
     table = np.genfromtxt(Path(DATA or "") / "uci" / "power_plant.txt")

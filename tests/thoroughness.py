@@ -1,6 +1,7 @@
 """How many cases a property is tried on: some in the fast tests, all of them in the slow ones."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import pytest
@@ -22,6 +23,20 @@ def examples(number: int) -> settings:
     profile = settings.default
     assert profile is not None
     return settings(max_examples=max(1, number * profile.max_examples // THOROUGH))
+
+
+def crossed(*values: Iterable[Any], every: int) -> list[Any]:
+    """Return all combinations of values for ``pytest.mark.parametrize``: one of so many in the fast tests.
+
+    Each value is in some combination of the fast tests. The slow tests have the other combinations.
+    """
+    numbered = product(*(list(enumerate(each)) for each in values))
+    return [
+        pytest.param(
+            *(value for _, value in case), marks=() if sum(k for k, _ in case) % every == 0 else pytest.mark.slow
+        )
+        for case in numbered
+    ]
 
 
 def some(cases: Sequence[Any], *, every: int) -> list[Any]:

@@ -86,6 +86,7 @@ class Decision:
         guarantee: What a check proves about the predictions of the present model, or None.
         plan: When to check and how many labels that takes, to guarantee ``at_most``; None for numbers, and if nothing
             was asked for.
+        check_pending: Items of an open check that have no answer yet; 0 if no check is open.
     """
 
     answer: Answer
@@ -104,6 +105,7 @@ class Decision:
     reason: str = ""
     guarantee: Guarantee | None = None
     plan: GuaranteePlan | None = None
+    check_pending: int = 0
 
     @property
     def target_guaranteed(self) -> bool:
@@ -136,13 +138,16 @@ class Decision:
     def in_doubt(self) -> bool:
         """Whether the rule says stop, but more labels are needed to know the error or to compare models.
 
-        That is so if another model is possibly better, or if the error is not far below that of the trivial prediction
-        and rests on fewer than 20 random labels. It ends at twice the labels at which the rule first said stop.
+        That is so if another model is possibly better, if the error is below the target but too close to it for a
+        check, or if it is not far below that of the trivial prediction and rests on fewer than 20 random labels. It
+        ends at twice the labels at which the rule first said stop.
         """
         if self.since is None or self.n_labelled >= _LONGEST_DOUBT * self.since:
             return False
         possibly = self.alternative is not None and not self.alternative.clear
-        return possibly or self.error_in_doubt
+        # The error may turn out to be far enough below the target.
+        near_target = self.plan is not None and not self.above_target
+        return possibly or near_target or self.error_in_doubt
 
     @property
     def error_in_doubt(self) -> bool:
@@ -206,7 +211,8 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
     elif about.target_expected or about.target_missed or about.in_doubt:
         answer = "keep going"
     else:
-        answer = "limit" if about.above_target or about.hardly_better else "enough"
+        # A target that can neither be guaranteed now nor later is not reached, whatever the estimate says.
+        answer = "limit" if about.above_target or about.hardly_better or about.plan is not None else "enough"
     said = {} if verdict is None else {"rule": verdict.rule, "reason": verdict.reason}
     # A plan for the target says how many labels it takes.
     goes_on = answer == "keep going" and not (about.target_expected or about.target_missed)

@@ -216,7 +216,12 @@ class Trace:
             arrays[f"relearned_{number}"] = np.array([known.kl_new_old, known.kl_old_new])
             arrays |= {f"seen_{number}_{name}": np.asarray(values) for name, values in known.measures.items()}
         arrays |= {f"{_MEASURE}{name}": np.asarray(values) for name, values in self.measures.items()}
-        text = {"format": _FORMAT, "estimated": self.estimated, "about": dict(self.about), "arrays": sorted(arrays)}
+        text: dict[str, Any] = {
+            "format": _FORMAT,
+            "estimated": self.estimated,
+            "about": dict(self.about),
+            "arrays": sorted(arrays),
+        }
         if self.checks:
             text["checks"] = [check.to_dict() for check in self.checks]
         try:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from suffice.checks import Guarantee, PredictedItems, lower_bound, upper_bound
 from suffice.errors import InvalidValueError
 from tests.checks import exact
-from tests.thoroughness import examples
+from tests.thoroughness import crossed, examples
 
 EVERY_KIND = [
     Guarantee.of_error(3, 100, 4600),
@@ -114,8 +114,14 @@ def test_within_a_tolerance_counts_residuals_above_it() -> None:
     assert guarantee.wrong_at_most == upper_bound(3, 5, 50, 0.05)
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.75])
-@pytest.mark.parametrize("residuals", [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], [1, 1, 1, 2, 2, 2, 2, 5, 5, 9], [3] * 10])
+@pytest.mark.parametrize(
+    ("share", "residuals"),
+    crossed(
+        [0.2, 0.5, 0.75],
+        [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], [1, 1, 1, 2, 2, 2, 2, 5, 5, 9], [3] * 10],
+        every=3,
+    ),
+)
 def test_tolerances_hold_for_the_share(share: float, residuals: list[int]) -> None:
     """Over all samples of all sizes, ties included: a false tolerance has probability at most alpha."""
     alpha, pool = 0.3, len(residuals)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
@@ -14,6 +14,7 @@ import suffice as sf
 from suffice.errors import InvalidTypeError, InvalidValueError, SufficeError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess, RadialBasis
 from suffice.numerics.special_functions import Floats
+from tests.thoroughness import crossed, examples
 
 
 def regression(m: int = 120, seed: int = 0) -> tuple[Floats, Floats]:
@@ -152,7 +153,7 @@ def test_a_corrected_label_is_as_if_it_had_been_so_from_the_start(model: Any, da
     assert slip.ask().tolist() == right.ask().tolist()
 
 
-@settings(max_examples=20)
+@examples(60)
 @given(seed=st.integers(0, 100))
 def test_labels_that_were_not_asked_for(seed: int) -> None:
     X, y = regression(seed=seed)
@@ -175,8 +176,10 @@ def test_acquisitions_of_regression(acquisition: str) -> None:
     assert trace.error[-1] < trace.error[0]
 
 
-@pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("acquisition", ["random", "k-centre", "order", "map-entropy", "entropy", "margin", "bald"])
+@pytest.mark.parametrize(
+    ("acquisition", "k"),
+    crossed(["random", "k-centre", "order", "map-entropy", "entropy", "margin", "bald"], [2, 3], every=2),
+)
 def test_acquisitions_of_classification(acquisition: str, k: int) -> None:
     X, y = classes(300, k=k)
     trace = sf.simulate(BayesianLogistic(alpha=1.0), X, y, steps=60, acquisition=acquisition, X_test=X, y_test=y)

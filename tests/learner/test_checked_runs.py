@@ -207,7 +207,7 @@ def test_whether_a_guarantee_holds() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"X_test": [[1.0] * 3], "y_test": ["spam"]}, "X_test cannot be combined with rule or check"),
+        ({"X_test": [[1.0] * 3], "y_test": ["spam"]}, "X_test cannot be combined with rule, check or check_share"),
         ({"watch": lambda model: {}}, "watch cannot be combined"),
         ({"record": "all"}, "record cannot be combined"),
         ({"steps": 10_000}, "steps is 10000, but 800 rows less 10 initial ones leave 790"),

@@ -24,6 +24,7 @@ from suffice.numerics.special_functions import Floats
 from suffice.posteriors import Gaussian
 from suffice.trace import Trace
 from tests.every_rule import LossRule
+from tests.thoroughness import crossed
 
 STOP = sf.StopSet(np.array([3, 4, 11, 20, 21, 30, 44, 58]), 60)
 
@@ -148,11 +149,7 @@ def facts_of_numbers(run: Run, step: int, prior_of: Any) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize(
-    ("batch", "dtype"),
-    [(1, np.float64), (4, np.float64), (4, np.float32), pytest.param(1, np.float32, marks=pytest.mark.slow)],
-)
-@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize(("name", "batch", "dtype"), crossed(REGRESSORS, [1, 4], [np.float64, np.float32], every=3))
 def test_facts_of_numbers_are_those_of_the_textbook(name: str, batch: int, dtype: Any) -> None:
     run = regression_run(name, batch, dtype)
     assert len(run.trace) == len(run.models) == 44 // batch
@@ -198,8 +195,7 @@ def test_a_fresh_run_under_those_hyper_parameters_tells_the_same() -> None:
         assert known.measures[fact] == pytest.approx(units * fresh.measures[fact], rel=1e-6), fact
 
 
-@pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize(("name", "batch"), crossed(REGRESSORS, [1, 4], every=2))
 def test_many_labels_at_once_tell_the_same_as_one_after_the_other(name: str, batch: int) -> None:
     """Whoever watches a run takes it step by step; otherwise picks that depend on no label come in blocks."""
     X, y = numbers()
@@ -467,8 +463,7 @@ def require_recomputed_facts(name: str, batch: int, steps: Iterable[int]) -> Non
             assert told == pytest.approx(value, rel=1e-6, abs=LOOSE.get(fact, 1e-7)), (fact, step)
 
 
-@pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize(("name", "batch"), crossed(CLASSIFIERS, [1, 3], every=2))
 def test_facts_of_classes_are_those_of_a_recomputation(name: str, batch: int) -> None:
     """Of the long run at every fourth step, and where a class is met late: at steps 6 and 17."""
     require_recomputed_facts(name, batch, (*range(0, 30, 4), 6, 7, 17, 18) if batch == 1 else range(10))

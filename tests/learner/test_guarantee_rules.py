@@ -45,6 +45,26 @@ def test_bad_parameters(value: float) -> None:
         ErrorGuarantee(0.05, confidence=value)
 
 
+def test_the_tolerance_of_a_rule_is_that_of_the_check_or_larger() -> None:
+    X = rare()[0]
+    y = X[:, 0] + 0.1 * X[:, 1]
+    learner = sf.ActiveLearner(BayesianRidge(alpha=1.0, beta=1.0), X, criterion=ErrorGuarantee(0.9, tolerance=0.5))
+    while len(learner.labelled) < 20:
+        items = learner.ask(10)
+        learner.tell(items, y[items])
+    stops = []
+    for tolerance in (1.0, 0.5, 0.2):
+        check = learner.check(30, tolerance=tolerance)
+        check.tell(y[check.indices])
+        stops.append(learner.verdict.stop)
+    assert stops == [False, True, True]
+    assert ErrorGuarantee(0.9).accepts(None)
+    assert not ErrorGuarantee(0.9, tolerance=1.0).accepts(None)
+    with pytest.raises(InvalidValueError, match="tolerance must be a number of at least 0"):
+        ErrorGuarantee(0.1, tolerance=-1.0)
+    assert criterion_from_dict(ErrorGuarantee(0.1, tolerance=2.0).state_dict()) == ErrorGuarantee(0.1, tolerance=2.0)
+
+
 # Recall.
 
 
@@ -103,7 +123,8 @@ def labelled(rule: Any, n: int = 100) -> tuple[sf.ActiveLearner, Any]:
 
 def test_a_learner_stops_when_the_recall_is_guaranteed() -> None:
     learner, y = labelled(RecallGuarantee("spam", 0.8))
-    assert not learner.verdict.stop
+    before = learner.verdict
+    assert not before.stop
     plan = learner.recall_plan("spam", 0.8)
     assert plan.labels is not None
     assert plan.alpha == 0.025
@@ -116,8 +137,9 @@ def test_a_learner_stops_when_the_recall_is_guaranteed() -> None:
     assert found.value >= 0.8
     assert learner.verdict.stop
     assert learner.verdict.value == found.value
+    # The next model has no guarantee.
     learner.ask()
-    assert not learner.verdict.stop
+    assert learner.verdict.value is None
 
 
 def test_the_recall_of_another_class_is_not_enough() -> None:

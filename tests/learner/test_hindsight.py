@@ -79,6 +79,7 @@ def test_a_run_without_steps_is_refused() -> None:
         run_decision(BayesianLogistic(), X, y, trace, sf.LabelWorth())
 
 
+@pytest.mark.usefixtures("fewer_trees")
 def test_a_stop_in_doubt_is_looked_at_again() -> None:
     """Where another model may be better, labelling goes on until that is clear, to twice the labels at most."""
     rng = np.random.default_rng(1)
@@ -122,7 +123,7 @@ def test_an_audit_of_classes_and_of_a_rule_that_never_stops() -> None:
 
 
 def test_orders_are_different_and_always_the_same() -> None:
-    X, y = classes()
+    X, y = classes(120)
     several = [audit_orders(BayesianLogistic(), X, y, orders=3, seed=seed) for seed in (0, 0, 1)]
     assert several[0] == several[1] != several[2]
     assert len({(stop.n_labelled, stop.error) for stop in several[0]}) > 1

@@ -21,6 +21,7 @@ from suffice.learner.simulation import save_checkpoint
 from suffice.models import BayesianRidge, DropoutNetwork, RadialBasis
 from suffice.models.deep import training
 from suffice.trace import Trace
+from tests.thoroughness import crossed
 
 DIGITS = load_digits()
 X, Y = DIGITS.data[:90] / 16.0, DIGITS.target[:90]
@@ -301,13 +302,14 @@ def cut_after(saves: int, monkeypatch: pytest.MonkeyPatch, **options: Any) -> No
             run(**options)
 
 
-@pytest.mark.parametrize("saves", [1, 2, 4])
 @pytest.mark.parametrize(
-    ("acquisition", "approximation"), [("batchbald", "dropout"), ("random", "last-layer"), ("k-centre", "dropout")]
+    ("saves", "kind"),
+    crossed([1, 2, 4], [("batchbald", "dropout"), ("random", "last-layer"), ("k-centre", "dropout")], every=3),
 )
 def test_a_run_cut_anywhere_goes_on_as_if_it_never_was(
-    acquisition: str, approximation: str, saves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    saves: int, kind: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    acquisition, approximation = kind
     options: dict[str, Any] = {"acquisition": acquisition, "watch": lambda model: {"n": model.n_labels_}}
     options["model"], path = network(approximation=approximation), tmp_path / "run"
     cut_after(saves, monkeypatch, checkpoint=path, **options)

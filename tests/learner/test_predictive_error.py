@@ -17,6 +17,7 @@ from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, Gaus
 from suffice.models.laplace import Laplace, SoftmaxLaplace
 from suffice.numerics.special_functions import Floats
 from suffice.trace import Trace
+from tests.thoroughness import crossed
 
 INITIAL = 8
 
@@ -95,8 +96,7 @@ def test_of_numbers_it_is_the_squared_error_of_the_mean(name: str, batch: int) -
     assert plain.predictive_error == pytest.approx(trace.predictive_error, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize(("name", "batch"), crossed(CLASSIFIERS, [1, 3], every=2))
 def test_of_classes_it_is_the_log_loss_of_predict_proba(name: str, batch: int) -> None:
     model, data = CLASSIFIERS[name]
     trace, models = watched(model, data, steps=39 // batch, batch=batch, acquisition="order")

@@ -55,15 +55,16 @@ def test_an_open_check_says_how_far_it_is(project: Project) -> None:
     assert check["model_name"] == "logistic"
     assert found["guarantee"] is None
     sentence = "Check: 7 of 20 random items answered. The guarantee is stated when all are answered."
-    assert found["words"][0] == check["sentence"] == sentence
+    assert check["sentence"] == sentence
+    assert found["words"][0].startswith("A check is running: about")
+    assert found["words"][1].startswith("13 random items still to answer.")
+    assert (found["decision"]["headline"], found["decision"]["tone"]) == ("A check is running", "on")
     # The model has learned nothing since, but the items that are labelled are not unlabelled.
     assert (found["learned"], found["n_labelled"]) == (30, 37)
     assert (found["decision"]["n_labelled"], found["decision"]["unlabelled"]) == (30, 83)
     assert before["decision"]["error"] == found["decision"]["error"]
     # No other check is proposed meanwhile.
     assert before["words"][0].startswith("Time for a check: ")
-    assert found["words"][1].startswith("Keep labelling: ")
-    assert found["words"][2] == "The open check will show how many predictions are wrong."
 
 
 def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) -> None:
@@ -72,7 +73,8 @@ def test_a_guarantee_comes_first_until_the_model_is_another(project: Project) ->
     found = told(project)
     guarantee = found["guarantee"]
     assert found["words"][0] == f"Guaranteed: a{guarantee['statement'][1:]}"
-    assert found["words"][1].startswith("Your target is guaranteed: ")
+    assert found["words"][1].startswith("Your target is guaranteed: about")
+    assert (found["decision"]["answer"], found["decision"]["tone"]) == ("enough", "good")
     assert guarantee["sentences"] == found["words"][:1]
     assert (guarantee["about_present_model"], guarantee["check"], guarantee["n_labelled"]) == (True, 1, 30)
     assert (guarantee["checked"], guarantee["pool"], guarantee["remaining"]) == (20, 90, 70)
@@ -134,3 +136,5 @@ def test_sentences_of_plain_values() -> None:
     first, last = checks_sentences(older, waiting)
     assert (len(first), len(last)) == (1, 2)
     assert checks_sentences(None, None) == ([], [])
+    # Where the decision says that it is open, it is not said twice.
+    assert checks_sentences(older, waiting, open_told=True) == ([], guarantee_sentences(older))

@@ -20,9 +20,11 @@ from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import ProjectLearner, SelfErrorTracker, spacing
 from suffice.project.state import Answer
 from tests.project.following import CASES, Case, labels_of, settings_of
+from tests.thoroughness import some
 
 
-@pytest.fixture(params=list(CASES))
+# The fast tests have one model of classes and one of numbers.
+@pytest.fixture(params=some(["three classes", "two classes", "process", "ridge"], every=2))
 def case(request: pytest.FixtureRequest) -> Case:
     return CASES[request.param]
 

@@ -18,7 +18,7 @@ from suffice.project.status_summary import decision_in_words, learning_sentences
 from tests.every_rule import RULES
 from tests.project.decided import FOREST, KERNEL, complete, decision, learning_status, replace_clear, verdict
 from tests.project.following import CASES, settings_of
-from tests.thoroughness import some
+from tests.thoroughness import crossed
 
 CLASSES = settings_of("classification", "logistic")
 NUMBERS = settings_of("regression", "gp")
@@ -149,8 +149,9 @@ def test_problems_are_said() -> None:
     assert said[-1] == "Items are asked for at random."
 
 
-@pytest.mark.parametrize("name", some([name for name in RULES if name != "TimeLimit"], every=4))
-@pytest.mark.parametrize("model", ["three classes", "process"])
+@pytest.mark.parametrize(
+    ("name", "model"), crossed([name for name in RULES if name != "TimeLimit"], ["three classes", "process"], every=8)
+)
 def test_any_rule_speaks_in_sentences(name: str, model: str) -> None:
     case = CASES[model]
     settings = replace(case.settings, rule=RULES[name].state_dict())

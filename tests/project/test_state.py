@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.project import labelling_project as project_module
@@ -15,6 +15,7 @@ from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.state import Advice, ProjectState
 from tests.project.making_projects import CLASSES, make, picture, replayed
 from tests.project.naive_project import NaiveProject, RefusedError
+from tests.thoroughness import examples
 
 SIZE = 4
 LEASE = 100.0
@@ -112,7 +113,7 @@ def hurry(connection: Any, *_: Any) -> None:
 
 
 def test_any_course_of_events_is_what_the_rules_say_and_what_a_replay_gives(used: Project, clock: Clock) -> None:
-    @settings(max_examples=60 if used._database.file else 25)
+    @examples(100 if used._database.file else 40)
     @given(st.lists(STEPS, min_size=10, max_size=40))
     def check(steps: list[tuple[str, str, int, str, float]]) -> None:
         project, naive = emptied(used), NaiveProject(SIZE, LEASE, initial=2, share=0.4)

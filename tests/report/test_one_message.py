@@ -25,6 +25,7 @@ from suffice.report.project_report import report_page
 from tests.project.decided import complete, decision, decisions, learning_status
 from tests.project.labelled_projects import busy_project
 from tests.research.paper.reading import Reader
+from tests.thoroughness import examples
 
 
 @pytest.fixture(scope="module", params=["classification", "regression"])
@@ -52,7 +53,7 @@ def screen(project: Project, found: Any) -> str:
     return out.getvalue()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_the_same_words_and_numbers_everywhere(project: Project, data: st.DataObject) -> None:
     share = project.settings.task == "classification"

@@ -12,15 +12,25 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from suffice.cli import main
+from suffice.learner import model_comparison
 from suffice.project.create import open_project
 from suffice.project.events import Event, EventKind
 from tests.processes import ForkedProcess, start_suffice
+from tests.thoroughness import thorough
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-_TRIES, _PAUSE = 1500, 20
+#: Waits in the page until an expression holds; a question for each look would take far more of the processor.
+_WAIT = """async () => {
+    for (let tries = 0; tries < 1500; tries++) {
+        if (EXPRESSION) return true;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    return false;
+}"""
 #: Said by a page whenever the policy stops something.
 _TELL = "document.addEventListener('securitypolicyviolation', (e) => console.error('policy: ' + e.violatedDirective))"
 
@@ -37,6 +47,12 @@ def chromium() -> "Iterator[Browser]":
         browser.close()
 
 
+def main_with_fewer_trees() -> None:
+    """Do what ``suffice`` does, and compare models with a smaller forest."""
+    setattr(model_comparison, "_TREES", 10)  # noqa: B010 - a constant for everybody else
+    main()
+
+
 class Server:
     """``suffice serve`` in a process of its own, which can be killed and started again at the same address."""
 
@@ -49,7 +65,8 @@ class Server:
     def start(self) -> None:
         """Start, and wait until it answers."""
         port = urlsplit(self.url).port or 0
-        self._process = start_suffice(*self._arguments, str(port), stderr=None)
+        function = f"{__name__}:{(main if thorough() else main_with_fewer_trees).__name__}"
+        self._process = start_suffice(*self._arguments, str(port), stderr=None, function=function)
         assert self._process.stdout is not None
         self.url = json.loads(self._process.stdout.readline())["url"]
 
@@ -139,11 +156,7 @@ class Watched:
 
     def until(self, expression: str) -> None:
         """Wait until an expression holds; the browser's own way of waiting is what the page's policy forbids."""
-        for _ in range(_TRIES):
-            if self.page.evaluate(expression):
-                return
-            self.page.wait_for_timeout(_PAUSE)
-        raise AssertionError(f"never came true: {expression}")
+        assert self.page.evaluate(_WAIT.replace("EXPRESSION", expression)), f"never came true: {expression}"
 
     def close(self, *, unreachable: bool = False) -> None:
         """Close the page; it must have asked its own server only, and have nothing to complain of."""

@@ -49,9 +49,11 @@ def post(server: Server, path: str, **body: Any) -> dict[str, Any]:
 
 
 def test_stop_is_advised_and_what_was_typed_is_exported(browser: "Browser", sizes: Server) -> None:
+    typed = {item: "small" if size_of(item) < 0 else "large" for item in range(0, 60, 5)}
+    for item, kind in typed.items():
+        post(sizes, "labels", person="Ann", item=item, label=kind, request=f"first {item}")
     watched = Watched(browser, sizes, "Ann", accept_downloads=True)
     page = watched.page
-    typed: dict[int, str] = {}
     while not page.query_selector(".banner"):
         assert len(typed) < 60, "the rule is not content yet"
         kind = "small" if size_of(watched.item()) < 0 else "large"

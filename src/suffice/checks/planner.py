@@ -33,8 +33,8 @@ MOST_MISSED: Final = 10_000
 # Above this size a plan is found by bisection over intervals of three teeth of the saw.
 _MANY: Final = 20_000
 # Around the number of labels that an approximation finds, these multiples and distances are tried too.
-_NEARBY: Final = (0.6, 1.6)
-_STEPS: Final = (-5, 5)
+_NEARBY: Final = (0.5, 0.75, 0.9, 1.15, 1.4, 1.75, 2.2)
+_STEPS: Final = (-10, -3, 3, 10)
 # A check later must save this share of all labels, or the check is now: estimates are not more precise than that.
 _SAVED: Final = 0.02
 # Outcomes with a probability below this are left out of a sum.
@@ -162,7 +162,7 @@ class GuaranteePlan:
 
     Examples:
         >>> print(plan_total(0.1, error=0.09, reducible=0.05, n_labelled=100, pool=4600, alpha=0.025))
-        About 650 labels in all: 180 more, then a check of 370.
+        About 660 labels in all: 230 more, then a check of 330.
     """
 
     target: float
@@ -234,10 +234,15 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
     .. math:: e_k = e - r \Bigl(1 - \frac{n}{n + k}\Bigr),
 
     a learning curve whose reducible part :math:`r` falls like :math:`1/n`. A check at that point takes
-    :math:`m_k` labels, see :func:`plan`. The plan minimises :math:`k + m_k`. The minimum is located with a normal
-    approximation of :math:`m_k`, and then searched for nearby with exact values. The check is now if a later one saves
-    less than 2 % of all labels. As :math:`m_k` rises and falls with :math:`k`, the total can be a few percent above
-    the exact minimum.
+    :math:`m_k` labels, see :func:`plan`. The plan minimises
+
+    .. math:: k + m_k \max\Bigl(1, \frac{m_k}{n + k}\Bigr),
+
+    the number of labels, except that a check which is larger than the number of labels before it counts more: the
+    estimate of the error from :math:`n` labels is not precise enough for a much larger check, and the estimate of
+    :math:`n + k` labels may allow a smaller one. The minimum is located with a normal approximation of :math:`m_k`, and
+    then searched for nearby with exact values. The check is now if a later one saves less than 2 %. As :math:`m_k`
+    rises and falls with :math:`k`, the result can be a few percent above the exact minimum.
 
     Args:
         target: Largest acceptable share of wrong predictions, from 0 to 1.
@@ -271,18 +276,19 @@ def plan_total(  # noqa: PLR0913 - all but two by keyword
         expected = _error_after(now, part, n, more)
         return plan(goal, expected, size - more, alpha=level, probability=wanted).labels if more < size else None
 
-    def total(more: int) -> float:
+    def cost(more: int) -> float:
+        """The labels from now on; those of a check that is larger than the number of labels before it count more."""
         labels = check_size(more)
-        return math.inf if labels is None else more + labels
+        return math.inf if labels is None else more + labels * max(1.0, labels / (n + more))
 
     later = np.unique(np.round(n * np.expm1(np.linspace(0.0, math.log1p(size / n), 1000))).astype(np.int64))
     later = later[later < size]
-    likely = _approximate_total(later, goal, _errors_after(now, part, n, later), size, level, wanted)
-    best = int(later[likely.argmin()])
+    checked = _approximate_size(goal, _errors_after(now, part, n, later), size - later, level, wanted)
+    best = int(later[(later + checked * np.maximum(1.0, checked / (n + later))).argmin()])
     # The sizes of checks are exact from here on.
     near = {best, *(round(best * factor) for factor in _NEARBY), *(best + step for step in _STEPS)}
-    more = min(sorted({min(max(each, 0), size - 1) for each in near}), key=total)
-    if (1.0 - _SAVED) * (n + total(0)) <= n + total(more):
+    more = min(sorted({min(max(each, 0), size - 1) for each in near}), key=cost)
+    if (1.0 - _SAVED) * (n + cost(0)) <= n + cost(more):
         more = 0
     found = check_size(more)
     return GuaranteePlan(goal, n, size, now, part, level, wanted, None if found is None else more, found)
@@ -297,24 +303,23 @@ def _errors_after(error: float, reducible: float, n_labelled: int, more: NDArray
     return np.asarray(np.maximum(0.0, error - reducible * more / (n_labelled + more)))
 
 
-def _approximate_total(  # noqa: PLR0913, PLR0917 - as of plan_total
-    more: NDArray[np.int64], target: float, error: NDArray[np.float64], pool: int, alpha: float, probability: float
+def _approximate_size(
+    target: float, error: NDArray[np.float64], pool: NDArray[np.int64], alpha: float, probability: float
 ) -> NDArray[np.float64]:
-    """Labels before a check and in it, by a normal approximation; large where no check is expected to succeed.
+    """The size of a check, by a normal approximation; very large where no check is expected to succeed.
 
     A check of m bounds the error at ``e + z s / sqrt(m)`` or less with the requested probability, where z s is
     ``z_alpha sqrt(t (1 - t)) + z_p sqrt(e (1 - e))``, less so for a finite pool. No check is smaller than one without
     wrong items, ``log(alpha) / log(1 - t)``.
     """
-    rest = pool - more
     spread = -ndtri(alpha) * math.sqrt(target * (1.0 - target)) + ndtri(probability) * np.sqrt(error * (1.0 - error))
     gap = np.maximum(target - error, 1e-12)
     infinite = (spread / gap) ** 2
-    finite = infinite * rest / (infinite + rest)
-    least = math.log(alpha) / math.log1p(-target) if 0.0 < target < 1.0 else (1.0 if target else float(pool))
-    # Where it is impossible, the smallest gap is the nearest to possible.
-    impossible = (error >= target) | (finite > 0.5 * rest)
-    return np.where(impossible, 1e12 + error, more + np.maximum(finite, least))
+    finite = infinite * pool / (infinite + pool)
+    least = math.log(alpha) / math.log1p(-target) if 0.0 < target < 1.0 else (1.0 if target else math.inf)
+    # Where it is impossible, the smallest error is the nearest to possible.
+    impossible = (error >= target) | (finite > 0.5 * pool)
+    return np.where(impossible, 1e9 * (1.0 + error), np.maximum(finite, least))
 
 
 def attainable_bound(  # noqa: PLR0913 - keyword arguments with defaults

@@ -6,6 +6,7 @@ from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
 from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee
 from suffice.learner.model_check import ModelCheck, ModelGuarantee
+from suffice.learner.running_check import RunningCheck, RunningEvaluation
 from suffice.learner.simulation import CheckedRun, audit, simulate
 from suffice.learner.step_inputs import bagged_votes
 from suffice.learner.stop_set import StopSet
@@ -19,6 +20,8 @@ __all__ = [
     "ModelGuarantee",
     "RecallGuarantee",
     "RunSettings",
+    "RunningCheck",
+    "RunningEvaluation",
     "StepResults",
     "StopSet",
     "audit",

@@ -11,7 +11,7 @@ import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
-from suffice.checks import CheckPlan, GuaranteePlan, plan, plan_recall, plan_total
+from suffice.checks import CheckPlan, Guarantee, GuaranteePlan, plan, plan_recall, plan_total
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict
@@ -33,7 +33,7 @@ from suffice.learner.error_estimate import (
     Worsening,
     share_beyond,
 )
-from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
+from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules, label_worths
 from suffice.learner.model_check import (
     CheckSequence,
     FrozenModel,
@@ -55,6 +55,7 @@ from suffice.learner.prepare import (
     seed_name,
     validation_set,
 )
+from suffice.learner.running_check import RunningCheck, RunningSample
 from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
@@ -76,8 +77,9 @@ from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 _FEWEST_RANDOM: Final = 10
 # Items over which the reducible part of the error is averaged.
 _REDUCIBLE_ITEMS: Final = 500
-# Number of the stream of random numbers that checks are drawn from.
+# Numbers of the streams of random numbers that checks, and the order of a running check, are drawn from.
 _CHECK_STREAM: Final = 18
+_RUNNING_STREAM: Final = 19
 
 
 class ActiveLearner:
@@ -104,6 +106,10 @@ class ActiveLearner:
             with the seed, if left out. It is drawn, and followed, only for a rule that asks for it.
         validation: Inputs and labels of a validation set, for rules that want one.
         costs: What a label costs, for rules that count it: one number, or one for each item of the pool.
+        check_share: Share of the labels, above 0 and below 1, for a running check: they are asked for in one random
+            order and never learned, and bound the error at all times; see :attr:`running_check`. For numbers the rule
+            must have a tolerance: :class:`suffice.learner.ErrorGuarantee` or :class:`suffice.LabelWorth`. Left out,
+            there is no running check, and :meth:`check` draws checks on demand.
         clock: Seconds, for rules that limit time; they count from here.
 
     Attributes:
@@ -137,6 +143,7 @@ class ActiveLearner:
         stop_set: StopSet | int | None = None,
         validation: tuple[Any, Any] | None = None,
         costs: Any = None,
+        check_share: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if criterion is not None and not isinstance(criterion, Criterion):
@@ -178,7 +185,8 @@ class ActiveLearner:
         # The complete check whose labels are not learned yet, and how often the model has changed.
         self._unlearned: ModelCheck | None = None
         self._version = 0
-        # 0: not seen; 1: labelled; 2: skipped.
+        self._running = None if check_share is None else self._new_running_sample(check_share, seed)
+        # 0: no label; 1: learned; 2: skipped; 3: labelled for the running check, and not learned.
         self._status = np.zeros(len(self._X), dtype=np.int8)
         self._labels: dict[int, Any] = {}
         self._sizes: list[int] = []
@@ -200,6 +208,19 @@ class ActiveLearner:
         number = int(seed) if isinstance(seed, int | np.integer) else 0
         return new_step_inputs(names, len(self._X), stop_set, seed=number, validation=held_out)
 
+    def _new_running_sample(self, share: Any, seed: Any) -> RunningSample:
+        wanted = [rule for rule in guarantee_rules(self._rule) if isinstance(rule, ErrorGuarantee)]
+        given = [rule.tolerance for rule in wanted] + [rule.tolerance for rule in label_worths(self._rule)]
+        tolerances = [each for each in given if each is not None]
+        if not self._of_classes and not tolerances:
+            raise InvalidValueError(
+                "check_share for numbers needs a rule with a tolerance, such as ErrorGuarantee(at_most, tolerance=...)"
+            )
+        confidence = max((rule.confidence for rule in wanted), default=0.95)
+        rng = _check_rng(seed, _RUNNING_STREAM)
+        self._about["check_share"] = float(share) if isinstance(share, float) else share
+        return RunningSample.start(len(self._X), share, confidence, None if self._of_classes else min(tolerances), rng)
+
     def __repr__(self) -> str:
         return f"ActiveLearner({self._about['model']}: {len(self._labels)} labelled, {self.left} left)"
 
@@ -212,7 +233,8 @@ class ActiveLearner:
     def labels(self) -> dict[int, Any]:
         """The label of each item."""
         checked = {} if self._unlearned is None else self._unlearned.record.labels
-        return {**self._labels, **checked}
+        running = {} if self._running is None else self._running.labels
+        return {**self._labels, **checked, **running}
 
     @property
     def skipped(self) -> list[int]:
@@ -349,7 +371,6 @@ class ActiveLearner:
             fall = fall_per_label(rule or self._rule, verdict, self.left)
             if fall is not None:
                 then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
-        guaranteed = self.guarantee
         about = Decision(
             answer="too early",
             n_labelled=len(self.labelled),
@@ -363,16 +384,30 @@ class ActiveLearner:
             forecast=forecast,
             error_then=then,
             alternative=self.better_model() if compare and verdict.stop and self._begun and self.left else None,
-            guarantee=guaranteed.guarantee if guaranteed is not None and guaranteed.about_present_model else None,
-            plan=self._plan_for(at_most) if checks else None,
+            guarantee=self._present_guarantee(),
+            plan=self.plan_for(at_most, error) if checks else None,
         )
         return decide(verdict, about)
 
-    def _plan_for(self, at_most: float | None) -> GuaranteePlan | None:
-        """The plan for an error that the user asks for; None for numbers, and if there is nothing to plan."""
+    def plan_for(self, at_most: float | None, error: ErrorNow | None) -> GuaranteePlan | None:
+        """The plan for an error that the user asks for; None for numbers, and if there is nothing to plan.
+
+        Args:
+            at_most: The share of wrong predictions that is wanted, or None.
+            error: The estimate of the error to plan with; that of :meth:`error_estimate` if None.
+        """
         if at_most is None or at_most >= 1.0 or not (self._of_classes and self._begun and self.left):
             return None
-        return self.guarantee_plan(at_most)
+        found = self._wrong_share(None)
+        return self._planned(at_most, found if error is None else found._replace(value=error.value), None)
+
+    def _present_guarantee(self) -> Guarantee | None:
+        """What is guaranteed about the present model, by a check or by the running check."""
+        running = self.running_check
+        if running is not None:
+            return running.guarantee if running.about_present_model else None
+        newest = self.guarantee
+        return newest.guarantee if newest is not None and newest.about_present_model else None
 
     def better_model(self) -> Alternative | None:
         """Another model that is better on the labels so far, or None.
@@ -437,9 +472,44 @@ class ActiveLearner:
             rest = others[~np.isin(others, waiting)]
             return np.append(waiting, rest).astype(np.intp)[:size]
         with one_thread():
+            return self._picked(size) if self._running is None else self._picked_and_checked(size, self._running)
+
+    def _picked(self, size: int) -> Indices:
+        """The next items to learn."""
+        while True:
             picks = self._selection.propose(1) if size == 1 else self._selection.batch(size)
+            own = self._status[picks.indices] == 3
+            if not own.any():
+                break
+            # Items of the running check that the learner chooses are learned, and leave the sample.
+            items = picks.indices[own]
+            self._leave_sample(items, picks.indices[own & picks.random])
         self._drawn.update(int(i) for i in picks.indices[picks.random])
         return np.array(picks.indices)
+
+    def _picked_and_checked(self, size: int, running: RunningSample) -> Indices:
+        """The next items to learn, and those of the running check after them."""
+        number = running.turns(size, len(self.labelled) - self._begun)
+        picked = self._picked(size - number) if number < size else np.zeros(0, dtype=np.intp)
+        chosen = {int(item) for item in picked}
+        sampled = running.next_items(size - len(picked), self._status, chosen)
+        running.offered = (running.offered - chosen) | set(sampled)
+        return np.concatenate([picked, np.array(sampled, dtype=np.intp)])
+
+    def _leave_sample(self, items: Indices, drawn: Indices, labels: Any = None) -> None:
+        """Learn items of the running check that were chosen, with their labels."""
+        assert self._running is not None
+        known = [self._running.labels[int(item)] for item in items] if labels is None else list(labels)
+        given = np.asarray(as_labels(known))
+        if self._selection.draws_at_random:
+            self._backend.mark_random(drawn)
+        kept = {int(item): self._running.labels.pop(int(item)) for item in items}
+        try:
+            self._tell(items, given, drawn)
+        except BaseException:
+            self._running.labels.update(kept)
+            self._status[items] = 3
+            raise
 
     def tell(self, indices: Any, labels: Any, *, random: Any = None) -> Verdict:
         """Learn labels, of items asked for or of others; all of one call are one step.
@@ -469,6 +539,8 @@ class ActiveLearner:
             )
         self._check_sequence.require_not_in_open(items.tolist(), "tell")
         drawn = self._which_random(items, random)
+        if self._running is not None:
+            return self._tell_running(items, given, drawn, marked=random is not None)
         if self._unlearned is not None:
             self._backend.check(given)
             self._learn_checked()
@@ -482,6 +554,67 @@ class ActiveLearner:
             self._check_sequence.answered(item, label)
         return verdict
 
+    def _tell_running(
+        self, items: Indices, given: "np.typing.NDArray[Any]", drawn: Indices, *, marked: bool
+    ) -> Verdict:
+        """Learn labels, and keep those of the running check apart."""
+        running = self._running
+        assert running is not None
+        self._backend.check(given)
+        sampled = np.array([int(item) in running.offered for item in items], dtype=bool)
+        # The caller chose these on their own: they leave the sample.
+        again = ~sampled & (self._status[items] == 3)
+        with one_thread():
+            if again.any():
+                self._leave_sample(items[again], drawn[np.isin(drawn, items[again])], given[again])
+            rest = ~sampled & ~again
+            if rest.any():
+                others = drawn[np.isin(drawn, items[rest])]
+                if self._selection.draws_at_random or marked:
+                    self._backend.mark_random(others)
+                self._tell(items[rest], given[rest], others)
+        for item, label in zip(items[~sampled].tolist(), given[~sampled].tolist(), strict=True):
+            running.answered(item, label)
+        for item, label in zip(items[sampled].tolist(), given[sampled].tolist(), strict=True):
+            running.labels[item] = label
+            running.offered.discard(item)
+            running.asked += 1
+            self._status[item] = 3
+        self._evaluate_running(running)
+        self.verdict = self._exhausted(self.verdict)
+        return self.verdict
+
+    def _evaluate_running(self, running: RunningSample) -> None:
+        """Compute the bound of the running check if that is due, and judge it."""
+        while self._begun and (items := running.due(self._status)) is not None:
+            found = running.evaluate(items, self._frozen())
+            self.verdict = self._exhausted(self._judged(found.guarantee) or self.verdict)
+
+    @property
+    def running_check(self) -> RunningCheck | None:
+        """The state of the running check: its sample, its evaluations and the newest guarantee; None if there is none.
+
+        A share of the labels is asked for in a random order that was fixed at the start. These labels are not learned,
+        and they influence nothing: neither the model nor its hyper-parameters, the error estimate or the choice of
+        items. The bound is computed at the sizes of a fixed grid; in between the newest one is shown together with the
+        model that it is about. An item of the sample that the learner chooses is learned and leaves the sample. If you
+        choose items yourself, choose among all that the model has not learned, those of the sample included, and tell
+        them again; otherwise the sample is not random any more. A rule counts the labels that were learned.
+
+        Examples:
+            >>> import numpy as np
+            >>> from suffice.models import BayesianLogistic
+            >>> X = np.random.default_rng(0).normal(size=(1000, 2)); y = np.where(X[:, 0] > 0.0, "right", "left")
+            >>> learner = ActiveLearner(BayesianLogistic(), X, check_share=0.2)
+            >>> while len(learner.labelled) < 200:
+            ...     i = learner.ask()
+            ...     verdict = learner.tell(i, y[i])
+            >>> print(learner.running_check)
+            At most 13 % of the predictions for the 815 unlabelled items are wrong (95 % confidence). This is about the
+            model at 155 labels, not the present one. The next evaluation is at a sample of 60; it has 31 now.
+        """
+        return None if self._running is None else self._running.state(self._status, self._version)
+
     def skip(self, indices: Any) -> Verdict:
         """Never ask for these items again. One that turns out to have a label can still be told.
 
@@ -489,11 +622,17 @@ class ActiveLearner:
             What the rule says now: stop, if nothing is left to ask for.
         """
         items = checked_indices(indices, len(self._X), "indices")
-        known = items[self._status[items] == 1]
+        known = items[np.isin(self._status[items], (1, 3))]
         if len(known):
             raise InvalidValueError(f"item {known[0]} has a label; only items without one can be skipped")
         self._check_sequence.require_not_in_open(items.tolist(), "cannot_label")
-        return self._skip(items)
+        verdict = self._skip(items)
+        if self._running is not None:
+            # An item of the running check that cannot be labelled counts as wrong.
+            self._running.asked += len(self._running.offered.intersection(items.tolist()))
+            self._running.offered -= set(items.tolist())
+            self._evaluate_running(self._running)
+        return self.verdict if self._running is not None else verdict
 
     def _skip(self, items: Indices) -> Verdict:
         before = self._status[items].copy()
@@ -528,7 +667,7 @@ class ActiveLearner:
         if len(items) != 1 or given.shape != (1,):
             raise InvalidValueError("correct takes one item and its label at a time")
         item, label = int(items[0]), given[0]
-        if self._correct_in_check(item, given):
+        if self._correct_in_check(item, given) or self._correct_in_running(item, given):
             return self.verdict
         if item not in self._labels:
             raise InvalidValueError(f"item {item} has no label to correct; tell({item}, label) gives it one")
@@ -542,6 +681,8 @@ class ActiveLearner:
                 self._recount_classes()
                 self._replaced(history)
         self._check_sequence.answered(item, given.tolist()[0])
+        if self._running is not None:
+            self._running.answered(item, given.tolist()[0])
         return self.verdict
 
     def check(  # noqa: PLR0913 - one quantity of several, by keyword
@@ -585,6 +726,7 @@ class ActiveLearner:
             SufficeError: The model has no label yet, or another check is open.
             InvalidValueError: An argument cannot be used; nothing is spent.
         """
+        self._require_no_running()
         if self._check_sequence.open is not None:
             raise SufficeError("a check is open; complete it with check.tell, or give it up with check.abort")
         self._require_begun()
@@ -604,6 +746,13 @@ class ActiveLearner:
         else:
             self._check_closed(check)
         return check
+
+    def _require_no_running(self) -> None:
+        if self._running is not None:
+            raise SufficeError(
+                "the running check uses the whole error probability, so that there is none for other checks; leave "
+                "check_share out to check on demand"
+            )
 
     def _known_classes(self) -> list[Any]:
         """Classes of the model, and those of labels that it has not learned yet."""
@@ -698,7 +847,12 @@ class ActiveLearner:
             True
         """
         target = real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
-        pool, found = self._checkable(), self._wrong_share(tolerance)
+        return self._planned(target, self._wrong_share(tolerance), tolerance, probability)
+
+    def _planned(
+        self, target: float, found: CalibratedError, tolerance: float | None, probability: float = 0.8
+    ) -> GuaranteePlan:
+        """The plan that follows from an estimate of the error."""
         n = max(1, len(self.labelled))
         ratio = found.value / found.model_alone if found.model_alone > 0.0 else 1.0
         # A few labels without an error do not show that there is none, and one class alone shows less.
@@ -710,7 +864,7 @@ class ActiveLearner:
             error,
             reducible=min(reducible, error),
             n_labelled=n,
-            pool=pool,
+            pool=self._checkable(),
             alpha=self._check_sequence.next_alpha(),
             probability=probability,
         )
@@ -777,6 +931,7 @@ class ActiveLearner:
 
     def _checkable(self) -> int:
         """Number of items that a check is drawn from."""
+        self._require_no_running()
         self._require_begun()
         pool = int(np.count_nonzero(self._status != 1))
         if not pool:
@@ -828,17 +983,18 @@ class ActiveLearner:
         labelled = np.array(list(check.record.labels), dtype=np.intp)
         self._status[labelled] = 1
         self._unlearned = check
-        self.verdict = self._exhausted(self._judged_guarantee(check) or self.verdict)
+        self.verdict = self._exhausted(
+            self._judged(check.guarantee if check.version == self._version else None) or self.verdict
+        )
 
-    def _judged_guarantee(self, check: ModelCheck) -> Verdict | None:
-        """What the rule says of the guarantee of the present model; None if it does not use guarantees.
+    def _judged(self, found: Guarantee | None) -> Verdict | None:
+        """What the rule says of a guarantee of the present model; None if it does not use guarantees.
 
         A copy of the rule judges, because no labels were learned: the last step is the same, apart from the guarantee.
         """
         rules = guarantee_rules(self._rule)
         if not rules:
             return None
-        found = check.guarantee if check.version == self._version else None
         proven: dict[str, Any] = {}
         wanted = [rule for rule in rules if isinstance(rule, ErrorGuarantee)]
         if (
@@ -870,6 +1026,18 @@ class ActiveLearner:
             self._take_checked(check)
         else:
             check.correct(item, label)
+        return True
+
+    def _correct_in_running(self, item: int, given: "np.typing.NDArray[Any]") -> bool:
+        """Correct a label of the running check; False if the item is not in its sample."""
+        running = self._running
+        if running is None or item not in running.labels:
+            return False
+        (label,) = self._usable_labels(given)
+        running.labels[item] = label
+        running.answered(item, label)
+        if running.evaluations and running.evaluations[-1].frozen.version == self._version:
+            self.verdict = self._exhausted(self._judged(running.evaluations[-1].guarantee) or self.verdict)
         return True
 
     def _learn_checked(self) -> None:
@@ -1016,7 +1184,7 @@ class ActiveLearner:
     def _counted(self) -> dict[str, Any]:
         """What is counted rather than asked of the model, where the rule wants it."""
         found = {
-            "cost": float(self._costs[list(self._labels)].sum()),
+            "cost": float(self._costs[self.labelled].sum()),
             "seconds": self._clock() - self._since,
             "pool_size": len(self._X),
             "validation_labels": self._validated,
@@ -1062,11 +1230,11 @@ class ActiveLearner:
         )
 
 
-def _check_rng(seed: Any) -> np.random.Generator:
+def _check_rng(seed: Any, stream: int = _CHECK_STREAM) -> np.random.Generator:
     """The randomness of checks: a stream of its own, so that checks do not change which items are asked for."""
     if isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed.integers(0, 2**32, size=8))
-    return np.random.default_rng([int(seed), _CHECK_STREAM])
+    return np.random.default_rng([int(seed), stream])
 
 
 def family_name(prepared: PreparedModel) -> str:

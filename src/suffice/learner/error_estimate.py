@@ -159,7 +159,7 @@ def sharpened_error(rest: Any, left_out: Any, codes: Any, random: Any) -> Calibr
     shape = _ERRORS_KNOWN[0] + _ERRORS_KNOWN[1] * wrong
     low, high = (value * float(gamma.ppf(point, shape)) / shape for point in (_TAIL, 1.0 - _TAIL))
     alone = float(_wrong_shares(here).mean())
-    return CalibratedError(*(min(1.0, each) for each in (value, low, high)), alone, int(drawn.sum()))
+    return CalibratedError(min(1.0, value), min(1.0, low), min(1.0, high), alone, int(drawn.sum()))
 
 
 def _wrong_shares(logits: Floats) -> Floats:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from suffice.arguments import real
 from suffice.criteria.base import Comparison, Criterion
+from suffice.criteria.label_worth import LabelWorth
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidTypeError
@@ -147,6 +148,13 @@ def guarantee_rules(rule: Criterion) -> "list[ErrorGuarantee | RecallGuarantee]"
     if isinstance(rule, ErrorGuarantee | RecallGuarantee):
         return [rule]
     return [found for inner in rule._inner() for found in guarantee_rules(inner)]
+
+
+def label_worths(rule: Criterion) -> list[LabelWorth]:
+    """The rules of the type :class:`suffice.LabelWorth` that a rule is or is composed of."""
+    if isinstance(rule, LabelWorth):
+        return [rule]
+    return [found for inner in rule._inner() for found in label_worths(inner)]
 
 
 def _not_sure(what: str, confidence: float, required: float) -> str:

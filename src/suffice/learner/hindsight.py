@@ -363,17 +363,15 @@ def guaranteed_run(trace: Trace) -> GuaranteedRun:
         >>> X = np.random.default_rng(0).normal(size=(1000, 3)); y = np.where(X[:, 0] > 0.0, "right", "left")
         >>> trace = simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(at_most=0.1), batch=5)
         >>> print(guaranteed_run(trace))
-        At most 5.2 % of the predictions for the 893 unlabelled items are wrong (95 % confidence). It took 107 labels,
-        72 of them in 1 check. At 20 labels the plan expected 246 in all.
+        At most 6.7 % of the predictions for the 890 unlabelled items are wrong (95 % confidence). It took 110 labels,
+        55 of them in 1 check. At 20 labels the plan expected 282 in all.
     """
-    learned = {*trace.initial.tolist(), *trace.indices.ravel().tolist()}
-    checked = {item for check in trace.checks for item in check.items}
     proved = [check for check in trace.checks if check.guarantee is not None]
     return GuaranteedRun(
         guarantee=proved[-1].guarantee if proved else None,
         reached=proved[-1].passed if proved else next((check.passed for check in trace.checks), None),
-        labels=len(learned | checked),
-        in_checks=sum(len(check.items) for check in trace.checks),
+        labels=int(trace.about.get("labels", len(trace.initial) + trace.indices.size)),
+        in_checks=int(trace.about.get("labels_in_checks", 0)),
         checks=trace.checks,
         expected_totals=tuple((int(n), total) for n, total in trace.about.get("expected_totals", ())),
     )

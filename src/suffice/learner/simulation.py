@@ -22,7 +22,7 @@ from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import TEST_LOSSES, Backend, RunSettings, SingleLabelTerms, StepResults, relearned
 from suffice.learner.error_estimate import RandomLabelLosses
 from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules
-from suffice.learner.model_check import ModelCheck
+from suffice.learner.model_check import FrozenModel, ModelCheck
 from suffice.learner.prepare import (
     first_items,
     generator,
@@ -416,6 +416,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     costs: Any = None,
     rule: Criterion | None = None,
     check: int | Mapping[str, Any] | None = None,
+    check_share: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Label a pool as active learning would, and record every step.
@@ -451,9 +452,11 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         costs: What a label costs: one number, or one for each item of the pool.
         rule: Stop when this rule says so, and record what it uses. With a rule for guarantees the run contains random
             checks: see :class:`suffice.learner.CheckedRun`. It cannot be combined with a test set, ``checkpoint``,
-            ``watch`` and ``record``; nor can ``check``.
+            ``watch`` and ``record``; nor can the next two.
         check: Check the model at the end with so many labels; or the arguments of :meth:`suffice.ActiveLearner.check`,
             such as ``{"m": 100, "tolerance": 0.5}``.
+        check_share: Share of the labels for a running check, see :class:`suffice.ActiveLearner`; its evaluations are
+            the checks of the run.
         progress: Called now and then with the steps done and the steps to do.
 
     Returns:
@@ -475,12 +478,13 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         >>> next(verdict.n_labelled for verdict in trace.replay(LabelWorth()) if verdict.stop) < 60
         True
     """
-    if rule is not None or check is not None:
+    if rule is not None or check is not None or check_share is not None:
         refused = {"X_test": X_test, "y_test": y_test, "checkpoint": checkpoint, "watch": watch, "record": record}
         if given := [name for name, value in refused.items() if value is not None]:
-            raise InvalidValueError(f"{given[0]} cannot be combined with rule or check; leave it out")
+            raise InvalidValueError(f"{given[0]} cannot be combined with rule, check or check_share; leave it out")
         options: dict[str, Any] = {"acquisition": acquisition, "random_share": random_share, "seed": seed}
         options |= {"dtype": dtype, "stop_set": stop_set, "validation": validation, "costs": costs}
+        options |= {"check_share": check_share}
         run = CheckedRun(model, X_pool, y_pool, rule, initial=initial, batch=batch, check=check, **options)
         return run.trace(steps, progress)
     rng, size = generator(seed), whole(batch, "batch", least=1)
@@ -555,7 +559,10 @@ class CheckedRun:
     :meth:`suffice.ActiveLearner.recall_plan` says that it takes no more labels than there are.
 
     The plans are recorded in ``trace.about["expected_totals"]``: pairs of the number of labels and the number of labels
-    that the plan expected in all, None where it expected no success.
+    that the plan expected in all, None where it expected no success. ``trace.about["labels"]`` is the number of all
+    labels, and ``trace.about["labels_in_checks"]`` that of the labels that were asked for in checks.
+
+    With a running check there are no plans: its evaluations are judged by the rule.
 
     Args:
         model: As for :func:`simulate`, like all others.
@@ -598,7 +605,7 @@ class CheckedRun:
             model, X_pool, criterion=_endless(model, X_pool) if rule is None else rule, initial=initial, **options
         )
         self._labels = known_labels(y_pool, self._learner.left, "y_pool", "X_pool")
-        self._first = initial if isinstance(initial, int | np.integer) else len(np.atleast_1d(initial))
+        self._first = int(initial) if isinstance(initial, int | np.integer) else len(np.atleast_1d(initial))
         self._targets = [] if rule is None else guarantee_rules(rule)
         tolerances = [each.tolerance for each in self._targets if isinstance(each, ErrorGuarantee)]
         self._tolerance = next((each for each in tolerances if each is not None), None)
@@ -636,6 +643,9 @@ class CheckedRun:
             self._draw(**self._check)
         trace = learner.trace()
         about = {**trace.about, "batch": self._batch}
+        running = learner.running_check
+        in_checks = sum(len(each.items) for each in self._recorded) if running is None else running.asked
+        about |= {"labels": len(learner.labelled), "labels_in_checks": in_checks}
         if self._totals:
             about["expected_totals"] = [list(each) for each in self._totals]
         return replace(trace, checks=tuple(self._recorded), about=about)
@@ -646,11 +656,16 @@ class CheckedRun:
     def _label(self, size: int) -> None:
         items = self._learner.ask(size)
         self._learner.tell(items, self._labels[items])
+        running = self._learner.running_check
+        for found in () if running is None else running.evaluations[len(self._recorded) :]:
+            truth = _true_value(found.guarantee, found.frozen, found.items, self._labels)
+            passed = self._passed(found.guarantee)
+            self._recorded.append(RecordedCheck(found.n_labelled, found.items, found.guarantee, truth, passed))
 
     def _check_planned(self) -> bool:
         """Draw a check if a plan says so; whether one was drawn."""
         learner, n = self._learner, len(self._learner.labelled)
-        if not self._targets or n < self._planned_at or not learner.left:
+        if not self._targets or n < self._planned_at or not learner.left or learner.running_check is not None:
             return False
         target = self._targets[0]
         if isinstance(target, RecallGuarantee):
@@ -703,11 +718,15 @@ def true_value(check: ModelCheck, labels: Any) -> float:
     """The true value of what a check is about, given all labels of the pool; see :class:`suffice.trace.RecordedCheck`.
 
     Args:
-        check: A check that is complete and has a guarantee.
+        check: A check; without a guarantee the value is NaN.
         labels: All labels, by item.
     """
-    found, items, predicted = check.guarantee, check.unlabelled, check.predictions
-    rest = ~np.isin(items, check.record.items)
+    return _true_value(check.guarantee, check._frozen, check.record.items, labels)
+
+
+def _true_value(found: Guarantee | None, frozen: FrozenModel, sample: tuple[int, ...], labels: Any) -> float:
+    items, predicted = frozen.unlabelled, frozen.predictions
+    rest = ~np.isin(items, sample)
     truth = labels[items]
     if found is None:
         return math.nan

@@ -7,6 +7,7 @@ from suffice.presentation.number_format import (
     count,
     duration,
     number,
+    number_at_most,
     numbers,
     percent,
     percent_at_least,
@@ -137,13 +138,12 @@ _EXTRAPOLATED: Final = (
 )
 
 
-def decision_words(decision: Mapping[str, Any], *, initial: int = 0, checking: bool = False) -> DecisionWords:
+def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> DecisionWords:
     r"""A decision in words.
 
     Args:
         decision: What :meth:`suffice.decision.Decision.as_dict` returns.
         initial: Number of labels with which the model starts.
-        checking: Whether a check is open.
 
     Examples:
         >>> error = {"value": 0.061, "low": 0.04, "high": 0.09, "random_labels": 30}
@@ -157,17 +157,17 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0, checking: b
         6 %
     """
     answer = decision["answer"]
-    if checking:
-        # The plan is for a check that is open now.
-        decision = {**decision, "plan": None, "checking": True}
     headline, tone = _HEADLINES[answer]
     planned = decision.get("plan")
     if answer == "enough" and decision.get("target_guaranteed"):
         headline = "Your target is guaranteed"
     if answer == "keep going" and planned is not None and planned["check_now"]:
         headline = "Time for a check"
+    if answer == "keep going" and decision.get("check_pending"):
+        headline = "A check is running"
     if answer == "limit" and not decision.get("hardly_better") and decision.get("alternative") is None:
-        headline = "The error is above your target"
+        close = decision.get("plan") is not None and not decision.get("above_target")
+        headline = "The error is too close to your target" if close else "The error is above your target"
     sentences = {
         "too early": _too_early_sentences,
         "keep going": _keep_going_sentences,
@@ -215,6 +215,30 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
         f"Guaranteed for an earlier model: {statement[:1].lower()}{statement[1:]}",
         f"This is about the model at {then}. The present model is another and has no guarantee until it is checked.",
     ]
+
+
+def guarantee_figure(guarantee: Mapping[str, Any]) -> tuple[str, str]:
+    r"""What a check proves, as a figure and a note; rounded so that it stays true.
+
+    Args:
+        guarantee: What :meth:`suffice.checks.Guarantee.to_dict` returns.
+
+    Examples:
+        >>> guarantee_figure({"quantity": "error", "value": 0.104})
+        ('≤ 11\xa0%', 'wrong, guaranteed')
+        >>> guarantee_figure({"quantity": "recall", "value": 0.958, "class_name": "spam"})
+        ('≥ 95\xa0%', 'of spam found, guaranteed')
+    """
+    quantity, value = guarantee["quantity"], guarantee["value"]
+    if quantity in ("error", "within"):
+        off = "wrong" if quantity == "error" else f"off by more than {number(guarantee['tolerance'])}"
+        return f"≤ {percent_at_most(value)}", f"{off}, guaranteed"
+    if quantity == "tolerance":
+        others = percent_at_least(1.0 - guarantee["share"])
+        return f"± {number_at_most(guarantee['tolerance'])}", f"for {others}, guaranteed"
+    name = shortened(str(guarantee["class_name"]), 20)
+    note = f"of {name} found" if quantity == "recall" else f"of predicted {name} right"
+    return f"≥ {percent_at_least(value)}", f"{note}, guaranteed"
 
 
 def check_sentence(check: Mapping[str, Any]) -> str:
@@ -267,14 +291,26 @@ def check_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
         f"Estimate: about {share} of the predictions for the {pool} are {wrong}. If so, a check is likely to "
         f"guarantee, with {sure} confidence:",
     ]
-    rows = {each["size"]: f"at most {percent_at_most(each['at_most'])} are {wrong}." for each in offers["offers"]}
-    target, planned = offers["at_most"], offers["planned"]
-    if target is not None and planned is not None:
-        rows[planned] = f"at most {percent_at_most(target)} are {wrong}, your target."
-    said += [f"- {_label_time(size, offers['seconds'])}: {rows[size]}" for size in sorted(rows)]
-    if target is not None and planned is None:
+    said += [f"- {row['cost']}: {row['words']}." for row in check_offer_rows(offers)]
+    if offers["at_most"] is not None and offers["planned"] is None:
         said.append(not_achievable_sentence(offers))
     return [sentence.replace("\u00a0", " ") for sentence in [*said, "The model learns these labels afterwards."]]
+
+
+def check_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each check that is offered: its ``size``, ``cost`` and what it is likely to guarantee, ``words``, smallest first.
+
+    The size that is planned for the target is among them. The argument is that of :func:`check_offer_sentences`.
+    """
+    wrong = "wrong" if offers["tolerance"] is None else f"off by more than {number(offers['tolerance'])}"
+    rows = {each["size"]: f"at most {percent_at_most(each['at_most'])} are {wrong}" for each in offers["offers"]}
+    target, planned = offers["at_most"], offers["planned"]
+    if target is not None and planned is not None:
+        rows[planned] = f"at most {percent_at_most(target)} are {wrong}, your target"
+    return [
+        {"size": size, "cost": _label_time(size, offers["seconds"]), "words": rows[size].replace("\u00a0", " ")}
+        for size in sorted(rows)
+    ]
 
 
 def not_achievable_sentence(offers: Mapping[str, Any]) -> str:
@@ -376,15 +412,22 @@ def _keep_going_sentences(decision: Mapping[str, Any], initial: int) -> list[str
     del initial
     planned = decision.get("plan")
     lead = "Time for a check" if planned is not None and planned["check_now"] else "Keep labelling"
+    lead = "A check is running" if decision.get("check_pending") else lead
     first = f"{lead}: {_error_or(decision, 'the rule does not say stop yet')}."
+    if decision.get("check_pending"):
+        still = f"{count(decision['check_pending'], 'random item')} still to answer"
+        return [first, f"{still}. Then the check states how many predictions are wrong at most, guaranteed."]
     if planned is not None and planned["expected_total"] is not None:
         return [first, _plan_sentence(planned, decision["unlabelled"])]
-    if decision.get("checking"):
-        return [first, "The open check will show how many predictions are wrong."]
     if decision.get("target_missed"):
         missed = f"The check has not shown your target of at most {percent(decision['at_most'])}"
         return [first, f"{missed}. Go on labelling: the model learns the labels of the check first."]
-    return [first, _doubt_sentence(decision) or _forecast_sentence(decision)]
+    doubt = _doubt_sentence(decision)
+    said = [first, doubt or _forecast_sentence(decision)]
+    if planned is not None and not doubt:
+        target = f"a guarantee of your target of at most {percent(planned['target'])}"
+        said.append(f"As far as can be told now, {target} takes the labels of all items.")
+    return said
 
 
 def _forecast_sentence(decision: Mapping[str, Any]) -> str:
@@ -424,6 +467,9 @@ def _doubt_sentence(decision: Mapping[str, Any]) -> str:
     alternative = decision.get("alternative")
     if alternative is not None:
         return f"{_alternative_sentence(decision, alternative)} More labels will show whether that is chance."
+    if decision.get("plan") is not None:
+        target = f"your target of at most {percent(decision['at_most'])}"
+        return f"The error is still too close to {target} for a check; more labels will show whether it falls."
     return "The error is not yet known well enough; some more random labels will show it."
 
 
@@ -462,9 +508,11 @@ def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
 def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
     """Why the error is too large, and what to try."""
     said = []
+    target = decision.get("at_most")
     if decision.get("above_target"):
-        target = decision["at_most"]
         said.append(f"You asked for at most {percent(target) if decision['share'] else number(target)}.")
+    elif decision.get("plan") is not None:
+        said.append(f"That is too close to your target of at most {percent(target)} for a check to guarantee it.")
     if decision.get("hardly_better"):
         baseline, common = decision["baseline"], decision.get("common")
         if decision["share"]:
@@ -527,7 +575,7 @@ def status_sentences(
 
 
 def checks_sentences(
-    guarantee: Mapping[str, Any] | None, check: Mapping[str, Any] | None
+    guarantee: Mapping[str, Any] | None, check: Mapping[str, Any] | None, *, open_told: bool = False
 ) -> tuple[list[str], list[str]]:
     """What checks say: what comes before the decision, and what comes after it.
 
@@ -536,15 +584,16 @@ def checks_sentences(
     Args:
         guarantee: As for :func:`guarantee_sentences`, or None.
         check: The newest check, as for :func:`check_sentence`, or None.
+        open_told: Whether the decision says that the check is open.
     """
     first: list[str] = []
     last: list[str] = []
     if guarantee is not None:
         present = guarantee["about_present_model"]
         (first if present else last).extend(guarantee_sentences(guarantee))
-    sentence = "" if check is None else check_sentence(check)
-    if sentence:
-        (first if check is not None and check["state"] != "aborted" else last).append(sentence)
+    told = open_told and check is not None and check["state"] == "open"
+    if check is not None and not told and (sentence := check_sentence(check)):
+        (last if check["state"] == "aborted" else first).append(sentence)
     return first, last
 
 

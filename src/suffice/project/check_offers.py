@@ -9,7 +9,7 @@ from suffice.arguments import real
 from suffice.checks import attainable_bound, plan, spent_alpha
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.messages import check_offer_sentences
+from suffice.presentation.messages import check_offer_rows, check_offer_sentences
 from suffice.project.learning_status import LearningStatus
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class CheckOffers:
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON values, with sentences."""
         values = {**self.__dict__, "probability": PROBABILITY, "offers": [each._asdict() for each in self.offers]}
-        return values | {"sentences": check_offer_sentences(values)}
+        return values | {"rows": check_offer_rows(values), "sentences": check_offer_sentences(values)}
 
 
 def check_offers(  # noqa: PLR0913 - keyword arguments with defaults

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.checks import GuaranteePlan
 from suffice.criteria import ErrorStability, LabelWorth, Verdict
 from suffice.decision import Alternative, Decision, ErrorNow, decide
 from suffice.errors import SufficeError
@@ -238,6 +239,8 @@ class ProjectLearner:
         self._problem = self._no_queue = ""
         # Labels at which other models were compared, and the result.
         self._compared: tuple[int, Alternative | None] | None = None
+        # Labels at which a check was planned, and the plan.
+        self._planned: tuple[int, GuaranteePlan | None] | None = None
 
     @property
     def model(self) -> str:
@@ -323,10 +326,21 @@ class ProjectLearner:
             since=None if stop is None else stop.n_labelled,
             at_most=self._settings.at_most,
             compare=False,
+            checks=False,
         )
-        if stop is None or self._compared is None:
+        compared = None if stop is None or self._compared is None else self._compared[1]
+        plan = self._plan_at(judge, error)
+        if compared is None and plan is None:
             return found
-        return decide(shown, replace(found, alternative=self._compared[1]))
+        return decide(shown, replace(found, alternative=compared, plan=plan))
+
+    def _plan_at(self, judge: ActiveLearner, error: ErrorNow) -> GuaranteePlan | None:
+        """The plan for the wanted error. It takes up to a second, so it is made as often as estimates are recorded."""
+        n, pool = len(judge.labelled), judge.left
+        if self._planned is None or n - self._planned[0] >= spacing(n) or n < self._planned[0]:
+            self._planned = n, judge.plan_for(self._settings.at_most, error)
+        plan = self._planned[1]
+        return None if plan is None or not pool else replace(plan, pool=pool)
 
     def predictor(self) -> Predictor:
         """The model as it stands, to predict with; it stays as it is while more is learned.

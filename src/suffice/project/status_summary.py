@@ -16,6 +16,7 @@ from suffice.presentation.messages import (
     check_sentence,
     checks_sentences,
     decision_words,
+    guarantee_figure,
     guarantee_sentences,
     status_sentences,
 )
@@ -147,6 +148,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
     if found is not None:
         guarantee = found.as_dict()
         guarantee["sentences"] = guarantee_sentences(guarantee)
+        guarantee["figure"], guarantee["figure_note"] = guarantee_figure(guarantee)
     return CheckStatus(
         told,
         guarantee,
@@ -236,12 +238,13 @@ def learning_sentences(
         >>> learning_sentences(LearningStatus(n_labelled=6), settings, 6)
         ['Too early to say: 4 more labels are needed before the model starts.']
     """
+    decision = decision_of(learning_status, settings, n_labelled, size=size, checks=checks)
     return status_sentences(
         decision_in_words(learning_status, settings, n_labelled, size=size, checks=checks),
         warning=learning_status.warning,
         problem=learning_status.problem,
         behind=n_labelled - checks.held - learning_status.n_labelled,
-        checked=checks_sentences(checks.guarantee, checks.check),
+        checked=checks_sentences(checks.guarantee, checks.check, open_told=decision.check_pending > 0),
     )
 
 
@@ -267,6 +270,12 @@ def decision_of(
     if found is not None and checks.held and size is not None:
         # The model takes items for unlabelled whose labels a check holds back.
         found = replace(found, unlabelled=left) if left else None
+    if found is not None and checks.awaits_answers:
+        assert checks.check is not None
+        pending = checks.check["size"] - checks.check["answered"]
+        return replace(
+            found, answer="keep going", check_pending=pending, plan=None, forecast=None, error_then=None, since=None
+        )
     if found is not None:
         return decide(verdict, replace(found, guarantee=checks.proven)) if checks.proven else _planned(found, checks)
     # While the past is learned anew, the verdict says how far that is.
@@ -298,7 +307,7 @@ def decision_in_words(
 ) -> DecisionWords:
     """The decision of a project in words, the same wherever it is shown; arguments as for :func:`decision_of`."""
     decision = decision_of(learning_status, settings, n_labelled, size=size, checks=checks)
-    return decision_words(_without_guarantee(decision), initial=settings.initial, checking=checks.awaits_answers)
+    return decision_words(_without_guarantee(decision), initial=settings.initial)
 
 
 def _without_guarantee(decision: Decision) -> dict[str, Any]:

@@ -357,6 +357,8 @@ class GuaranteeAnswer(_Response):
     model_name: Text
     classes: list[Text]
     sentences: list[Text]
+    figure: Text
+    figure_note: Text
 
 
 class CheckAnswer(_Response):
@@ -389,6 +391,14 @@ class CheckOfferAnswer(_Response):
     at_most: float
 
 
+class CheckRowAnswer(_Response):
+    """A size of a check, its cost, and what it is likely to guarantee, in words."""
+
+    size: int
+    cost: Text
+    words: Text
+
+
 class CheckOffersAnswer(_Response):
     """What a check would cost and is likely to guarantee, if the estimated error is right. It proves nothing."""
 
@@ -400,6 +410,7 @@ class CheckOffersAnswer(_Response):
     probability: float
     tolerance: Number
     offers: list[CheckOfferAnswer]
+    rows: list[CheckRowAnswer]
     at_most: Number
     planned: int | None
     seconds: Number
@@ -434,6 +445,7 @@ class DecisionAnswer(_Response):
     target_guaranteed: bool
     target_missed: bool
     plan: PlanAnswer | None
+    check_pending: int
     headline: Text
     tone: Literal["quiet", "on", "good", "limit"]
     sentences: list[Text]

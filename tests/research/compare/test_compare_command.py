@@ -306,6 +306,7 @@ def test_kept_runs_are_judged_without_their_data(monkeypatch: pytest.MonkeyPatch
     assert not Path("out/guarantees.csv").exists()
 
 
+@pytest.mark.usefixtures("unrendered_figures")
 def test_tables_and_figures_of_other_runs_are_taken_away() -> None:
     pytest.importorskip("matplotlib")
     options = (*TINY, "--rules", "ErrorStability", "--out", "out")
@@ -327,7 +328,7 @@ def start(*arguments: str) -> ForkedProcess:
 @pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_killed_in_the_middle_and_resumed_the_rows_are_the_same(workers: str) -> None:
-    options = ("--data", "wine,diabetes", *SMALL, "--jobs", workers)
+    options = ("--data", "wine,diabetes", *SMALL, "--seeds", workers, "--jobs", workers)
     with start(*options, "--out", "broken") as process:
         assert process.stdout is not None
         assert "40 labels" in process.stdout.readline()

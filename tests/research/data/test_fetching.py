@@ -34,6 +34,7 @@ from suffice.research.data.archives import (
 from suffice.research.data.catalogue import SETS, DataFile, DataSet, FileSource
 from suffice.research.data.download import FetchResult, FetchStatus, fetch
 from suffice.research.data.folder import FileState, set_status
+from tests.thoroughness import some
 
 DATA = os.environ.get("SUFFICE_DATA")
 CONTENT = np.random.default_rng(0).bytes(300_000)
@@ -666,7 +667,7 @@ def public(name: str) -> dict[str, bytes]:
 
 
 @pytest.mark.skipif(DATA is None, reason="the paper's data sets: SUFFICE_DATA is not set")
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", some(list(SETS), every=3))
 def test_the_real_data_sets(name: str, tmp_path: Path) -> None:
     if any(status.state is FileState.missing for status in set_status(name)):
         pytest.skip(f"{name}: not in the folder that SUFFICE_DATA names")

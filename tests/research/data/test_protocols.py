@@ -24,6 +24,7 @@ from suffice.research.data.protocols import (
     TITLES,
     ColumnRoles,
 )
+from tests.thoroughness import crossed
 
 DATA = os.environ.get("SUFFICE_DATA")
 TABLES = [name for name in PUBLISHED_VIEWS if name != "mnist"]
@@ -257,8 +258,7 @@ CORRECTED_COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("protocol", ["published", "corrected"])
+@pytest.mark.parametrize(("protocol", "name"), crossed(["published", "corrected"], TABLES, every=2))
 def test_samples_are_the_columns_of_the_file(protocol: str, name: str) -> None:
     published = protocol == "published"
     view = (PUBLISHED_VIEWS if published else CORRECTED_VIEWS)[name]

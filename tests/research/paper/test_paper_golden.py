@@ -43,7 +43,7 @@ STOPS = {
     "brr/gas_emission": {"0.02": 33, "0.015": 43, "0.01": 43},
     "brr/grid_stability": {"0.02": 2388, "0.015": 3171, "0.01": 4688},
 }
-LONG = {"gpr/protein", "gpr/gas_emission", "gpr/grid_stability"}
+LONG = {"gpr/protein", "gpr/gas_emission", "gpr/grid_stability", "brr/grid_stability"}
 
 
 def require(name: str) -> None:

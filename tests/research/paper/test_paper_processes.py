@@ -21,6 +21,7 @@ from suffice.research.paper.jobs import PaperRunWatcher, SkippedPaperRun, measur
 from suffice.research.paper.outcome import RunOutcome
 from suffice.research.runner import kept
 from suffice.trace import Trace
+from tests.processes import ForkedProcess
 
 DATA = os.environ.get("SUFFICE_DATA")
 TRACES = Path("traces")
@@ -76,43 +77,36 @@ def test_two_workers_do_what_one_does() -> None:
     assert {path.name for path in TRACES.iterdir()} == {path.name for path in Path("alone").iterdir()}
 
 
-#: Three runs, one after the other; the second holds still where it is told to, and waits to be killed.
-HELD = """
-import sys
-from dataclasses import replace
-from pathlib import Path
-from suffice.research.data.protocols import PUBLISHED
-from suffice.research.paper.jobs import PaperRunWatcher, measured_runs, plan
-from suffice.trace import Trace
+def held() -> None:
+    """Make three runs, one after the other; the second holds still where it is told to, and waits to be killed."""
+    where, ended, save = sys.argv[1], list[object](), Trace.save
 
-where, ended, save = sys.argv[1], [], Trace.save
+    def hold() -> None:
+        print("held", flush=True)
+        sys.stdin.read()
 
-def hold():
-    print("held", flush=True)
-    sys.stdin.read()
+    def moved(number: int, _: int) -> None:
+        if number == 1 and where == "running":
+            hold()
 
-def moved(number, steps):
-    if number == 1 and where == "running":
-        hold()
+    def half_saved(trace: Trace, path: str | Path) -> None:
+        save(trace, path)
+        if ended and where == "writing":
+            Path(path).write_bytes(Path(path).read_bytes()[:700])
+            hold()
 
-def half_saved(trace, path):
-    save(trace, path)
-    if ended and where == "writing":
-        Path(path).write_bytes(Path(path).read_bytes()[:700])
-        hold()
-
-Trace.save = half_saved
-jobs = plan([replace(PUBLISHED["brr/power_plant"], steps=30)], 3)
-measured_runs(jobs, Path("traces"), 1, PaperRunWatcher(moved, lambda *news: ended.append(news)))
-"""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trace, "save", half_saved)
+        jobs = plan([short("brr/power_plant")], 3)
+        measured_runs(jobs, TRACES, 1, PaperRunWatcher(moved, lambda *news: ended.append(news)))
 
 
 @pytest.mark.parametrize("where", ["running", "writing"])
 def test_a_process_killed_in_the_middle_is_taken_up_again(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     real("power_plant")
     jobs = plan([short("brr/power_plant")], 3)
-    command, pipe = [sys.executable, "-c", HELD, where], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+    pipe = subprocess.PIPE
+    with ForkedProcess(f"{__name__}:{held.__name__}", [where], stdin=pipe, stdout=pipe) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         process.send_signal(signal.SIGKILL)

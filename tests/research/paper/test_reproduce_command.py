@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from tests.processes import ForkedProcess, start_suffice
 
 RUN = CliRunner()
 DATA = os.environ.get("SUFFICE_DATA")
@@ -35,7 +36,7 @@ KEYS = {
     "error_at_stop",
     "seconds",
 }
-COMMAND = [sys.executable, "-c", "from suffice.cli import main; main()", "reproduce"]
+pytestmark = pytest.mark.usefixtures("unrendered_figures")
 
 
 def invoke(*arguments: str, code: int = 0) -> Any:
@@ -63,6 +64,7 @@ def results(out: Path) -> dict[str, bytes]:
 
 
 @needs_data
+@pytest.mark.usefixtures("real_figure")
 def test_one_run_leaves_rows_tables_figures_and_a_report() -> None:
     done = invoke("--only", "brr/power_plant", "--out", "out", "--json", "rows.json")
     (row,) = rows(Path("rows.json"))
@@ -182,14 +184,8 @@ def test_a_corrupted_file_is_named_with_both_checksums(monkeypatch: pytest.Monke
     assert rows(Path("out/results.json")) == []
 
 
-def start(*arguments: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [*COMMAND, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
+def start(*arguments: str) -> ForkedProcess:
+    return start_suffice("reproduce", *arguments, env={**os.environ, "PYTHONUNBUFFERED": "1"})
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 // Checks: a random sample of the unlabelled items that guarantees how many predictions are wrong. The window in which one
 // is started, and the line above the item while one is open.
 
-import { capital, get } from "./api.js";
-import { button, h, many, percent, put, quiet, unbroken } from "./dom.js";
+import { get } from "./api.js";
+import { button, h, many, put, quiet, unbroken } from "./dom.js";
 import { openDialog } from "./dialog.js";
 import { submit } from "./outbox.js";
 import { person } from "./person.js";
@@ -45,8 +45,7 @@ export function makeCheckLine() {
       const told = checking(status) ? JSON.stringify([check.number, check.answered, check.size]) : "";
       if (told === drawn) return;
       drawn = told;
-      if (!told) return void put(element);
-      put(element, h("section", { class: "check-line", "aria-label": "Check" },
+      put(element, told && h("section", { class: "check-line", "aria-label": "Check" },
         h("p", { role: "status" }, h("b", {}, `Check: ${check.answered} of ${check.size} answered`)),
         h("progress", { max: check.size, value: check.answered, "aria-label": "Answered items of the check" }),
         h("p", { class: "muted" }, "These items are drawn at random. Answer each as carefully as any other; skip one " +
@@ -97,11 +96,10 @@ async function offerCheck(status) {
     start.disabled = size === null;
     start.textContent = size === null ? "Start" : `Start: label ${many(size, "random item")}`;
   };
-  const row = (size, words) => {
+  const row = ({ size, cost, words }) => {
     const input = h("input", { type: "radio", name: "check-size", value: size, on: { change: () => choose(size) } });
-    return h("label", { class: "offer" }, input, h("span", {}, h("b", {}, many(size, "item")), h("br"), words));
+    return h("label", { class: "offer" }, input, h("span", {}, h("b", {}, cost), h("br"), words));
   };
-  const wrong = () => (numbers ? `off by more than ${state.tolerance}` : "wrong");
   const own = h("input", {
     type: "text", inputmode: "numeric", "aria-label": "Another number of items", placeholder: "another number",
     on: { input: () => other() },
@@ -121,28 +119,24 @@ async function offerCheck(status) {
     try {
       const found = await get(`api/checks/offers?size=${size}${query()}`);
       if (Number(own.value.trim()) === size && found.offers.length) {
-        ownWords.textContent = likely(found.offers[0].at_most);
+        ownWords.textContent = unbroken(found.rows.find((each) => each.size === size)?.words ?? "");
       }
     } catch (error) {
       ownWords.textContent = error.message;
     }
   };
-  const likely = (share) => `likely to guarantee: at most ${percent(share)} ${wrong()}`;
   const query = () => (state.tolerance === null ? "" : `&tolerance=${state.tolerance}`);
 
   const load = async () => {
     problem.textContent = "";
     try {
       const found = await get(`api/checks/offers?${query().slice(1)}`);
-      intro.textContent = unbroken(`About ${percent(found.expected)} of the predictions for the ` +
-        `${many(found.pool, "unlabelled item")} are ${wrong()}, by the present estimate. That is no guarantee. If you ` +
-        "label some of these items, drawn at random, the guarantee follows from your answers, whatever the estimate.");
-      const sizes = new Map(found.offers.map((each) => [each.size, likely(each.at_most)]));
-      if (found.planned) sizes.set(found.planned, `likely to guarantee your target: at most ${percent(found.at_most)}`);
-      put(list, [...sizes].sort(([a], [b]) => a - b).map(([size, words]) => row(size, unbroken(words))),
+      const [, estimate, ...rest] = found.sentences;
+      intro.textContent = unbroken(estimate);
+      put(list, found.rows.map((each) => row({ ...each, words: unbroken(each.words) })),
         h("label", { class: "offer" }, h("span", {}, own, " ", ownWords)),
-        found.at_most !== null && !found.planned &&
-          quiet(`No check is likely to guarantee your target of at most ${percent(found.at_most)} now: label more first.`));
+        found.at_most !== null && !found.planned && quiet(unbroken(rest.at(-2))));
+      const sizes = new Set(found.rows.map((each) => each.size));
       const first = found.planned ?? (sizes.has(100) ? 100 : found.offers.at(-1)?.size);
       const chosen = [...list.querySelectorAll("input[type=radio]")].find((each) => Number(each.value) === first);
       if (chosen) chosen.checked = true;
@@ -182,6 +176,7 @@ async function offerCheck(status) {
       numbers && h("form", { class: "row", on: { submit: setTolerance } },
         h("label", { for: "check-tolerance" }, "A prediction is good enough if it is off by at most"), tolerance,
         h("button", { type: "submit" }, "Show what a check costs")),
+      h("p", {}, "If you label items that are drawn at random, your answers prove how many predictions are wrong at most."),
       intro, list,
       h("details", {}, h("summary", {}, "What happens in a check"),
         h("ul", {},
@@ -196,15 +191,4 @@ async function offerCheck(status) {
   ]);
   if (numbers) tolerance.focus();
   else await load();
-}
-
-/** The guarantee as a large figure, for the banner; null where there is none. */
-export function guaranteeFigure(status) {
-  const found = guaranteed(status);
-  if (!found) return null;
-  const share = percent(found.value);
-  if (found.quantity === "error") return [`≤ ${share}`, "wrong, guaranteed"];
-  if (found.quantity === "within") return [`≤ ${share}`, `off by more than ${found.tolerance}, guaranteed`];
-  if (found.quantity === "tolerance") return [`± ${found.tolerance}`, capital("for most, guaranteed").slice(0, -1)];
-  return [`≥ ${share}`, `${found.quantity}, guaranteed`];
 }

@@ -2,7 +2,7 @@
 // and numbers are those of status.decision, here and everywhere else.
 
 import { capital } from "./api.js";
-import { checkButton, checking, guaranteed, guaranteeFigure, guaranteeParts } from "./check.js";
+import { checkButton, checking, guaranteed, guaranteeParts } from "./check.js";
 import { button, count, h, many, percent, put, quiet, short, svg, unbroken } from "./dom.js";
 import { openDialog } from "./dialog.js";
 import { submit } from "./outbox.js";
@@ -123,21 +123,23 @@ function banner(status, fold) {
   const proven = guaranteed(status);
   // What is to be done next stands first.
   const checkFirst = !switching && !proven;
-  const checks = checkButton(status, { class: checkFirst ? "primary" : "" });
-  const figure = guaranteeFigure(status) ??
-    (decision.error_figure && [decision.error_figure, decision.share ? "predicted wrong" : "typical error"]);
+  const checks = decision.target_missed ? null : checkButton(status, { class: checkFirst ? "primary" : "" });
+  const figure = proven ? [proven.figure, proven.figure_note]
+    : decision.error_figure && [decision.error_figure, decision.share ? "predicted wrong" : "typical error"];
+  const goOn = decision.target_missed;
   return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
     figure && h("p", { class: "figure", "aria-hidden": "true" }, h("b", {}, figure[0]), h("small", {}, figure[1])),
     h("div", {},
       h("h2", { id: "stop-heading", role: "status" }, decision.headline),
       proven && h("p", {}, unbroken(proven.sentences[0])),
       h("p", {}, unbroken(decision.summary)),
-      decision.plan?.check_now && h("p", {}, unbroken(decision.outlook_note)),
+      (decision.plan?.check_now || goOn) && h("p", {}, unbroken(decision.outlook_note)),
       decision.remedy && h("p", {}, unbroken(decision.remedy))),
     h("div", { class: "row" }, switching, checkFirst && checks,
-      h("a", { class: switching || (checkFirst && checks) ? "button" : "button primary", ...report }, "See the report"),
+      h("a", { class: switching || goOn || (checkFirst && checks) ? "button" : "button primary", ...report },
+        "See the report"),
       h("a", { class: "button", href: "#export" }, "Export"), !checkFirst && checks,
-      button(fold, { class: "quiet" }, decision.answer === "complete" ? "Hide" : "Keep labelling")));
+      button(fold, { class: goOn ? "primary" : "quiet" }, decision.answer === "complete" ? "Hide" : "Keep labelling")));
 }
 
 /** A button that lets the better model learn, where the project can have it. */
@@ -187,7 +189,8 @@ export function certified({ statement, assumption }) {
 
 function chip(status, unfold) {
   const { decision } = status;
-  const figure = guaranteeFigure(status)?.join(" ") ??
-    (decision.error_figure && `${decision.error_figure} ${decision.share ? "wrong" : "typical error"}`);
+  const proven = guaranteed(status);
+  const figure = proven ? `${proven.figure} ${proven.figure_note}`
+    : decision.error_figure && `${decision.error_figure} ${decision.share ? "wrong" : "typical error"}`;
   return button(unfold, { class: `chip ${decision.tone}` }, decision.headline, figure && `: ${figure}`);
 }
