@@ -142,6 +142,7 @@ def test_the_model_and_the_rule_say_the_same(name: str, project: Project) -> Non
     del told["decision"]
     # What 0.6.0 did not know of.
     assert (told["error"].pop("random_labels"), told.pop("warning")) == (0, "")
+    assert (told.pop("check"), told.pop("guarantee")) == (None, None)
     # No forecast exceeds the items that have no label, since version 0.9.
     forecast, rest = expected["status"]["forecast"], project.size - found.verdict.n_labelled
     capped = forecast and {key: min(value, rest) for key, value in forecast.items()}
@@ -169,3 +170,15 @@ def test_labelling_goes_on(name: str, project: Project) -> None:
     project.undo(person="a new person")
     with project.lock:
         assert calls(project) == EXPECTED[name]["calls"]
+
+
+def test_its_model_can_be_checked(project: Project) -> None:
+    asked = {} if project.settings.classes else {"tolerance": 1.0}
+    label = project.settings.classes[0] if project.settings.classes else 1.25
+    project.start_check(5, person="a new person", predict=lambda *_: np.array([label] * project.size), **asked)
+    for item in project.state().pending().tolist():
+        project.label(item, label, person="a new person")
+    found = project.guarantee()
+    assert found is not None
+    assert found.about_present_model
+    assert (found.guarantee.checked, found.guarantee.wrong) == (5, 0)

@@ -9,6 +9,8 @@ from suffice.project.settings import Settings
 _LATER = {
     "ConflictError": "labelling_project",
     "Project": "labelling_project",
+    "ProjectCheck": "project_check",
+    "ProjectGuarantee": "project_check",
     "WriteReceipt": "labelling_project",
     "create_project": "create",
     "open_project": "create",
@@ -22,6 +24,8 @@ __all__ = [
     "LearningStatus",
     "Point",
     "Project",
+    "ProjectCheck",
+    "ProjectGuarantee",
     "Settings",
     "WriteReceipt",
     "create_project",

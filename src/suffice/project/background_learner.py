@@ -102,6 +102,8 @@ class BackgroundLearner:
         self._project_learner: ProjectLearner | None = None
         self._in_use = threading.Lock()
         self._done: _PendingWork | None = None
+        # Whether the model has learned other answers meanwhile, for a check.
+        self._ahead = False
         # Rounds so far, and the last one of which everything was learned, or given up.
         self._rounds = self._settled = 0
         # Whether the past is being learned from the first label on: what it says on the way is not of now.
@@ -200,13 +202,11 @@ class BackgroundLearner:
             SufficeError: There are too few labels, or the model cannot learn them.
         """
         with self._in_use:
-            try:
-                project_learner = self._learner_of(model)
-                project_learner.follow(answers)
-                predictor = project_learner.predictor()
-            finally:
-                # If no check starts after all, the model may have learned what is held back from it.
-                self._done = None
+            # If no check starts after all, the model may have learned what is held back from it.
+            self._ahead = True
+            project_learner = self._learner_of(model)
+            project_learner.follow(answers)
+            predictor = project_learner.predictor()
         return predictor.predict(self._project.X).labels
 
     def _run(self) -> None:
@@ -225,7 +225,7 @@ class BackgroundLearner:
         with self._news:
             self._rounds += 1
         number, work = self._rounds, self._pending_work()
-        if work == self._done:
+        if work == self._done and not self._ahead:
             self._settle(number)
             return False
         try:
@@ -277,6 +277,7 @@ class BackgroundLearner:
 
     def _learned(self, work: _PendingWork) -> LearningStatus:
         with self._in_use:
+            self._ahead = False
             project_learner = self._learner_of(work.model)
             project_learner.follow(work.answers, patience=self._patience(_PUBLISH))
             due = project_learner.n_answers == len(work.answers) or time.monotonic() - self._chosen > _CHOOSE

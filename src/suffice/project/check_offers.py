@@ -110,7 +110,10 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
         real(target, "at_most", "above 0 and below 1", lambda x: 0.0 < x < 1.0)
     error = learning_status.errors[-1].value if learning_status.errors else None
     if error is None:
-        raise SufficeError("the error is not estimated yet: the model has not begun to learn; label a few items first")
+        raise SufficeError(
+            learning_status.problem
+            or "the error is not estimated yet: the model has not begun to learn; label a few items first"
+        )
     if not left:
         raise SufficeError("every item is labelled or skipped: there is nothing to check")
     if tolerance is not None:

@@ -147,6 +147,8 @@ class ProjectState:
         self._holding: _CheckState | None = None
         # The newest guarantee, with the number of the last event and the model that it was asked for.
         self._proven: tuple[int, str, ProjectGuarantee | None] | None = None
+        # The newest check, with the number of the last event.
+        self._viewed: tuple[int, ProjectCheck] | None = None
 
     @property
     def n_labelled(self) -> int:
@@ -241,7 +243,11 @@ class ProjectState:
 
     def newest_check(self) -> ProjectCheck | None:
         """The newest check with the answers that count now, or None."""
-        return self._check(self._checks[-1]) if self._checks else None
+        if not self._checks:
+            return None
+        if self._viewed is None or self._viewed[0] != self.seq:
+            self._viewed = self.seq, self._check(self._checks[-1])
+        return self._viewed[1]
 
     def guarantee(self, model: str) -> ProjectGuarantee | None:
         """The newest guarantee, or None.
