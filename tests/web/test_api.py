@@ -101,7 +101,7 @@ def test_the_next_item_stays_until_it_is_answered(script: Script) -> None:
     (item,) = first["items"]
     assert first == again
     assert first["left"] == 30
-    assert set(item) == {"item", "id", "cells", "image", "until", "why"}
+    assert set(item) == {"item", "id", "cells", "image", "until", "why", "check"}
     assert item["id"] == f"mail-{item['item']}"
     others = post(script, "next", person="Bob", n=5)["items"]
     assert len(others) == 5

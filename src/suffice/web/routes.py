@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Query, Request
 from fastapi import Path as InPath
@@ -19,7 +19,13 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.shortening import item_summary
 from suffice.project.check_offers import SIZES, check_offers
 from suffice.project.events import Label, moment
-from suffice.project.exported_files import Exported, labels_file, predictions_file
+from suffice.project.exported_files import (
+    Exported,
+    checked_predictions_file,
+    guarantee_file,
+    labels_file,
+    predictions_file,
+)
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
 from suffice.project.settings import described_model
@@ -281,14 +287,22 @@ def get_check_offers(
     tolerance: Annotated[float | None, Query(ge=0.0, allow_inf_nan=False, description=MEANINGS["tolerance"])] = None,
 ) -> CheckOffersAnswer:
     """What checks of several sizes, or of one, would guarantee if the estimated error is right. Nothing is started."""
-    sizes = SIZES if size is None else (size,)
+    sizes, learned = SIZES if size is None else (size,), context.background.learning_status
+    found = _or_conflict(lambda: check_offers(context.project, learned, tolerance=tolerance, sizes=sizes))
+    return CheckOffersAnswer(**found.as_dict())
+
+
+T = TypeVar("T")
+
+
+def _or_conflict(run: Callable[[], T]) -> T:
+    """What a function returns; where the model has not begun or cannot learn, more labels help: a conflict."""
     try:
-        found = check_offers(context.project, context.background.learning_status, tolerance=tolerance, sizes=sizes)
-    except (InvalidValueError, StorageError):
+        return run()
+    except (ConflictError, InvalidValueError, StorageError):
         raise
     except SufficeError as error:
         raise ConflictError(str(error)) from None
-    return CheckOffersAnswer(**found.as_dict())
 
 
 @reading_router.get("/labels", responses=documented())
@@ -431,10 +445,11 @@ def start_check(sent: CheckSent, context: Context) -> Receipt:
     labelled or skipped, GET /api/status states what they prove.
     """
     asked = sent.model_dump(exclude={"size"})
-    return _done(
-        context,
-        lambda: context.project.start_check(sent.size, predict=context.background.predicted_labels, **asked),
-    )
+
+    def start() -> WriteReceipt:
+        return context.project.start_check(sent.size, predict=context.background.predicted_labels, **asked)
+
+    return _done(context, lambda: _or_conflict(start))
 
 
 @labelling_router.post("/checks/abort", responses=documented(409, 415, 507))
@@ -474,14 +489,30 @@ def export_labels(context: Context, format: FormatInQuery = "csv") -> Response:
 def export_predictions(context: Context, format: FormatInQuery = "csv") -> Response:
     """What the model says of every item without a label, and how sure it is."""
     context.settle(_EXPORT_WAIT)
-    try:
-        predictions = context.background.predictions()
-    except StorageError:
-        raise
-    except SufficeError as error:
-        # The model has not begun, or cannot learn: more labels help, the same request does not.
-        raise ConflictError(str(error)) from None
+    predictions = _or_conflict(context.background.predictions)
     return _attached(predictions_file(context.project, predictions, format))
+
+
+@file_router.get("/export/checked-predictions", response_class=Response, responses=_FILE | documented(409, 501))
+def export_checked_predictions(context: Context, format: FormatInQuery = "csv") -> Response:
+    """The predictions that the newest guarantee is about, where it is about an earlier model."""
+    found = checked_predictions_file(context.project, format)
+    if found is None:
+        raise ConflictError("no guarantee is about an earlier model; export the predictions instead")
+    return _attached(found)
+
+
+@file_router.get(
+    "/export/guarantee",
+    response_class=Response,
+    responses={200: {"description": "The file.", "content": {"application/json": {}}}, **documented(409)},
+)
+def export_guarantee(context: Context) -> Response:
+    """The newest guarantee with its evidence, as JSON: the statement, the items of the check and their answers."""
+    found = guarantee_file(context.project)
+    if found is None:
+        raise ConflictError("nothing is guaranteed yet: no check is complete")
+    return _attached(found)
 
 
 @file_router.get("/report", response_class=HTMLResponse, responses=documented(409, 501))

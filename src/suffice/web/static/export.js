@@ -1,7 +1,7 @@
 // The view from which labels, predictions and the report are taken away.
 
 import { getFile } from "./api.js";
-import { button, h, many, put, quiet } from "./dom.js";
+import { button, h, many, put, quiet, unbroken } from "./dom.js";
 import { store, watch } from "./store.js";
 import { toast } from "./toast.js";
 
@@ -11,13 +11,15 @@ const FORMATS = [["csv", "CSV"], ["jsonl", "JSON lines"], ["parquet", "Parquet"]
 export function makeExportView(root, project) {
   const problem = h("p", { class: "problem", role: "alert" });
   const summary = quiet();
+  const guarantee = guaranteePart(problem);
   put(root, h("h2", { class: "visually-hidden" }, "Export"), problem, h("div", { class: "board three" },
     part("Labels", [h("p", {}, "What was labelled, by whom and when."), summary], "labels", problem),
     part("Predictions", [h("p", {}, "What the model says of the items without a label, and how sure it is.")],
       "predictions", problem),
-    report(problem), script(project)));
+    guarantee.element, report(problem), script(project)));
   watch(({ status }) => {
     if (!status) return;
+    guarantee.update(status);
     const skipped = status.n_skipped ? `, ${many(status.n_skipped, "item")} skipped` : "";
     summary.textContent = `${many(status.n_labelled, "label")} so far${skipped}.`;
   });
@@ -30,6 +32,25 @@ function part(title, words, what, problem) {
       const path = `api/export/${what}?format=${format}`;
       return saving(path, `${what}.${format}`, problem, { "aria-label": `${title} as ${name}` }, name);
     })));
+}
+
+/** The guarantee as a file, where there is one; and the predictions that it is about, if these are of an earlier model. */
+function guaranteePart(problem) {
+  const words = h("p", {});
+  const earlier = h("div", { class: "row" }, FORMATS.map(([format, name]) =>
+    saving(`api/export/checked-predictions?format=${format}`, `checked_predictions.${format}`, problem,
+      { "aria-label": `Checked predictions as ${name}` }, `Its predictions, ${name}`)));
+  const element = h("section", { class: "card", hidden: true }, h("h3", {}, "Guarantee"), words,
+    h("div", { class: "row" }, saving("api/export/guarantee", "guarantee.json", problem, {}, "JSON")), earlier);
+  return {
+    element,
+    update({ guarantee }) {
+      element.hidden = !guarantee;
+      if (!guarantee) return;
+      words.textContent = unbroken(guarantee.sentences.join(" "));
+      earlier.hidden = guarantee.about_present_model;
+    },
+  };
 }
 
 function saving(path, file, problem, properties, words) {
