@@ -60,19 +60,26 @@ class NaiveProject:
     def asked(self, person: str, answer: list[tuple[int, float]], n: int, now: float) -> None:
         """Check what a person was asked for, and remember it."""
         mine = [(item, until) for item, who, until in self.leases if who == person and until > now]
-        kept = [(item, until if until - now > self.lease / 2 else now + self.lease) for item, until in mine][:n]
-        assert answer[: len(kept)] == kept
-        fresh = answer[len(kept) :]
+        kept = [(item, until if until - now > self.lease / 2 else now + self.lease) for item, until in mine]
         free = [
             item
             for item in range(self.size)
             if self.status(item) == "open" and all(item != other or until <= now for other, _, until in self.leases)
         ]
+        # Items of an open check come first: those asked for before, then others in the order in which they were drawn.
+        pending = self.pending()
+        known = [each for each in kept if each[0] in pending][:n]
+        drawn = [item for item in pending if item in free and item not in [each for each, _ in mine]]
+        drawn = drawn[: n - len(known)]
+        others = [each for each in kept if each[0] not in pending][: n - len(known) - len(drawn)]
+        kept = known + others
+        assert answer[: len(known)] == known
+        after = len(known) + len(drawn)
+        assert [item for item, _ in answer[len(known) : after]] == drawn
+        assert answer[after : after + len(others)] == others
+        fresh = answer[len(known) : after] + answer[after + len(others) :]
         assert all(item in free and until == now + self.lease for item, until in fresh)
-        # Items of an open check come first, in the order in which they were drawn.
-        first = [item for item in self.pending() if item in free and item not in [each for each, _ in mine]]
-        assert [item for item, _ in fresh][: len(first)] == first[: len(fresh)]
-        assert len({item for item, _ in answer}) == len(answer) == min(n, len(kept) + len(free))
+        assert len({item for item, _ in answer}) == len(answer) == min(n, len(mine) + len(free))
         renewed = [each for each in kept if each not in mine]
         for item, until in renewed:
             self.leases = [(k, who, until if k == item else old) for k, who, old in self.leases]

@@ -11,7 +11,7 @@ from suffice.project.labelling_project import (
     AT_RANDOM,
     BY_MODEL,
     SECOND_OPINION,
-    TO_CHECK,
+    TO_ESTIMATE,
     Assignment,
     AssignmentRequest,
     choose,
@@ -93,7 +93,7 @@ def test_what_is_asked_for_is_this_persons_to_answer(
             if state.n_labelled < 3:
                 assert (each.why, each.random) == (AT_FIRST, True)
             elif turn:
-                assert (each.why, each.random) == (TO_CHECK, True)
+                assert (each.why, each.random) == (TO_ESTIMATE, True)
             else:
                 chosen = each.position in queue
                 assert (each.why, each.random) == ((BY_MODEL, False) if chosen else (AT_RANDOM, True))

@@ -19,7 +19,7 @@ from suffice.project.labelling_project import (
     AT_RANDOM,
     BY_MODEL,
     SECOND_OPINION,
-    TO_CHECK,
+    TO_ESTIMATE,
     Assignment,
     AssignmentRequest,
     Project,
@@ -112,7 +112,7 @@ def test_every_fifth_item_is_random_with_a_share_of_a_fifth() -> None:
         [asked] = journal.ask(PEOPLE[k % 3], queue=range(SIZE))
         whys.append(asked.why)
         journal.label(PEOPLE[k % 3], asked.position)
-    assert whys == [TO_CHECK, *[BY_MODEL] * 4] * 3
+    assert whys == [TO_ESTIMATE, *[BY_MODEL] * 4] * 3
     assert (journal.state.n_asked, journal.state.n_random) == (15, 3)
 
 
@@ -120,10 +120,10 @@ def test_items_that_the_model_did_not_choose_are_random_and_count() -> None:
     journal = Journal(0.2)
     journal.label("eve", 0, 1)
     asked = journal.ask("ann", 3)
-    assert [(each.why, each.random) for each in asked] == [(TO_CHECK, True), (AT_RANDOM, True), (AT_RANDOM, True)]
+    assert [(each.why, each.random) for each in asked] == [(TO_ESTIMATE, True), (AT_RANDOM, True), (AT_RANDOM, True)]
     # Three of 15 are enough: the model chooses the next twelve.
     whys = [each.why for each in journal.ask("bob", 13, queue=range(SIZE))]
-    assert whys == [*[BY_MODEL] * 12, TO_CHECK]
+    assert whys == [*[BY_MODEL] * 12, TO_ESTIMATE]
 
 
 def test_before_the_model_starts_its_choice_is_not_asked_for() -> None:
@@ -134,7 +134,7 @@ def test_before_the_model_starts_its_choice_is_not_asked_for() -> None:
     assert (journal.state.n_asked, journal.state.n_random) == (0, 0)
 
 
-@pytest.mark.parametrize(("share", "expected"), [(0.0, BY_MODEL), (1.0, TO_CHECK)])
+@pytest.mark.parametrize(("share", "expected"), [(0.0, BY_MODEL), (1.0, TO_ESTIMATE)])
 def test_none_or_all_of_them(share: float, expected: str) -> None:
     journal = Journal(share)
     journal.label("eve", 0, 1)
@@ -160,7 +160,7 @@ def test_given_the_unlabelled_items_each_is_as_likely_to_be_the_next_random_one(
             assert chosen.why == BY_MODEL
             journal.label("ann", chosen.position)
         [second] = journal.ask("bob", queue=queue)
-        assert second.why == TO_CHECK
+        assert second.why == TO_ESTIMATE
         rest = [item for item in range(size) if journal.state.is_open(item)]
         assert len(rest) == 5
         ranks[rest.index(second.position)] += 1

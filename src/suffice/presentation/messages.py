@@ -546,7 +546,7 @@ def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
 def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
     """Why the error is too large, and what to try."""
     said = []
-    target = decision.get("at_most")
+    target = decision.get("at_most") or 0.0
     if decision.get("above_target"):
         said.append(f"You asked for at most {percent(target) if decision['share'] else number(target)}.")
     elif decision.get("plan") is not None:

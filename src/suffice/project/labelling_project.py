@@ -43,7 +43,7 @@ from suffice.project.storage import (
 
 BY_MODEL = "the model is least sure of it"
 AT_FIRST = "drawn at random: the model starts from such items"
-TO_CHECK = "drawn at random, to check the model"
+TO_ESTIMATE = "drawn at random, to estimate the error"
 #: Where the model has chosen no item that is free.
 AT_RANDOM = "drawn at random"
 SECOND_OPINION = "a second opinion: somebody else has labelled it too"
@@ -98,7 +98,7 @@ class AssignmentRequest(NamedTuple):
 
 
 def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) -> list[Assignment]:
-    """The next items for a person: those not answered yet, those of an open check, second opinions, then new ones.
+    """The next items for a person: those of an open check, those not answered yet, second opinions, then new ones.
 
     Before the model has started, new items are drawn at random. From then on a share of them is, see :func:`is_random`,
     and the others are the model's choice, or random ones where it has none.
@@ -115,8 +115,9 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
     pending = state.pending().tolist()
     in_check = frozenset(pending)
     open_ones = [(item, lease) for item, lease in state.mine(request.person) if lease.until > now]
-    asked = [_kept(state, item, lease.until, now=now, until=until) for item, lease in open_ones][: request.number]
-    asked = [each._replace(why=IN_CHECK, check=True) if each.position in in_check else each for each in asked]
+    kept = [_kept(state, item, lease.until, now=now, until=until) for item, lease in open_ones]
+    of_check = [each._replace(why=IN_CHECK, check=True) for each in kept if each.position in in_check]
+    asked = of_check[: request.number]
     taken = {item for item, _ in open_ones}
 
     def free(items: Iterable[int]) -> Iterator[int]:
@@ -131,6 +132,7 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
 
     for item in islice(free(pending), request.number - len(asked)):
         asked.append(Assignment(item, until, IN_CHECK, check=True))
+    asked += [each for each in kept if each.position not in in_check][: request.number - len(asked)]
     seconds = free(_second_opinions(state, settings, request.person))
     for item in islice(seconds, request.number - len(asked)):
         asked.append(Assignment(item, until, SECOND_OPINION))
@@ -208,7 +210,7 @@ def _new_items(
             item = next(drawn, None)
         if item is None:
             return
-        yield item, BY_MODEL if by_model else TO_CHECK if to_check else AT_RANDOM, not by_model
+        yield item, BY_MODEL if by_model else TO_ESTIMATE if to_check else AT_RANDOM, not by_model
         asked, random = asked + 1, random + (not by_model)
 
 

@@ -186,7 +186,7 @@ export function makeLabelView(root, project) {
       // Items of a check that somebody has just started come before those that wait here.
       const open = checking(status) ? status.check.number : 0;
       if (open && open !== checkNumber) {
-        queue = queue.slice(0, 1);
+        queue = [];
         refill();
       }
       checkNumber = open;

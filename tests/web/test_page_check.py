@@ -1,0 +1,118 @@
+"""A check in a real browser: what it costs, its items, its guarantee, and giving it up."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from tests.project.test_switching import LABELS, circle
+from tests.web.browsing import Server, Watched, chromium, served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+KEYS = {"inside": "1", "outside": "2"}
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with chromium() as found:
+        yield found
+
+
+def status_of(server: Server) -> dict[str, Any]:
+    told: dict[str, Any] = httpx.get(f"{server.url}api/status").json()
+    return told
+
+
+def shown(page: "Page", selector: str) -> str:
+    return " ".join(page.inner_text(selector).replace("\u00a0", " ").split())
+
+
+def start(watched: Watched, size: int) -> None:
+    page = watched.page
+    page.click(".verdict >> text=Check the predictions")
+    page.fill("dialog input[type=text]", str(size))
+    page.wait_for_selector(f"dialog button:has-text('Start: label {size} random items')")
+    page.click("dialog button.primary")
+    page.wait_for_selector(".check-line")
+
+
+def test_a_check_from_its_offer_to_its_guarantee(browser: "Browser", tmp_path: Path) -> None:
+    circle(tmp_path / "points.suffice", 40).close()
+    with served(tmp_path / "points.suffice") as server:
+        watched = Watched(browser, server, "Ann")
+        page = watched.page
+        page.wait_for_selector(".verdict >> text=Check the predictions", timeout=60_000)
+        page.click(".verdict >> text=Check the predictions")
+        page.wait_for_selector("dialog input[type=radio]:checked")
+        offer = shown(page, "dialog")
+        assert "100 labels at most" in offer
+        assert "of the predictions for the" in offer
+        # Nothing is started by looking.
+        page.fill("dialog input[type=text]", "0")
+        assert "Write a whole number from 1 to" in shown(page, "dialog")
+        assert page.is_disabled("dialog button.primary")
+        page.click("dialog >> text=Not now")
+        assert status_of(server)["check"] is None
+
+        start(watched, 5)
+        check = status_of(server)["check"]
+        assert (check["state"], check["size"], check["answered"], check["person"]) == ("open", 5, 0, "Ann")
+        assert shown(page, ".check-line b") == "Check: 0 of 5 answered"
+        page.wait_for_selector(".item .chip:has-text('check item, drawn at random')")
+        assert page.query_selector(".banner") is None
+        for _ in range(4):
+            page.wait_for_selector(".item .chip:has-text('check item')")
+            watched.press(KEYS[LABELS[watched.item()]])
+        watched.settle()
+        # A reload in the middle keeps the check.
+        page.reload()
+        page.wait_for_selector(".check-line b:has-text('4 of 5')")
+        page.wait_for_selector(".item .chip:has-text('check item')")
+        watched.press(KEYS[LABELS[watched.item()]])
+        watched.settle()
+        page.wait_for_selector(".verdict .guarantee")
+        assert page.query_selector(".check-line") is None
+        guarantee = status_of(server)["guarantee"]
+        assert guarantee["about_present_model"]
+        said = guarantee["sentences"][0].replace("\u00a0", " ")
+        assert said.startswith("Guaranteed: at most")
+        assert shown(page, ".verdict .guarantee b") == said
+        assert shown(page, ".banner .figure b") == guarantee["figure"].replace("\u00a0", " ")
+        watched.go("progress")
+        assert said in shown(page, "#view-progress")
+        with page.expect_popup() as popup:
+            page.evaluate("open('api/report')")
+        report = " ".join(popup.value.inner_text("body").replace("\u00a0", " ").split())
+        assert said.removeprefix("Guaranteed: at").strip() in report
+        popup.value.close()
+
+        # Labelling goes on: the present model is another one.
+        watched.go("label")
+        watched.press(KEYS[LABELS[watched.item()]])
+        watched.settle()
+        page.wait_for_selector(".verdict .guarantee.earlier")
+        assert "has no guarantee until it is checked" in shown(page, ".verdict .guarantee")
+        watched.close()
+
+
+def test_a_check_that_is_given_up_proves_nothing(browser: "Browser", tmp_path: Path) -> None:
+    circle(tmp_path / "points.suffice", 40).close()
+    with served(tmp_path / "points.suffice") as server:
+        watched = Watched(browser, server, "Ann")
+        page = watched.page
+        page.wait_for_selector(".verdict >> text=Check the predictions", timeout=60_000)
+        start(watched, 30)
+        page.click("text=Give the check up")
+        assert "It then guarantees nothing" in shown(page, "dialog")
+        page.click("dialog >> text=Go on with the check")
+        assert status_of(server)["check"]["state"] == "open"
+        page.click("text=Give the check up")
+        page.click("dialog >> text=Give it up")
+        page.wait_for_selector(".check-line", state="detached")
+        found = status_of(server)
+        assert (found["check"]["state"], found["guarantee"]) == ("aborted", None)
+        watched.close()
