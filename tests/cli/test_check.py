@@ -103,6 +103,22 @@ def test_aborting(pets: str) -> None:
         assert [check.state for check in project.checks()] == ["aborted"]
 
 
+def test_what_a_class_costs_is_said_first(pets: str) -> None:
+    offers = told("check", pets, "--recall-of", "cat")["offers"]
+    assert (offers["quantity"], offers["class_name"], offers["pool"]) == ("recall", "cat", 260)
+    assert [each["at_least"] for each in offers["offers"]] == [0.8, 0.9, 0.95]
+    sizes = [each["size"] or 260 for each in offers["offers"]]
+    assert sizes == sorted(sizes)
+    lines = said("check", pets, "--recall-of", "cat").splitlines()
+    assert lines[:-1] == offers["sentences"]
+    assert lines[-1].startswith(f"To start one: suffice check {pets} --recall-of cat --size ")
+    precision = told("check", pets, "--precision-of", "dog")["offers"]
+    with open_project(pets) as project:
+        assert project.checks() == []
+        project.start_check(1, person="ann", precision_of="dog")
+        assert precision["pool"] == project.checks()[0].record.pool
+
+
 def test_other_quantities(pets: str, tmp_path: Path) -> None:
     found = told("check", pets, "--size", "20", "--recall-of", "cat", "--exclude-unlabelable", "--confidence", "90%")
     check = found["check"]
@@ -131,8 +147,10 @@ def test_other_quantities(pets: str, tmp_path: Path) -> None:
         (["--size", "5", "--at-most", "5%"], "--at-most plans the size of the check, and --size states it"),
         (["--at-most", "7"], "--at-most must be a share above 0 and below 1, such as 5% or 0.05, not '7'; write 7%"),
         (["--at-most", "few"], "--at-most must be a share above 0 and below 1"),
-        (["--at-most", "5%", "--recall-of", "cat"], "the size of a check with --recall-of is not planned"),
-        (["--precision-of", "cat"], "the size of a check with --precision-of is not planned; give it with --size"),
+        (["--at-most", "5%", "--recall-of", "cat"], "--at-most plans a check of the error; for --recall-of"),
+        (["--recall-of", "cat", "--precision-of", "cat"], "give --recall-of or --precision-of, not both"),
+        (["--precision-of", "cow"], "the class must be one of those of the project, 'cat', 'dog', 'eel'; not 'cow'"),
+        (["--share", "5%"], "the size of a check with --share is not planned; give it with --size"),
         (["--size", "5", "--recall-of", "cow"], "recall_of must be one of the classes"),
         (["--size", "5", "--recall-of", "cat", "--precision-of", "cat"], "a check guarantees one quantity"),
         (["--size", "5", "--tolerance", "1"], "tolerance cannot be checked: the model predicts classes"),

@@ -11,16 +11,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import chisquare
 
 from suffice.checks import Guarantee, spent_alpha
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.learner.model_check import CheckedQuantity
 from suffice.project import labelling_project as project_module
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.connections import sa
 from suffice.project.create import open_project
 from suffice.project.events import Event, EventKind
 from suffice.project.labelling_project import IN_CHECK, ConflictError, Project
-from suffice.project.project_check import packed_predictions, rounded_numbers, unpacked_predictions
+from suffice.project.project_check import (
+    ItemsBefore,
+    drawn_items,
+    packed_predictions,
+    rounded_numbers,
+    unpacked_predictions,
+)
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.state import Answer
 from suffice.project.storage import StorageError
@@ -628,3 +636,27 @@ def test_a_background_learner_keeps_to_the_checked_model(project: Project) -> No
             project.start_check(100, person="ann", predict=background.predicted_labels)
         assert background.wait_settled(60)
         assert background.learning_status.n_labelled == 13
+
+
+def test_the_items_of_checks_are_random_samples_and_those_of_two_checks_are_independent() -> None:
+    pool, size, wrong, seeds = 60, 12, 9, 1500
+    before = ItemsBefore(pool, (), np.arange(pool), frozenset())
+    asked = CheckedQuantity("error")
+    found = np.zeros((seeds, 2), dtype=int)
+    drawn = np.zeros(pool)
+    for seed in range(seeds):
+        for k in (0, 1):
+            rng = np.random.default_rng([seed, 13, k + 1])
+            items, of = drawn_items(size, asked, before, np.array(["cat"] * pool), rng)
+            assert of == pool
+            found[seed, k] = sum(item < wrong for item in items)
+            drawn[list(items)] += 1
+    pmf = np.array([comb(wrong, k) * comb(pool - wrong, size - k) / comb(pool, size) for k in range(wrong + 1)])
+    for each in found.T:
+        counts = np.bincount(each, minlength=wrong + 1)
+        expected = seeds * pmf
+        kept = expected >= 5.0
+        merged = np.append(counts[kept], counts[~kept].sum()), np.append(expected[kept], expected[~kept].sum())
+        assert chisquare(*merged).pvalue > 1e-4
+    assert chisquare(drawn).pvalue > 1e-4
+    assert abs(np.corrcoef(found.T)[0, 1]) < 4.0 / np.sqrt(seeds)

@@ -173,7 +173,7 @@ def test_labelling_goes_on(name: str, project: Project) -> None:
 
 
 def test_its_model_can_be_checked(project: Project) -> None:
-    asked = {} if project.settings.classes else {"tolerance": 1.0}
+    asked: dict[str, Any] = {} if project.settings.classes else {"tolerance": 1.0}
     label = project.settings.classes[0] if project.settings.classes else 1.25
     project.start_check(5, person="a new person", predict=lambda *_: np.array([label] * project.size), **asked)
     for item in project.state().pending().tolist():

@@ -1,6 +1,7 @@
 """``suffice check``: a random check of a labelling project, which guarantees how many predictions are wrong."""
 
 import json
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +23,7 @@ from suffice.presentation.messages import not_achievable_sentence
 from suffice.presentation.number_format import count
 
 if TYPE_CHECKING:
-    from suffice.project.check_offers import CheckOffers
+    from suffice.project.check_offers import CheckOffers, ClassOffers
     from suffice.project.labelling_project import Project
 
 
@@ -104,7 +105,7 @@ def check_command(
     suffice status states the guarantee. The model learns these labels when labelling goes on.
 
     Without --size and --at-most nothing is started: the command says where the open check stands, or what checks would
-    cost and guarantee.
+    cost and guarantee, also with --recall-of and --precision-of.
 
     Example: suffice check mails.suffice --size 100
 
@@ -129,11 +130,13 @@ def check_command(
         raise InvalidValueError(
             "--abort gives the open check up, and takes no other options of a check; leave them out"
         )
-    if size is None and not abort:
-        for option in ("recall_of", "precision_of", "share"):
-            if asked[option] is not None:
-                dashed = f"--{option.replace('_', '-')}"
-                raise InvalidValueError(f"the size of a check with {dashed} is not planned; give it with --size")
+    if target is not None and (recall_of is not None or precision_of is not None):
+        raise InvalidValueError(
+            "--at-most plans a check of the error; for --recall-of and --precision-of give --size. Without --size they "
+            "say what it costs"
+        )
+    if size is None and share is not None:
+        raise InvalidValueError("the size of a check with --share is not planned; give it with --size")
     with stored_project(place) as (project, found):
         if abort:
             project.abort_check(person=asked["person"])
@@ -151,7 +154,9 @@ def check_command(
         console.print(line)
 
 
-def _told(project: "Project", *, action: str | None, offers: "CheckOffers | None" = None) -> dict[str, Any]:
+def _told(
+    project: "Project", *, action: str | None, offers: "CheckOffers | ClassOffers | None" = None
+) -> dict[str, Any]:
     from suffice.project.status_summary import check_status
 
     with project.lock:
@@ -203,13 +208,34 @@ def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[
     told = _told(project, action=None)
     if told["check"] is not None and told["check"]["state"] == "open":
         return told, _standing(told, place)
-    offers = _offers(learned_project(project, place), asked)
+    found = learned_project(project, place)
+    if asked["recall_of"] is not None or asked["precision_of"] is not None:
+        return _asked_of_class(found, asked)
+    offers = _offers(found, asked)
     told = _told(project, action=None, offers=offers)
     tolerance = "" if asked["tolerance"] is None else f" --tolerance {asked['tolerance']:g}"
     size = offers.planned or 100
     how = f"To start one: suffice check {shown_place(place)} --size {min(size, offers.pool)}{tolerance}"
     said = told["guarantee"]["sentences"] if told["guarantee"] is not None else []
     return told, [*said, *told["offers"]["sentences"], how]
+
+
+def _asked_of_class(found: Reading, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """What a check of the recall or precision of a class would cost."""
+    from suffice.project.check_offers import class_offers
+
+    if asked["recall_of"] is not None and asked["precision_of"] is not None:
+        raise InvalidValueError("a check guarantees one quantity; give --recall-of or --precision-of, not both")
+    if found.project_learner is None:
+        raise SufficeError(found.learning_status.problem)
+    names = ("recall_of", "precision_of", "unlabelable_as", "confidence")
+    predictions = found.project_learner.predict(found.project.X)
+    offers = class_offers(found.project, predictions, **{name: asked[name] for name in names})
+    told = _told(found.project, action=None, offers=offers)
+    option = f"--{offers.quantity}-of {quote(offers.class_name)}"
+    size = next((each.size for each in reversed(offers.offers) if each.size is not None), min(100, offers.pool))
+    how = f"To start one: suffice check {shown_place(found.place)} {option} --size {size}"
+    return told, [*told["offers"]["sentences"], how]
 
 
 def _standing(told: dict[str, Any], place: str) -> list[str]:

@@ -297,6 +297,44 @@ def check_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
     return [sentence.replace("\u00a0", " ") for sentence in [*said, "The model learns these labels afterwards."]]
 
 
+def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
+    r"""What a check of the recall or precision of a class costs.
+
+    Args:
+        offers: ``quantity``, ``class_name``, ``pool``, ``expected``, ``confidence`` and ``offers`` (each with
+            ``at_least`` and ``size``); see :class:`suffice.project.check_offers.ClassOffers`.
+
+    Examples:
+        >>> said = class_offer_sentences({"quantity": "recall", "class_name": "spam", "pool": 4000, "expected": 3,
+        ...     "confidence": 0.95, "offers": [{"at_least": 0.9, "size": 1200}, {"at_least": 0.95, "size": None}]})
+        >>> print(*said, sep="\n")
+        The model's own estimate: about 3 unlabelled items of class 'spam' are not predicted as such. If so, these
+        checks are likely to guarantee, with 95 % confidence, which share of the class is labelled or predicted:
+        - at least 90 %: 1,200 of 4,000 items.
+        - at least 95 %: not achievable for less than labelling all 4,000 items.
+    """
+    name, pool = repr(shortened(str(offers["class_name"]), 40)), count(offers["pool"], "item")
+    sure = f"these checks are likely to guarantee, with {percent_at_least(offers['confidence'])} confidence,"
+    if offers["quantity"] == "recall":
+        items = count(offers["expected"], "unlabelled item")
+        lead = f"about {items} of class {name} {'is' if offers['expected'] == 1 else 'are'} not predicted as such"
+        what = f"If so, {sure} which share of the class is labelled or predicted:"
+    else:
+        belong = "does" if offers["expected"] == 1 else "do"
+        lead = f"about {offers['expected']:,} of {pool} predicted as {name} {belong} not belong to that class"
+        what = f"If so, {sure} which share of them belongs to it:"
+    rows = [
+        f"- at least {percent_at_least(each['at_least'])}: "
+        + (
+            f"not achievable for less than labelling all {pool}."
+            if each["size"] is None
+            else f"{each['size']:,} of {pool}."
+        )
+        for each in offers["offers"]
+    ]
+    return [line.replace("\u00a0", " ") for line in (f"The model's own estimate: {lead}. {what}", *rows)]
+
+
 def check_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Each check that is offered: its ``size``, ``cost`` and what it is likely to guarantee, ``words``, smallest first.
 

@@ -5,18 +5,24 @@ from dataclasses import dataclass
 from math import erfc, sqrt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
 from suffice.arguments import real
-from suffice.checks import attainable_bound, plan, spent_alpha
+from suffice.checks import attainable_bound, plan, plan_recall, spent_alpha
 from suffice.checks.guarantee import UnlabelableAs
+from suffice.checks.planner import MOST_MISSED
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.messages import check_offer_rows, check_offer_sentences
+from suffice.presentation.messages import check_offer_rows, check_offer_sentences, class_offer_sentences
 from suffice.project.learning_status import LearningStatus
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
+    from suffice.project.project_learner import Predictions
 
 #: Sizes that are offered.
 SIZES: Final = (50, 100, 200)
+#: Shares that are offered for the recall or precision of a class.
+TARGETS: Final = (0.8, 0.9, 0.95)
 #: Probability with which a check is to show what it is planned for.
 PROBABILITY: Final = 0.8
 
@@ -130,3 +136,103 @@ def check_offers(  # noqa: PLR0913 - keyword arguments with defaults
     )
     planned = None if target is None else plan(target, expected, pool, alpha=spent, probability=PROBABILITY).labels
     return CheckOffers(number, pool, spent, 1.0 - alpha, expected, tolerance, offered, target, planned, seconds)
+
+
+class ClassOffer(NamedTuple):
+    """A recall or precision, and the size of a check that is likely to guarantee it; None if only all items do."""
+
+    at_least: float
+    size: int | None
+
+
+@dataclass(frozen=True)
+class ClassOffers:
+    """What a check of the recall or precision of a class costs, if the model's own estimate is right.
+
+    Attributes:
+        quantity: ``"recall"`` or ``"precision"``.
+        class_name: The class.
+        pool: Number of unlabelled items to draw from; for the precision, those that are predicted as the class.
+        expected: For the recall, items of the class that are neither labelled nor predicted as such, as the model
+            expects; for the precision, items predicted as the class that do not belong to it.
+        found: Items that are labelled as the class.
+        alpha: Error probability that the check would spend.
+        confidence: The confidence of all checks of the project together.
+        offers: Shares and the sizes of checks.
+    """
+
+    quantity: str
+    class_name: str
+    pool: int
+    expected: int
+    found: int
+    alpha: float
+    confidence: float
+    offers: tuple[ClassOffer, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON values, with sentences."""
+        values = {**self.__dict__, "probability": PROBABILITY, "offers": [each._asdict() for each in self.offers]}
+        return values | {"sentences": class_offer_sentences(values)}
+
+
+def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
+    project: "Project",
+    predictions: "Predictions",
+    *,
+    recall_of: str | None = None,
+    precision_of: str | None = None,
+    unlabelable_as: UnlabelableAs = "wrong",
+    confidence: float | None = None,
+) -> ClassOffers:
+    """What a check of the recall or precision of a class costs, if the probabilities of the model are right.
+
+    The recall of a rare class can take most of the items; this is known before a check starts.
+
+    Args:
+        project: The project.
+        predictions: Predictions of its model for all items.
+        recall_of: The class whose recall is wanted; items that are predicted as the class count as found.
+        precision_of: The class whose precision is wanted, instead.
+        unlabelable_as: Whether skipped items count as ``"wrong"`` or are ``"excluded"``.
+        confidence: As for :meth:`suffice.project.Project.start_check`.
+
+    Raises:
+        InvalidValueError: The project has no such class, or its labels are numbers.
+        SufficeError: There is nothing to check.
+    """
+    classes = project.settings.classes
+    name = recall_of if precision_of is None else precision_of
+    if name not in classes or predictions.probabilities is None:
+        known = ", ".join(map(repr, classes[:10])) or "none, its labels are numbers"
+        raise InvalidValueError(f"the class must be one of those of the project, {known}; not {name!r}")
+    with project.lock:
+        state = project.state()
+        before, number, alpha = state.items_before(), state.n_checks + 1, project.checks_alpha(confidence)
+        found = state.counts().get(name, 0)
+    pool = before.unlabelled
+    if unlabelable_as == "excluded":
+        pool = pool[~np.isin(pool, list(before.skipped))]
+    as_class = np.asarray(predictions.labels[pool] == name)
+    probable = predictions.probabilities[pool, classes.index(name)]
+    spent = spent_alpha(number, alpha)
+    if precision_of is not None:
+        pool, probable = pool[as_class], probable[as_class]
+    if not len(pool):
+        raise SufficeError(f"there is no unlabelled item{f' predicted as {name!r}' * (recall_of is None)} to check")
+    offers = []
+    if precision_of is not None:
+        wrong = float(np.sum(1.0 - probable))
+        for each in TARGETS:
+            planned = plan(1.0 - each, wrong / len(pool), len(pool), alpha=spent, probability=PROBABILITY)
+            offers.append(ClassOffer(each, planned.labels))
+        return ClassOffers("precision", name, len(pool), round(wrong), found, spent, 1.0 - alpha, tuple(offers))
+    predicted = int(as_class.sum())
+    right = min(predicted, round(float(probable[as_class].sum())))
+    missed = min(len(pool) - predicted, MOST_MISSED, round(float(probable[~as_class].sum())))
+    for each in TARGETS:
+        planned = plan_recall(
+            each, found, missed, len(pool), predicted=predicted, right=right, alpha=spent, probability=PROBABILITY
+        )
+        offers.append(ClassOffer(each, planned.labels))
+    return ClassOffers("recall", name, len(pool), missed, found, spent, 1.0 - alpha, tuple(offers))

@@ -204,6 +204,8 @@ class ProjectLearner:
     Args:
         settings: What the project is about.
         X: Features of its items, ``n x D``.
+        compare: Whether the model is compared with others once the rule says stop, which takes a few seconds each time.
+            Predictions do not depend on it.
 
     Raises:
         InvalidValueError: The model is not known, or does not fit the task.
@@ -220,8 +222,8 @@ class ProjectLearner:
         (13, 3, False)
     """
 
-    def __init__(self, settings: Settings, X: Floats) -> None:
-        self._settings, self._X = settings, X
+    def __init__(self, settings: Settings, X: Floats, *, compare: bool = True) -> None:
+        self._settings, self._X, self._compares = settings, X, compare
         self._model = settings.estimator()
         # Not the seed alone, by which the first items are drawn.
         order = np.random.default_rng([settings.seed, 11]).permutation(len(X))
@@ -401,7 +403,7 @@ class ProjectLearner:
         """Compare other models if that is due; when it is follows from the labels, so that every process agrees."""
         n = len(judge.labelled)
         due = self._compared is None or n >= _COMPARED_AGAIN * self._compared[0]
-        if due and judge.verdict.stop and judge.left:
+        if self._compares and due and judge.verdict.stop and judge.left:
             self._compared = n, judge.better_model()
 
     def _ask(self, size: int) -> tuple[int, ...]:
@@ -441,7 +443,7 @@ def predicted_labels(settings: Settings, X: Floats, answers: Sequence[Answer]) -
     Raises:
         SufficeError: There are too few labels, or the model cannot learn them.
     """
-    learner = ProjectLearner(settings, X)
+    learner = ProjectLearner(settings, X, compare=False)
     learner.follow(answers)
     return learner.predict(X).labels
 

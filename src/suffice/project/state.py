@@ -301,7 +301,7 @@ class ProjectState:
     def _start_check(self, event: Event) -> None:
         if int(event.data["number"]) != len(self._checks) + 1:
             raise ValueError(f"event {event.seq} starts check {event.data['number']} after {len(self._checks)}")
-        before = self.items_before(int(event.data["of_items"]))
+        before = self.items_before(event.data.get("of_items"))
         draw = CheckDraw.from_event_data(event.data, before, event.person, event.at)
         if self._holding is not None:
             self._let_go(self._holding)
