@@ -9,7 +9,7 @@ prediction is wrong if it is off by more than half of the standard deviation.
 
 What a guarantee costs is measured by ``guarantee_cost.py``, and other methods by ``guarantee_alternatives.py``.
 
-    python benchmarks/guarantee.py [--seconds 600] [--write]
+    python benchmarks/guarantee.py [--seconds 600] [--runs FILE] [--first SEED] [--write]
 """
 
 import os
@@ -17,10 +17,12 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -237,8 +239,9 @@ def tolerance_table() -> str:
                 inside = np.zeros(len(rest), dtype=bool)
                 inside[rng.choice(len(rest), 100, replace=False)] = True
                 found = checks.Guarantee.of_tolerance(residuals[inside], share, len(rest), alpha=alpha)
-                held.append(np.mean(np.abs(residuals[~inside]) > found.tolerance) <= share)
-                widths.append(found.tolerance)
+                width = found.tolerance or 0.0
+                held.append(np.mean(np.abs(residuals[~inside]) > width) <= share)
+                widths.append(width)
             true = float(np.quantile(np.abs(residuals), 1.0 - share))
             cells = [f"{true:.2f}", f"{np.mean(widths):.2f}", f"{100 * np.mean(held):.1f} %"]
             rows.append([data, f"{len(rest):,}", f"{100 * share:.0f} %", *cells])
@@ -297,18 +300,25 @@ def recall(truth: Any, predicted: Any, size: int, counted: bool, rng: Any) -> tu
     return bound, (found + seen) / (2 * found)
 
 
-def measure(seconds: float) -> str:
-    slack = slack_table(list(CLASSES))
+def measure(seconds: float, kept: Path | None, first: int) -> str:
+    """Run until the time is over, or read the runs of earlier calls besides."""
     found: dict[tuple[str, str], list[Run]] = {(data, user): [] for data in [*CLASSES, *NUMBERS] for user in USERS}
+    for line in kept.read_text().splitlines() if kept is not None and kept.exists() else ():
+        data, user, values = json.loads(line)
+        found[data, user].append(Run(*values))
     since = time.monotonic()
-    for seed in count():
+    for seed in count(first):
         for name, sets in (("logistic", CLASSES), ("gp", NUMBERS)):
             # Runs of the Gaussian process take longer, so there are fewer of them.
             for data, target in sets.items() if name == "logistic" or seed % 4 == 0 else ():
                 for user in USERS:
                     if time.monotonic() - since > seconds:
-                        return report(found, slack)
-                    found[data, user].append(run(name, data, target, user, seed))
+                        return report(found, slack_table(list(CLASSES)))
+                    new = run(name, data, target, user, seed)
+                    found[data, user].append(new)
+                    if kept is not None:
+                        with kept.open("a") as file:
+                            file.write(json.dumps([data, user, new]) + "\n")
     raise AssertionError
 
 
@@ -335,5 +345,7 @@ def report(found: dict[tuple[str, str], list[Run]], slack: str) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--runs", type=Path, help="file that runs are kept in, to be continued")
+    parser.add_argument("--first", type=int, default=0, help="first seed")
     options, _ = parser.parse_known_args()
-    publish("guarantee", measure(options.seconds), sys.argv[1:])
+    publish("guarantee", measure(options.seconds, options.runs, options.first), sys.argv[1:])

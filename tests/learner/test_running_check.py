@@ -359,8 +359,8 @@ def bound_fails(chooser: str, seed: int) -> bool:
             status[item], run.labels[item] = 3, wrong[item]
             run.asked += 1
         else:
-            free = (0, 3) if chooser == "all" else (0,)
-            item = int(easiest[np.isin(status[easiest], free).argmax()])
+            ordered = status[easiest]
+            item = int(easiest[((ordered == 0) | ((ordered == 3) & (chooser == "all"))).argmax()])
             run.labels.pop(item, None)
             # An item of the sample has a label already.
             paid -= status[item] == 3

@@ -403,9 +403,9 @@ class ActiveLearner:
 
     def _present_guarantee(self) -> Guarantee | None:
         """What is guaranteed about the present model, by a check or by the running check."""
-        running = self.running_check
-        if running is not None:
-            return running.guarantee if running.about_present_model else None
+        if self._running is not None:
+            last = self._running.evaluations[-1] if self._running.evaluations else None
+            return last.guarantee if last is not None and last.frozen.version == self._version else None
         newest = self.guarantee
         return newest.guarantee if newest is not None and newest.about_present_model else None
 

@@ -128,9 +128,10 @@ class RunningSample:
 
     The order is one permutation of the pool, drawn before the first label. The sample consists of the first items of
     that order, without those that the model has learned. The learner chooses among all items that it has not learned,
-    those of the sample included; one that it chooses leaves the sample. Its choices depend on labels that it has
-    learned, and not on the order. So, given the learned items, every order of the others is equally likely, and the
-    first :math:`m` of them are a simple random sample.
+    those of the sample included; one that it chooses leaves the sample. What it has learned, and when, depends on the
+    labels and on the places of the learned items in the order, and not on the order of the others. So, given the
+    learned items, every order of the others is equally likely, and the first :math:`m` of them are a simple random
+    sample.
 
     Attributes:
         order: The permutation.
@@ -153,6 +154,10 @@ class RunningSample:
     offered: set[int] = field(default_factory=set)
     asked: int = 0
     evaluations: list[RunningEvaluation] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # The place of each item in the order.
+        self._place = np.argsort(self.order)
 
     @staticmethod
     def start(
@@ -242,7 +247,7 @@ class RunningSample:
             version: Number of times that the learner's model has changed.
         """
         last = self.evaluations[-1] if self.evaluations else None
-        place = {int(item): k for k, item in enumerate(self.order)}
+        place = self._place
         return RunningCheck(
             share=self.share,
             grid=self.grid,
