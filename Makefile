@@ -21,7 +21,7 @@ LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence 
 	tests/project/test_project.py tests/project/test_reading*.py tests/project/test_storage*.py \
 	tests/web/test_access.py tests/web/test_api.py tests/web/test_serving.py
 
-.PHONY: demo page test test-slow test-lowest types pages lint-js setup docs benchmarks reproduction comparison clean
+.PHONY: demo page test test-slow test-lowest checks imports types pages lint-js setup docs benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -30,17 +30,26 @@ demo: $(VENV)/.demo-ready
 page: $(VENV)/.demo-ready
 	$(BIN)/suffice demo --page
 
+# The checks of imports, types and pages run beside the tests; what they print comes after that of the tests.
 test: $(VENV)/.dev-ready lint-js
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports --no-cache
-	@$(MAKE) --no-print-directory -j 2 types pages
-	$(PYTEST)
+	@$(MAKE) --no-print-directory -k checks > $(VENV)/checks.log 2>&1 & checks=$$!; \
+	trap 'kill $$checks; exit 1' INT TERM; \
+	echo "$(PYTEST)"; $(PYTEST); tests=$$?; \
+	wait $$checks; checks=$$?; \
+	cat $(VENV)/checks.log; \
+	exit $$((tests > 0 || checks > 0))
 
 # The long runs that `make test` leaves out: hundreds of killed processes, large replays, long fuzzing. Properties that
 # `make test` tries on a few examples are tried on more.
 test-slow: $(VENV)/.dev-ready
 	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough
+
+checks: imports types pages
+
+imports: $(VENV)/.dev-ready
+	$(BIN)/lint-imports --no-cache
 
 types: $(VENV)/.dev-ready
 	$(BIN)/mypy

@@ -77,8 +77,14 @@ def test_one_factorisation_gives_every_divergence_of_the_published_run(name: str
 @pytest.mark.skipif(
     FOLDER is None or DATA is None, reason="reference runs: SUFFICE_REFERENCE or SUFFICE_DATA is not set"
 )
-@pytest.mark.parametrize("name", [pytest.param("GPR_power_plant", marks=pytest.mark.slow), "BRR_power_plant"])
-def test_the_learners_repeat_every_pick_of_the_published_run(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        *(pytest.param(name, None, marks=pytest.mark.slow) for name in ("GPR_power_plant", "BRR_power_plant")),
+        *((name, 400) for name in ("GPR_power_plant", "BRR_power_plant")),
+    ],
+)
+def test_the_learners_repeat_every_pick_of_the_published_run(name: str, steps: int | None) -> None:
     run = np.load(Path(FOLDER or "") / f"{name}.npz")
     table = np.genfromtxt(Path(DATA or "") / "uci" / "power_plant.txt")
     table = ((table - table.mean(axis=0)) / table.std(axis=0))[run["row_order"]]
@@ -96,12 +102,12 @@ def test_the_learners_repeat_every_pick_of_the_published_run(name: str) -> None:
         pool[:, :-1],
         pool[:, -1],
         initial=run["initial"],
-        steps=len(run["picks"]),
+        steps=len(run["picks"][:steps]),
         X_test=test[:, :-1],
         y_test=test[:, -1],
         acquisition="variance",
     )
-    assert trace.indices.tolist() == run["picks"].tolist()
+    assert trace.indices.tolist() == run["picks"][:steps].tolist()
     for field in ("kl_new_old", "kl_old_new", "error"):
-        assert getattr(trace, field) == pytest.approx(run[field], rel=1e-6)
-    assert trace.ratio(calibration=11) == pytest.approx(run["error_ratio"], rel=1e-6)
+        assert getattr(trace, field) == pytest.approx(run[field][:steps], rel=1e-6)
+    assert trace.ratio(calibration=11) == pytest.approx(run["error_ratio"][:steps], rel=1e-6)

@@ -216,7 +216,7 @@ def test_adult() -> None:
 @needs_data
 def test_grid_stability() -> None:
     path = str(Path(DATA or "") / "uci" / "grid_stability.csv")
-    found = result(path, "--target", "stab", "--ignore", "stabf", "--most", "100")
+    found = result(path, "--target", "stab", "--ignore", "stabf", "--most", "100", "--orders", "1")
     assert (found["task"], found["pool"]) == ("regression", 10000)
     assert len(found["curve"]["value"]) == 90
 

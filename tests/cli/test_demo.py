@@ -106,6 +106,14 @@ def test_a_figure_that_cannot_be_written_loses_nothing_else() -> None:
     assert "the figure cannot be written to run.png: No space left" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Stop at" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_figure_that_cannot_be_written_loses_no_json_and_the_default_one_nothing() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full here")
+    Path("run.png").symlink_to(full)
     as_json = run_suffice("demo", "--figure", "run.png", "--json")
     assert as_json.returncode == 1
     assert json.loads(as_json.stdout)["figure"] is None

@@ -74,7 +74,7 @@ COSTS = 1.0 + np.arange(70) % 3
 each_run = pytest.mark.parametrize(
     ("case", "name", "batch"),
     [
-        pytest.param(case, name, batch, marks=() if (i + j + k) % 2 == 0 else pytest.mark.slow)
+        pytest.param(case, name, batch, marks=() if (i + j + k) % 3 == 0 else pytest.mark.slow)
         for i, (case, made) in enumerate(CASES.items())
         for j, name in enumerate(sorted(made.rules))
         for k, batch in enumerate((1, 3) if case != "network" else (2,))

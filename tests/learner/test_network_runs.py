@@ -125,6 +125,7 @@ def go_on() -> None:
     print(sf.simulate(model, X, Y, initial=20, steps=3, batch=5, checkpoint="run").kl_new_old.sum())
 
 
+@pytest.mark.slow
 def test_a_pipeline_with_a_function_goes_on_in_another_process() -> None:
     model = make_pipeline(FunctionTransformer(square), network())
     sf.simulate(model, X, Y, initial=20, steps=1, batch=5, checkpoint="run")

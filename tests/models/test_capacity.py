@@ -207,7 +207,7 @@ def test_a_project_that_is_resumed_says_the_same() -> None:
     answers = [Answer(item, str(y[item])) for item in range(90)]
     at_once, slowly = ProjectLearner(settings, X), ProjectLearner(settings, X)
     at_once.follow(answers)
-    for n in range(0, 91, 7):
+    for n in (0, 5, 12, 30, 55, 89):
         slowly.follow(answers[:n])
         slowly.learning_status(queue=2)
     slowly.follow(answers)

@@ -126,6 +126,7 @@ def test_the_real_messages() -> None:
     assert all(texts)
 
 
+@pytest.mark.slow
 def test_the_real_newsgroups() -> None:
     require("newsgroups")
     texts, labels = read_texts("newsgroups")

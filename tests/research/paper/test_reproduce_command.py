@@ -144,6 +144,7 @@ def test_both_arms_and_several_seeds() -> None:
     assert Path("out/tables/corrected-cost.md").exists()
 
 
+@pytest.mark.slow
 @needs_data
 def test_slips_are_put_right_one_at_a_time() -> None:
     invoke("--only", "brr/power_plant", "--slips", "--out", "out", "--jobs", "1")
