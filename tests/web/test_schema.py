@@ -22,8 +22,8 @@ ACCESS = Access(host="testserver", csrf="csrf-of-the-page")
 # The OpenAPI is the same for all projects, and none is needed to write it.
 NO_PROJECT = create_app(cast(Project, None), cast(BackgroundLearner, None), ACCESS)
 SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", NO_PROJECT)
-# A label may be well formed and still be none of the project's classes, and a name of a model likewise.
-LABELS = {"/api/labels", "/api/corrections", "/api/model"}
+# A label may be well formed and still be none of the classes of the project; so may a model and what is to be checked.
+PROJECT_DECIDES = {"/api/labels", "/api/corrections", "/api/model", "/api/checks", "/api/checks/offers"}
 
 
 @pytest.fixture(scope="module", params=["classification", "regression"])
@@ -38,7 +38,7 @@ def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 @SCHEMA.parametrize()
 @examples(40)
 def test_every_request_has_the_answer_that_the_openapi_names(case: schemathesis.Case[Any], app: FastAPI) -> None:
-    case.call_and_validate(app=app, excluded_checks=[positive_data_acceptance] if case.path in LABELS else [])
+    case.call_and_validate(app=app, excluded_checks=[positive_data_acceptance] if case.path in PROJECT_DECIDES else [])
 
 
 def test_requests_in_any_order_have_it_too(app: FastAPI) -> None:
@@ -63,11 +63,16 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/corrections"),
         ("post", "/api/undo"),
         ("post", "/api/model"),
+        ("get", "/api/checks/offers"),
+        ("post", "/api/checks"),
+        ("post", "/api/checks/abort"),
         ("get", "/api/status"),
         ("get", "/api/items/{item}"),
         ("get", "/api/items/{item}/image"),
         ("get", "/api/export/labels"),
         ("get", "/api/export/predictions"),
+        ("get", "/api/export/checked-predictions"),
+        ("get", "/api/export/guarantee"),
         ("get", "/api/report"),
         ("get", "/health"),
     }
