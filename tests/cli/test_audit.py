@@ -262,7 +262,7 @@ def test_a_sorted_file_is_unlike_a_random_order() -> None:
     x = np.sort(rng.normal(size=150))
     kind = np.where(x < -0.4, "a", np.where(x < 0.5, "b", "c"))
     name = write("sorted.csv", x=x.round(4), z=rng.normal(size=150).round(4), kind=kind)
-    options = ["audit", name, "--target", "kind", "--orders", "3"]
+    options = ["audit", name, "--target", "kind", "--orders", "3", "--batch", "3"]
     shown = RUN.invoke(app, options).output
     assert "The order of the file is unlike a random one, which matters here: look whether the file is sorted." in shown
     order = rng.permutation(150)

@@ -832,11 +832,12 @@ def test_where_the_model_is_the_wrong_one_another_is_named() -> None:
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(2, 500))
     name = write("rings.csv", x=x.round(4), z=z.round(4), ring=np.where(x**2 + z**2 < 1.4, "in", "out"))
-    found = result(name, "--target", "ring")
+    options = (name, "--target", "ring", "--most", "200")
+    found = result(*options)
     assert found["decision"]["answer"] == "limit"
     assert found["decision"]["alternative"]["name"] in ("kernel", "forest")
-    shown = RUN.invoke(app, ["run", name, "--target", "ring"]).output
+    shown = RUN.invoke(app, ["run", *options]).output
     assert "This model has reached its limit at " in shown
     assert "that it had not seen, the present model on " in shown
     assert "To try it: suffice run with --model kernel." in shown or "That model cannot be used here" in shown
-    assert result(name, "--target", "ring", "--model", "kernel")["decision"]["answer"] == "enough"
+    assert result(*options, "--model", "kernel")["decision"]["answer"] == "enough"

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from suffice.project.events import EventKind
+from tests.thoroughness import some
 from tests.web.browsing import Server, Watched, chromium, served, write_rows
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ def test_images_are_shown(browser: "Browser", tmp_path: Path) -> None:
         watched.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", some(["light", "dark"], every=2))
 def test_nothing_sticks_out_of_a_telephone(browser: "Browser", sizes: Server, scheme: str) -> None:
     size = {"width": 390, "height": 844}
     watched = Watched(browser, sizes, "Ida", viewport=size, color_scheme=scheme, has_touch=True, is_mobile=True)

@@ -184,8 +184,8 @@ def test_rounds_without_labels_move_the_weights_all_the_same(monkeypatch: pytest
     assert trace.error.shape == trace.measures["accuracy"].shape == (2,)
 
 
-def test_seeds_differ() -> None:
-    first, second = plain_run(1, 0), plain_run(1, 4)
+def test_seeds_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (small_run(monkeypatch, steps=1, seed=seed, train_samples=1, samples=2) for seed in (0, 4))
     assert first.initial.tolist() != second.initial.tolist()
     assert first.kl_new_old[0] != second.kl_new_old[0]
 
