@@ -149,7 +149,7 @@ def test_a_boundary_that_the_model_cannot_represent_is_its_limit() -> None:
     assert found.answer == "limit"
     assert found.alternative is not None
     assert found.alternative.error < 0.5 * found.alternative.present
-    assert "the present model on" in str(found)
+    assert "the present model " in str(found)
     # With the model that it names there is no such limit.
     switched = labelled(make_model("kernel"), X, y, 120).decision()
     assert switched.answer == "enough"

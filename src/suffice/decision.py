@@ -87,6 +87,9 @@ class Decision:
         plan: When to check and how many labels that takes, to guarantee ``at_most``; None for numbers, and if nothing
             was asked for.
         check_pending: Items of an open check that have no answer yet; 0 if no check is open.
+        avoided: Number of wrong predictions that the next label is expected to avoid, its own included, by the rule
+            :class:`suffice.LabelWorth`; None for other rules.
+        price: Number of wrong predictions that cost as much as a label; None as above.
     """
 
     answer: Answer
@@ -106,6 +109,8 @@ class Decision:
     guarantee: Guarantee | None = None
     plan: GuaranteePlan | None = None
     check_pending: int = 0
+    avoided: float | None = None
+    price: float | None = None
 
     @property
     def target_guaranteed(self) -> bool:
@@ -239,7 +244,7 @@ def checked_error(guarantee: Guarantee) -> ErrorNow:
 
     Examples:
         >>> [round(each, 3) for each in checked_error(Guarantee.of_error(5, 100, 4600))[:3]]
-        [0.05, 0.023, 0.095]
+        [0.05, 0.023, 0.096]
     """
     counted = guarantee.unlabelable_as == "wrong"
     wrong = guarantee.wrong + (guarantee.unlabelable if counted else 0)
@@ -308,6 +313,17 @@ def fall_per_label(rule: Criterion, verdict: Verdict, unlabelled: int) -> float 
     if not rule.counts or rule.counts[-1] != verdict.n_labelled:
         return None
     return rule.values[-1] / (rule.mistake_cost or 1.0) / unlabelled
+
+
+def avoided_per_label(rule: Criterion, verdict: Verdict) -> tuple[float | None, float | None]:
+    """Return how many wrong predictions the next label is expected to avoid, and how many cost as much as a label.
+
+    Both are None for another rule than :class:`suffice.LabelWorth`, and with the cost of an error as a whole.
+    """
+    if not isinstance(rule, LabelWorth) or rule.error_cost is not None or verdict.value is None:
+        return None, None
+    mistake = rule.mistake_cost or 1.0
+    return verdict.value / mistake, rule.label_cost / mistake
 
 
 def more_labels_error(error: ErrorNow, fall: float, n_labelled: int, more: int, scale: float | None) -> float | None:

@@ -48,7 +48,7 @@ def test_sentences() -> None:
 def test_the_evidence_names_sample_and_model() -> None:
     assert EVERY_KIND[1].evidence == (
         "A random check of 100 of 4,600 items found 3 with a wrong prediction. 2 items could not be labelled and count "
-        "as wrong. The statement is about the predictions of: logistic regression."
+        "as wrong. The predictions are those of this model: logistic regression."
     )
     assert EVERY_KIND[7].evidence == (
         "A random check of 300 of 4,000 items found 1 of the class. 1 item could not be labelled and counts as wrong. "

@@ -73,7 +73,7 @@ def test_a_check_from_its_start_to_its_guarantee(pets: str) -> None:
     status = said("status", pets).splitlines()
     assert status[1].startswith("A check is running: about")
     assert status[2].startswith("30 random items still to answer.")
-    assert f"Give the check up: suffice check {pets} --abort" in status
+    assert f"Stop the check: suffice check {pets} --abort" in status
     finish(pets)
     found = told("check", pets)
     assert found["guarantee"]["about_present_model"]

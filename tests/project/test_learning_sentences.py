@@ -30,28 +30,29 @@ def sentences(found: Decision, settings: Settings = CLASSES, **changes: Any) -> 
 
 def test_a_project_under_way() -> None:
     assert sentences(decision()) == [
-        "Keep labelling: about 12 % of the 78 unlabelled items are predicted wrong (estimate: 9 to 16 %).",
-        "About 30 more labels (12 to 60) would avoid about 6 of these 10 wrong predictions (extrapolated); after that "
-        "a label costs more than it saves.",
+        "Keep labelling: about 12 % of the 78 unlabelled items are predicted wrong (estimate; probably 9 to 16 %).",
+        "About 30 more labels (12 to 60) would avoid about 6 of about 10 wrong predictions; about 5\u00a0% would "
+        "still be wrong, and going on would not pay (extrapolated).",
     ]
     own = decision(error=ErrorNow(0.1234, 0.094, 0.161), forecast=None)
     assert sentences(own) == [
-        "Keep labelling: about 12 % of the 78 unlabelled items are predicted wrong (the model's own estimate: 9 to "
-        "16 %).",
+        "Keep labelling: about 12 % of the 78 unlabelled items are predicted wrong (the model's own estimate; "
+        "probably 9 to 16 %).",
         "How many more labels it takes is not yet predictable.",
     ]
     assert sentences(decision(forecast=Forecast(78, 20, 78)))[1] == "It may take all of the remaining items."
     assert (
-        sentences(decision(error_then=None))[1] == "About 30 more labels (12 to 60) until it is enough (extrapolated)."
+        sentences(decision(error_then=None))[1]
+        == "About 30 more labels (12 to 60) until going on does not pay (extrapolated)."
     )
 
 
 def test_a_project_with_numbers_under_way() -> None:
     found = decision(share=False, error=ErrorNow(14.27, 12.9, 16.4, 7), error_then=12.2, common=None)
     assert sentences(found, NUMBERS) == [
-        "Keep labelling: predictions for the 78 unlabelled items are typically off by about 14 (estimate: 13 to 16).",
-        "About 30 more labels (12 to 60) would lower that to about 12 (extrapolated); after that a label costs more "
-        "than it saves.",
+        "Keep labelling: predictions for the 78 unlabelled items are typically off by about 14 (estimate; probably 13 "
+        "to 16).",
+        "About 30 more labels (12 to 60) would lower that to about 12; going on would then not pay (extrapolated).",
     ]
     # What is the same to the digits that the error has is not said to be lower.
     assert "lower" not in sentences(replace(found, error_then=14.26), NUMBERS)[1]
@@ -59,10 +60,16 @@ def test_a_project_with_numbers_under_way() -> None:
 
 def test_a_project_that_is_done() -> None:
     assert sentences(decision(stop=True)) == [
-        "You can stop now: about 12 % of the 78 unlabelled items are predicted wrong (estimate: 9 to 16 %).",
+        "You can stop now: about 12 % of the 78 unlabelled items are predicted wrong (estimate; probably 9 to 16 %).",
         "More labels are not worth their cost: each is expected to avoid too few wrong predictions.",
         "The rule first said so at 33 labels.",
     ]
+    priced = decision(stop=True)
+    told = sentences(replace(priced, avoided=0.337, price=1.0))[1]
+    assert told == (
+        "More labels are not worth their cost: 100 more would avoid about 34 wrong predictions, and they cost as much "
+        "as 100."
+    )
     ratio = verdict(stop=True, rule="ErrorStability", reason="the error ratio 0.04 is at most the threshold 0.05")
     assert sentences(decision(stop=True, said=ratio, since=40))[1:] == [
         "The last labels changed the model so little that the stopping rule says stop."
@@ -72,11 +79,11 @@ def test_a_project_that_is_done() -> None:
 def test_a_model_at_its_limit_is_told_with_what_to_try() -> None:
     found = decision(stop=True, alternative=KERNEL, at_most=0.05)
     assert sentences(found)[:3] == [
-        "More labels will hardly help this model: about 12 % of the 78 unlabelled items are predicted wrong (estimate: "
-        "9 to 16 %).",
+        "More labels will hardly help this model: about 12 % of the 78 unlabelled items are predicted wrong (estimate; "
+        "probably 9 to 16 %).",
         "You asked for at most 5\u00a0%.",
-        "Another model, Bayesian logistic regression on kernel features, is wrong on 3 of 60 labels that it had not "
-        "seen, the present model on 18. Try that model.",
+        "Another model is better: Bayesian logistic regression on kernel features. Tested on 60 labelled items without "
+        "knowing their labels, it predicts 3 wrong, the present model 18. Switch to that model: all labels stay.",
     ]
     assert "export the labels to train it elsewhere" in sentences(decision(stop=True, alternative=FOREST))[1]
     poor = sentences(decision(stop=True, baseline=0.13))
@@ -125,10 +132,13 @@ def test_a_rule_that_is_not_ready() -> None:
 @pytest.mark.parametrize(
     ("forecast", "said"),
     [
-        (Forecast(1, 1, 1, coverage=1.0), "1 more label until it is enough (extrapolated)."),
-        (Forecast(12, 12, 12, coverage=1.0), "12 more labels until it is enough (extrapolated)."),
-        (Forecast(1, 1, 3), "About 1 more label (1 to 3) until it is enough (extrapolated)."),
-        (Forecast(1234, 777, 5678), "About 1,200 more labels (780 to 5,700) until it is enough (extrapolated)."),
+        (Forecast(1, 1, 1, coverage=1.0), "1 more label until going on does not pay (extrapolated)."),
+        (Forecast(12, 12, 12, coverage=1.0), "12 more labels until going on does not pay (extrapolated)."),
+        (Forecast(1, 1, 3), "About 1 more label (1 to 3) until going on does not pay (extrapolated)."),
+        (
+            Forecast(1234, 777, 5678),
+            "About 1,200 more labels (780 to 5,700) until going on does not pay (extrapolated).",
+        ),
     ],
 )
 def test_forecasts(forecast: Forecast, said: str) -> None:

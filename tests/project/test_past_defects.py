@@ -215,7 +215,7 @@ def _say_how_far_they_are(parts: list[LearningStatus], answers: int) -> None:
         assert part.verdict is not None
         assert (part.verdict.stop, part.verdict.ready, part.verdict.value) == (False, False, None)
         assert (part.forecast, part.decision) == (None, None)
-        assert part.verdict.reason == f"the model has learned {part.n_answers} of {answers} labels and skips so far"
+        assert part.verdict.reason == f"the model is learning the labels again, {part.n_answers} of {answers} so far"
 
 
 @pytest.mark.parametrize("from_the_start", [True, False])

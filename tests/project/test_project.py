@@ -200,7 +200,8 @@ def test_advice_is_written_once_and_withdrawn_once(project: Project) -> None:
         assert advice is not None
         assert advice.n_labelled == 1
         assert advice.reason == (
-            "You can stop now: about 12 % of the 19 unlabelled items are predicted wrong (estimate: 9 to 16 %)."
+            "You can stop now: about 12 % of the 19 unlabelled items are predicted wrong (estimate; probably 9 to "
+            "16 %)."
         )
     assert project.advise(decided(1, stop=False))
     assert project.state().advice is None

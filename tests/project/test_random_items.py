@@ -384,8 +384,8 @@ def test_the_words_say_what_the_estimate_rests_on(tmp_path: Path) -> None:
         told = status(project, found)
         assert told["error"]["random_labels"] == found.errors[-1].random_labels == 20
         assert told["decision"]["error"]["random_labels"] == 20
-        assert told["decision"]["error_note"].endswith("; estimated with the help of 20 random labels)")
-        assert "(estimate: " in told["words"][0]
+        assert told["decision"]["error_note"].endswith("; estimated from 20 labels of items drawn at random)")
+        assert "(estimate; probably " in told["words"][0]
         assert learning_sentences(found, project.settings, 30, size=80) == told["words"]
 
 

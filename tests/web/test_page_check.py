@@ -106,12 +106,12 @@ def test_a_check_that_is_given_up_proves_nothing(browser: "Browser", tmp_path: P
         page = watched.page
         page.wait_for_selector(".verdict >> text=Check the predictions", timeout=60_000)
         start(watched, 30)
-        page.click("text=Give the check up")
+        page.click("text=Stop the check")
         assert "It then guarantees nothing" in shown(page, "dialog")
         page.click("dialog >> text=Go on with the check")
         assert status_of(server)["check"]["state"] == "open"
-        page.click("text=Give the check up")
-        page.click("dialog >> text=Give it up")
+        page.click("text=Stop the check")
+        page.click("dialog >> text=Stop it")
         page.wait_for_selector(".check-line", state="detached")
         found = status_of(server)
         assert (found["check"]["state"], found["guarantee"]) == ("aborted", None)

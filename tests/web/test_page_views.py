@@ -163,7 +163,7 @@ def test_progress_is_drawn_and_can_be_read_without_eyes_or_mouse(browser: "Brows
     chart.focus()
     page.keyboard.press("Home")
     assert page.inner_text(".readout >> nth=0") != last
-    assert "likely between" in page.inner_text(".readout >> nth=0")
+    assert "probably between" in page.inner_text(".readout >> nth=0")
     page.click(".numbers summary >> nth=0")
     # The corrected label of another test may still be learned: then both numbers grow.
     for _ in range(150):

@@ -399,7 +399,7 @@ class Guarantee:
         Examples:
             >>> print(Guarantee.of_error(2, 100, 4718, unlabelable=1, model="round 12").evidence)
             A random check of 100 of 4,718 items found 2 with a wrong prediction. 1 item could not be labelled and
-            counts as wrong. The statement is about the predictions of: round 12.
+            counts as wrong. The predictions are those of this model: round 12.
         """
         what = {"recall": "of the class", "precision": "of another class"}.get(self.quantity, "with a wrong prediction")
         what = what if self.tolerance is None else f"off by more than {number_at_most(self.tolerance)}"
@@ -414,7 +414,7 @@ class Guarantee:
                 f"Of {count(sample.pool, 'other item')} predicted as the class, {sample.checked:,} were checked and "
                 f"{sample.right:,} belong to it."
             )
-        return " ".join(said + ([f"The statement is about the predictions of: {self.model}."] if self.model else []))
+        return " ".join(said + ([f"The predictions are those of this model: {self.model}."] if self.model else []))
 
     # JSON.
 

@@ -57,7 +57,7 @@ def _next(found: Reading, told: dict[str, Any]) -> list[str]:
     decision, place = told["decision"], shown_place(found.place)
     go_on, take = f"Go on with: suffice label {place}", f"Take the results: suffice export {place}"
     if told["check"] is not None and told["check"]["state"] == "open":
-        return [go_on, f"Give the check up: suffice check {place} --abort", take]
+        return [go_on, f"Stop the check: suffice check {place} --abort", take]
     better = decision["alternative"] if decision["answer"] == "limit" else None
     if better is not None and better["name"] in found.project.settings.models():
         return [f"Switch the model: suffice switch {place} --model {better['name']}", take, go_on]

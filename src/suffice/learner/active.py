@@ -19,6 +19,7 @@ from suffice.decision import (
     Alternative,
     Decision,
     ErrorNow,
+    avoided_per_label,
     decide,
     fall_per_label,
     more_labels_error,
@@ -371,6 +372,7 @@ class ActiveLearner:
             fall = fall_per_label(rule or self._rule, verdict, self.left)
             if fall is not None:
                 then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
+        avoided, price = avoided_per_label(rule or self._rule, verdict)
         about = Decision(
             answer="too early",
             n_labelled=len(self.labelled),
@@ -386,6 +388,8 @@ class ActiveLearner:
             alternative=self.better_model() if compare and verdict.stop and self._begun and self.left else None,
             guarantee=self._present_guarantee(),
             plan=self.plan_for(at_most, error) if checks else None,
+            avoided=avoided,
+            price=price,
         )
         return decide(verdict, about)
 

@@ -1,5 +1,6 @@
 """Sentences about the state of labelling, built from plain values."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,8 @@ RATIO_RULE: Final = "ErrorStability"
 _WORTH_RULES: Final = frozenset({"LabelWorth", "ExpectedCost"})
 #: The name under which a learner gives a verdict in place of its rule: before the model starts, and at the pool's end.
 _LEARNER: Final = "ActiveLearner"
+#: Stands for the rule while a model learns the labels of a project again.
+CATCHING_UP: Final = "BackgroundLearner"
 #: Classes and people that are named.
 _MOST_NAMES: Final = 20
 
@@ -36,8 +39,8 @@ ERROR_RATIO_EXPLAINED: Final = (
 )
 NOT_GUARANTEED: Final = (
     "The error. It is an estimate, and what more labels would bring is extrapolated from how the error fell so far.",
-    "That a certain prediction is right. The error says how many are wrong, or by how much, but not which.",
-    "That the labels are right. The model learns the mistakes of people too, where they are alike.",
+    "That any single prediction is right. The error says how many are wrong, or by how much, but not which.",
+    "That the labels are right. The model also learns mistakes that people make again and again.",
     "That it does as well on other items. All of this is about items like those of these data.",
     "That no other model is better. Only a few are compared.",
 )
@@ -133,8 +136,8 @@ _HEADLINES: Final = {
 
 
 _EXTRAPOLATED: Final = (
-    "This is extrapolated: it assumes that the error goes on falling as it did. After these labels, a label costs more "
-    "than it saves."
+    "This is extrapolated: it assumes that the error goes on falling as it did. After these labels, going on would not "
+    "pay."
 )
 
 
@@ -151,7 +154,7 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         ...     "since": 283, "error": error, "rule": "LabelWorth"})
         >>> print(said.headline, *said.sentences, said.error_figure.replace("\xa0", " "), sep="\n")
         You can stop now
-        You can stop now: about 6 % of the 4,618 unlabelled items are predicted wrong (estimate: 4 to 9 %).
+        You can stop now: about 6 % of the 4,618 unlabelled items are predicted wrong (estimate; probably 4 to 9 %).
         More labels are not worth their cost: each is expected to avoid too few wrong predictions.
         The rule first said so at 283 labels.
         6 %
@@ -159,6 +162,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     answer = decision["answer"]
     headline, tone = _HEADLINES[answer]
     planned = decision.get("plan")
+    if answer == "too early" and decision.get("rule") == CATCHING_UP:
+        headline = "Please wait"
     if answer == "enough" and decision.get("target_guaranteed"):
         headline = "Your target is guaranteed"
     if answer == "keep going" and planned is not None and planned["check_now"]:
@@ -227,7 +232,7 @@ def guarantee_figure(guarantee: Mapping[str, Any]) -> tuple[str, str]:
         >>> guarantee_figure({"quantity": "error", "value": 0.104})
         ('≤ 11\xa0%', 'wrong, guaranteed')
         >>> guarantee_figure({"quantity": "recall", "value": 0.958, "class_name": "spam"})
-        ('≥ 95\xa0%', 'of spam found, guaranteed')
+        ('≥ 95.8\xa0%', 'of spam found, guaranteed')
     """
     quantity, value = guarantee["quantity"], guarantee["value"]
     if quantity in ("error", "within"):
@@ -275,8 +280,8 @@ def check_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
         ...     "seconds": 4.0})
         >>> print(*said, sep="\n")
         A check draws unlabelled items at random. When they are labelled, it guarantees how many predictions are wrong.
-        Estimate: about 2 % of the predictions for the 4,600 unlabelled items are wrong. If so, a check is likely to
-        guarantee, with 95 % confidence:
+        Estimate: about 2 % of the predictions for the 4,600 unlabelled items are wrong. If so, a check will in 4 of
+        5 cases guarantee, with 95 % confidence:
         - 100 labels (about 7 minutes): at most 8.6 % are wrong.
         - 370 labels (about 25 minutes): at most 5 % are wrong, your target.
         The model learns these labels afterwards.
@@ -288,8 +293,8 @@ def check_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
     said = [
         f"A check draws unlabelled items at random. When they are labelled, it guarantees how many predictions are "
         f"{wrong}.",
-        f"Estimate: about {share} of the predictions for the {pool} are {wrong}. If so, a check is likely to "
-        f"guarantee, with {sure} confidence:",
+        f"Estimate: about {share} of the predictions for the {pool} are {wrong}. If so, a check will in 4 of "
+        f"5 cases guarantee, with {sure} confidence:",
     ]
     said += [f"- {row['cost']}: {row['words']}." for row in check_offer_rows(offers)]
     if offers["at_most"] is not None and offers["planned"] is None:
@@ -373,7 +378,7 @@ def _error_figure(decision: Mapping[str, Any]) -> tuple[str, str]:
     what = f"of {left} predicted wrong" if decision["share"] else f"typical error of a prediction, for {left}"
     random_labels = error["random_labels"]
     basis = estimated_with(random_labels) if random_labels else "the model's own estimate"
-    return figure, f"{what}, after {count(decision['n_labelled'], 'label')} (likely {interval}; {basis})"
+    return figure, f"{what}, after {count(decision['n_labelled'], 'label')} (probably {interval}; {basis})"
 
 
 def _outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -393,9 +398,8 @@ def _outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
         figure, later = _error_figure(decision)[0], _error_then(decision)
         return [(figure, "typical error now, estimated"), (later, after)] if later else []
     wrong, corrected = decision["wrong"], decision["corrected"]
-    return (
-        [] if not corrected else [(f"{wrong:,}", "wrong predictions now, estimated"), (f"{wrong - corrected:,}", after)]
-    )
+    now, later = two_digits(wrong or 0), two_digits((wrong or 0) - (corrected or 0))
+    return [] if not corrected else [(f"{now:,}", "wrong predictions now, estimated"), (f"{later:,}", after)]
 
 
 def _outlook_note(decision: Mapping[str, Any], sentences: Sequence[str]) -> str:
@@ -427,9 +431,9 @@ def error_words(decision: Mapping[str, Any]) -> str:
     kind = "estimate" if error["random_labels"] else "the model's own estimate"
     if decision["share"]:
         value, low, high = percents(error["value"], error["low"], error["high"])
-        return f"about {value} % of {left} are predicted wrong ({kind}: {low} to {high} %)"
+        return f"about {value} % of {left} are predicted wrong ({kind}; probably {low} to {high} %)"
     value, low, high = numbers(error["value"], error["low"], error["high"])
-    return f"predictions for {left} are typically off by about {value} ({kind}: {low} to {high})"
+    return f"predictions for {left} are typically off by about {value} ({kind}; probably {low} to {high})"
 
 
 def _error_or(decision: Mapping[str, Any], otherwise: str) -> str:
@@ -441,6 +445,8 @@ def _too_early_sentences(decision: Mapping[str, Any], initial: int) -> list[str]
     if missing > 0:
         are = "are" if missing > 1 else "is"
         return [f"Too early to say: {count(missing, 'more label')} {are} needed before the model starts."]
+    if decision.get("rule") == CATCHING_UP:
+        return [f"Please wait: {decision['reason']}. You can go on labelling meanwhile."]
     if not decision.get("reason") or decision.get("rule") == _LEARNER:
         return ["Too early to say: the model is learning the first labels."]
     return [f"Too early to say: {decision['reason']}."]
@@ -479,12 +485,12 @@ def _forecast_sentence(decision: Mapping[str, Any]) -> str:
     more = as_sentence(more_labels(labels, low, high))[:-1]
     corrected, then = decision.get("corrected"), _error_then(decision)
     if corrected:
-        wrong = f"{corrected:,} of these {decision['wrong']:,} wrong predictions"
-        return f"{more} would avoid about {wrong} (extrapolated); after that a label costs more than it saves."
+        wrong = f"{two_digits(corrected):,} of about {two_digits(decision['wrong']):,} wrong predictions"
+        still = f"about {percent(decision['error_then'])} would still be wrong, and going on would not pay"
+        return f"{more} would avoid about {wrong}; {still} (extrapolated)."
     if then:
-        lower = f"would lower that to about {then} (extrapolated)"
-        return f"{more} {lower}; after that a label costs more than it saves."
-    return f"{more} until it is enough (extrapolated)."
+        return f"{more} would lower that to about {then}; going on would then not pay (extrapolated)."
+    return f"{more} until going on does not pay (extrapolated)."
 
 
 def _plan_sentence(plan: Mapping[str, Any], unlabelled: int) -> str:
@@ -524,14 +530,40 @@ def _stop_reasons(decision: Mapping[str, Any]) -> list[str]:
     if decision["rule"] == RATIO_RULE:
         said.append("The last labels changed the model so little that the stopping rule says stop.")
     elif decision["rule"] in _WORTH_RULES:
-        little = "avoid too few wrong predictions" if decision["share"] else "lower the error too little"
-        said.append(f"More labels are not worth their cost: each is expected to {little}.")
+        said.append(_worth_sentence(decision))
     elif reason:
         said.append(as_sentence(reason))
     since = decision.get("since")
     if since is not None and since < decision["n_labelled"]:
         said.append(f"The rule first said so at {count(since, 'label')}.")
     return said
+
+
+def _worth_sentence(decision: Mapping[str, Any]) -> str:
+    """Why more labels are not worth their cost."""
+    avoided, price = decision.get("avoided"), decision.get("price")
+    if not decision["share"]:
+        return "More labels are not worth their cost: each is expected to lower the error too little."
+    if avoided is None or price is None or avoided >= price:
+        return "More labels are not worth their cost: each is expected to avoid too few wrong predictions."
+    each, cost = two_digits_of(100.0 * avoided), two_digits_of(100.0 * price)
+    return (
+        f"More labels are not worth their cost: 100 more would avoid about {each} wrong predictions, and they cost as "
+        f"much as {cost}."
+    )
+
+
+def two_digits_of(value: float) -> str:
+    """A number above 0 rounded to two digits, without an exponent.
+
+    Examples:
+        >>> two_digits_of(33.7), two_digits_of(1234.0), two_digits_of(0.567)
+        ('34', '1,200', '0.57')
+    """
+    if value <= 0.0:
+        return "0"
+    digits = 1 - math.floor(math.log10(value))
+    return f"{round(value, digits):,.{max(digits, 0)}f}"
 
 
 def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
@@ -566,18 +598,20 @@ def _remedy_sentences(decision: Mapping[str, Any]) -> list[str]:
         remedy = "That model cannot be used here; export the labels to train it elsewhere."
         said.append(f"{_alternative_sentence(decision, alternative)} {remedy}")
     else:
-        said.append(f"{_alternative_sentence(decision, alternative)} Try that model.")
+        said.append(f"{_alternative_sentence(decision, alternative)} Switch to that model: all labels stay.")
     return said
 
 
 def _alternative_sentence(decision: Mapping[str, Any], alternative: Mapping[str, Any]) -> str:
     """How much better another model is on the same labels."""
-    name, which = alternative["description"], f"{count(alternative['labels'], 'label')} that it had not seen"
+    name, items = alternative["description"], count(alternative["labels"], "labelled item")
     if decision["share"]:
         theirs, ours = (f"{round(alternative[key] * alternative['labels']):,}" for key in ("error", "present"))
-        return f"Another model, {name}, is wrong on {theirs} of {which}, the present model on {ours}."
+        compared = f"Tested on {items} without knowing their labels, it predicts {theirs} wrong"
+        return f"Another model is better: {name}. {compared}, the present model {ours}."
     theirs, ours = (number(alternative[key]) for key in ("error", "present"))
-    return f"Another model, {name}, is typically off by {theirs} on {which}, the present model by {ours}."
+    compared = f"Tested on {items} without knowing their labels, it is typically off by {theirs}"
+    return f"Another model is better: {name}. {compared}, the present model by {ours}."
 
 
 def _complete_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
@@ -602,7 +636,7 @@ def status_sentences(
         behind: Number of labels that the model has not learned yet.
         checked: Sentences about checks that come before the decision, and after it; see :func:`checks_sentences`.
     """
-    early = words.headline == _HEADLINES["too early"][0]
+    early = words.headline in (_HEADLINES["too early"][0], "Please wait")
     first, last = checked
     said = [*first, *([] if problem and early else words.sentences), *last]
     said += [warning] if warning else []
@@ -653,9 +687,9 @@ def estimated_with(random_labels: int) -> str:
 
     Examples:
         >>> estimated_with(24)
-        'estimated with the help of 24 random labels'
+        'estimated from 24 labels of items drawn at random'
     """
-    return f"estimated with the help of {count(random_labels, 'random label')}"
+    return f"estimated from {count(random_labels, 'label')} of items drawn at random"
 
 
 def progress_sentence(name: str, status: Mapping[str, Any]) -> str:
@@ -747,7 +781,7 @@ def summary_tiles(status: Mapping[str, Any], *, seconds: float | None) -> list[t
         more, labels = "to label these too", left
     elif forecast is not None and forecast["labels"] < decision["unlabelled"]:
         labels, low, high = (two_digits(forecast[name]) for name in ("labels", "low", "high"))
-        tiles.append((f"{labels:,}", f"more labels until it is enough, extrapolated ({low:,} to {high:,})"))
+        tiles.append((f"{labels:,}", f"more labels until going on does not pay, extrapolated ({low:,} to {high:,})"))
         more = "for these labels"
     if more and seconds is not None:
         tiles.append((duration(labels * seconds), f"{more}, at {seconds:.2g} seconds a label as so far"))
@@ -841,11 +875,10 @@ def expected_error_basis(items: int, random_labels: int = 0) -> str:
     """
     if random_labels:
         return (
-            "This is an estimate, and no guarantee. It is the error that the model expects of itself on "
-            f"{count(items, 'unlabelled item')}, corrected by {count(random_labels, 'random label')}: by how wrong the "
-            "model was on them, compared with what it had expected. Each was predicted before the model learned it. "
-            "Their items were drawn at random, so they are like those without a label. The more random labels, the "
-            "narrower the interval."
+            f"This is an estimate, and no guarantee. The model states how sure it is of its predictions for "
+            f"{count(items, 'unlabelled item')}. That was corrected with {count(random_labels, 'label')} of items that "
+            "were drawn at random: each was predicted without its label, and compared with it. The more such labels "
+            "there are, the more precise the estimate is."
         )
     return (
         "This is what the model says of itself: no labels were held back to measure it. It comes from the model's own "
@@ -853,11 +886,6 @@ def expected_error_basis(items: int, random_labels: int = 0) -> str:
         "on real data it was often off by a factor of two. To be sure, have some more items drawn at random, label "
         "them, and compare."
     )
-
-
-def no_certificate_sentence(rule: str) -> str:
-    """That nothing is guaranteed."""
-    return f"Nothing so far: the rule {rule} has given no certificate."
 
 
 def certified_change_sentence(change: float) -> str:

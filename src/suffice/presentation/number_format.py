@@ -125,14 +125,16 @@ def percents(value: float, low: float, high: float) -> tuple[str, str, str]:
 
 
 def numbers(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """Numbers with no more digits than their interval allows.
+    """Numbers with no more digits than their interval allows, but at least two.
 
     Examples:
-        >>> numbers(0.2932, 0.2758, 0.3112), numbers(123456.0, 121000.0, 126000.0)
-        (('0.29', '0.28', '0.31'), ('123,000', '121,000', '126,000'))
+        >>> numbers(0.2932, 0.2758, 0.3112), numbers(123456.0, 121000.0, 126000.0), numbers(55.2, 47.0, 66.0)
+        (('0.29', '0.28', '0.31'), ('123,000', '121,000', '126,000'), ('55', '47', '66'))
     """
     width = high - low
     digits = -math.floor(math.log10(width)) if width > 0.0 else 2
+    if value > 0.0:
+        digits = max(digits, 1 - math.floor(math.log10(value)))
     first, second, third = (_rounded(each, digits) for each in (value, low, high))
     return first, second, third
 

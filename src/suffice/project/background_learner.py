@@ -14,6 +14,7 @@ from suffice.criteria import Verdict
 from suffice.decision import Decision
 from suffice.errors import SufficeError
 from suffice.numerics.special_functions import Floats
+from suffice.presentation.messages import CATCHING_UP
 from suffice.project.learning_status import LearningStatus
 from suffice.project.project_learner import Predictions, ProjectLearner, reason
 from suffice.project.settings import Settings
@@ -311,14 +312,14 @@ class BackgroundLearner:
 
 def _on_the_way(learning_status: LearningStatus, n_answers: int) -> LearningStatus:
     """What is said while the past is learned from its first label on: how far that is, and no verdict of a part."""
-    reason = f"the model has learned {learning_status.n_answers:,} of {n_answers:,} labels and skips so far"
+    reason = f"the model is learning the labels again, {learning_status.n_answers:,} of {n_answers:,} so far"
     undecided = Verdict(
         stop=False,
         value=None,
         threshold=None,
         ready=False,
         reason=reason,
-        rule="",
+        rule=CATCHING_UP,
         n_labelled=learning_status.n_labelled,
     )
     return replace(learning_status, verdict=undecided, forecast=None, stopped_at=None, decision=None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 import suffice
-from suffice.criteria import Verdict
+from suffice.criteria import LabelWorth, Verdict
 from suffice.errors import InvalidValueError
 from suffice.presentation.messages import (
     ERROR_RATIO_EXPLAINED,
@@ -25,7 +25,6 @@ from suffice.presentation.messages import (
     error_words,
     expected_error_basis,
     given_and_imported,
-    no_certificate_sentence,
     not_guaranteed,
     not_started_sentence,
     quantity_name,
@@ -282,9 +281,9 @@ def people_table(told: ProjectReportContents) -> ReportTable:
         )
         for each in people[:_MOST_ROWS]
     )
-    note = "A second opinion on an item counts as a label here."
+    note = "A second opinion on an item counts as a label here." if told.status["agreement"] is not None else ""
     if len(people) > _MOST_ROWS:
-        note = f"The {_MOST_ROWS} of {len(people)} people who labelled most. {note}"
+        note = f"The {_MOST_ROWS} of {len(people)} people who labelled most. {note}".strip()
     return ReportTable("people", "Who labelled", ("person", "labels", "last seen"), rows, note)
 
 
@@ -344,7 +343,10 @@ def _rule_words(told: ProjectReportContents) -> str:
         # A rule of the user's own, which is not installed where the report is made.
         return told.rule
     meaning = " ".join((inspect.getdoc(type(rule)) or "").split("\n\n")[0].split())
-    set_to = ", ".join(f"{name} {_parameter_words(value)}" for name, value in rule.state_dict()["params"].items())
+    given = {name: value for name, value in rule.state_dict()["params"].items() if value is not None}
+    if isinstance(rule, LabelWorth) and rule.error_cost is None:
+        given.setdefault("mistake_cost", 1.0)
+    set_to = ", ".join(f"{name} {_parameter_words(value)}" for name, value in given.items())
     plain = re.sub(r":\w+:|``?", "", meaning)
     return f"{type(rule).__name__}{f' ({set_to})' if set_to else ''}. {plain}".strip()
 
@@ -386,7 +388,7 @@ class Certified(NamedTuple):
 
     Attributes:
         statement: What is certified; empty where there is no certificate.
-        meaning: The same for somebody who does not know the theory, or that there is no certificate.
+        meaning: The same for somebody who does not know the theory.
         assumption: What the statement rests on.
     """
 
@@ -483,7 +485,10 @@ def checks_table(told: ProjectReportContents) -> ReportTable:
         )
         for check in told.checks[-_MOST_ROWS:]
     )
-    note = "Checks share the error probability, also those that were aborted, so that all statements hold together."
+    note = (
+        "All statements together hold with the stated confidence. Each check, also one that was stopped, takes a part "
+        "of the error probability."
+    )
     head = ("check", "started", "items", "state", "what it proves about the model of then")
     return ReportTable("checks", "Random checks", head, rows, note)
 
@@ -507,6 +512,10 @@ def _stopping_paragraphs(told: ProjectReportContents) -> list[str]:
     if not _is_judged(told):
         return [not_started_sentence(told.settings.initial, told.status["size"])]
     said = [compared_sentence(told.rule, *told.status["curve"][-1])] if _has_curve(told) else []
+    _, value, threshold = told.status["curve"][-1] if said else (0, None, None)
+    above = value is not None and threshold is not None and value > threshold
+    if above and told.decision["since"] is not None and told.rule == LabelWorth.__name__:
+        said.append("A stop stands until a label is worth one and a half times its cost, so that it does not flicker.")
     return [*said, *([ERROR_RATIO_EXPLAINED] if told.rule == RATIO_RULE else [])]
 
 
@@ -574,7 +583,7 @@ def _certified(told: ProjectReportContents) -> Certified:
     verdict = told.status["verdict"]
     certificate = None if verdict is None else verdict["certificate"]
     if certificate is None:
-        return Certified("", no_certificate_sentence(told.rule), "")
+        return Certified("", "", "")
     # A bound of 1 or more holds of every change: it says nothing.
     says = told.change is None or told.change < 1.0
     return Certified(

@@ -450,6 +450,8 @@ class DecisionAnswer(_Response):
     target_missed: bool
     plan: PlanAnswer | None
     check_pending: int
+    avoided: Number
+    price: Number
     headline: Text
     tone: Literal["quiet", "on", "good", "limit"]
     sentences: list[Text]

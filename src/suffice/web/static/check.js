@@ -48,9 +48,9 @@ export function makeCheckLine() {
       put(element, told && h("section", { class: "check-line", "aria-label": "Check" },
         h("p", { role: "status" }, h("b", {}, `Check: ${check.answered} of ${check.size} answered`)),
         h("progress", { max: check.size, value: check.answered, "aria-label": "Answered items of the check" }),
-        h("p", { class: "muted" }, "These items are drawn at random. Answer each as carefully as any other; skip one " +
-          "only if it cannot be answered."),
-        button(confirmAbort, { class: "quiet small" }, "Give the check up")));
+        h("p", { class: "muted" }, "These items are drawn at random, without the model's prediction. Skip one only if it " +
+          "cannot be answered: it then counts as predicted wrong. The model learns these answers afterwards."),
+        button(confirmAbort, { class: "quiet small" }, "Stop the check")));
     },
   };
 }
@@ -62,15 +62,15 @@ function confirmAbort() {
     try {
       await submit("api/checks/abort", { person: person() });
       dialog.close();
-      toast("The check is given up.");
+      toast("The check is stopped.");
       refreshSoon();
     } catch (error) {
       problem.textContent = error.message;
       yes.disabled = false;
     }
   };
-  const yes = button(run, { class: "primary" }, "Give it up");
-  const dialog = openDialog("Give the check up?", [
+  const yes = button(run, { class: "primary" }, "Stop it");
+  const dialog = openDialog("Stop the check?", [
     h("div", { class: "stack" },
       h("ul", {},
         h("li", {}, "It then guarantees nothing: a part of a check is not a smaller check."),
@@ -101,7 +101,7 @@ async function offerCheck(status) {
     return h("label", { class: "offer" }, input, h("span", {}, h("b", {}, cost), h("br"), words));
   };
   const own = h("input", {
-    type: "text", inputmode: "numeric", "aria-label": "Another number of items", placeholder: "another number",
+    type: "text", inputmode: "numeric", "aria-label": "Other number of items", placeholder: "other number",
     on: { input: () => other() },
   });
   const ownWords = h("span", { class: "muted" });
@@ -176,7 +176,8 @@ async function offerCheck(status) {
       numbers && h("form", { class: "row", on: { submit: setTolerance } },
         h("label", { for: "check-tolerance" }, "A prediction is good enough if it is off by at most"), tolerance,
         h("button", { type: "submit" }, "Show what a check costs")),
-      h("p", {}, "If you label items that are drawn at random, your answers prove how many predictions are wrong at most."),
+      h("p", {}, "A check measures the predictions; it does not make them better. You label items that are drawn at " +
+        "random, and from your answers follows how many predictions are wrong at most."),
       intro, list,
       h("details", {}, h("summary", {}, "What happens in a check"),
         h("ul", {},
@@ -185,7 +186,10 @@ async function offerCheck(status) {
           h("li", {}, "An item that you skip counts as predicted wrong."),
           h("li", {}, "When all are answered, the guarantee is stated. The model learns your answers when you go on " +
             "labelling; the new model then has no guarantee until it is checked."),
-          h("li", {}, "If you give the check up, it guarantees nothing."))),
+          h("li", {}, "If it finds more wrong predictions than expected, it guarantees less than it says here. Your labels " +
+            "are never lost."),
+          h("li", {}, "You can pause, and others can help. If you stop the check for good, it guarantees nothing. Each " +
+            "check that is started makes the next ones a little larger."))),
       problem,
       h("div", { class: "row end" }, button(() => dialog.close(), {}, "Not now"), start)),
   ]);

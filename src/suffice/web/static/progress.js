@@ -31,7 +31,7 @@ export function makeProgressView(root, project) {
   };
   const [curve, facts] = [h("div", { class: "stack" }), h("div", { class: "stack" })];
   const details = h("details", { class: "card wide" },
-    h("summary", {}, "Details: what the stopping rule compares, and what it certifies"),
+    h("summary", {}, "Details: what the stopping rule compares"),
     h("div", { class: "stack" }, curve, facts));
   parts.decision.element.classList.add("wide");
   parts.people.element.classList.toggle("wide", project.task === "regression");
@@ -85,7 +85,7 @@ function errorData(status, project) {
   const { decision: decided } = status;
   const share = unit === "share";
   const format = share ? percent : short;
-  const between = (low, high) => `likely between ${format(low)} and ${format(high)}`;
+  const between = (low, high) => `probably between ${format(low)} and ${format(high)}`;
   const [n, value, low, high] = estimates.at(-1);
   const then = decided.forecast && decided.error_then !== null
     ? { n: n + decided.forecast.labels, value: decided.error_then, most: status.size } : null;
@@ -136,5 +136,5 @@ function ruleData({ curve, decision: { forecast }, size }, project) {
 }
 
 function certificate({ verdict }) {
-  return verdict?.certificate ? certified(verdict.certificate) : quiet("The rule has given no certificate.");
+  return verdict?.certificate ? certified(verdict.certificate) : [];
 }
