@@ -34,7 +34,7 @@ def served_verdict(port: int, expected: tuple[bool, float | None]) -> tuple[bool
     return found
 
 
-@pytest.mark.parametrize("times", [4, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [4, pytest.param(100, marks=pytest.mark.slow)])
 def test_servers_killed_at_random_moments(place: str, times: int, tmp_path: Path) -> None:
     make(place, SIZE, task="regression", rule=RULE).close()
     times = times // 2 if "://" in place else times

@@ -25,7 +25,7 @@ from tests.project.making_projects import make
 from tests.project.postgres_server import Server
 
 
-@pytest.mark.parametrize("times", [8, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [8, pytest.param(100, marks=pytest.mark.slow)])
 def test_two_processes_on_one_project_killed_at_random_moments(place: str, times: int, tmp_path: Path) -> None:
     make(place, SIZE, task="regression", rule=RULE).close()
     times = times // 2 if "://" in place else times

@@ -36,6 +36,12 @@ _AT_ONCE: Final = 1024
 _EPS: Final = float(np.finfo(np.float64).eps)
 
 
+def _rounding(dtype: Any) -> float:
+    """Relative rounding error of a number type."""
+    # With the type of ``np.dtype`` in between, mypy takes ten seconds for this line.
+    return float(np.finfo(dtype).eps)
+
+
 def sample_of(size: int, rng: np.random.Generator, most: int = SAMPLE) -> Indices:
     """Points of a pool that stand for all of it: all, or ``most`` at random, ascending. All draw no random number.
 
@@ -215,7 +221,7 @@ class KernelSums(CovarianceSums):
         self._middle = scaled.mean(axis=0)
         self._centred = scaled[sample] - self._middle
         self._half = half_squares(self._centred)
-        self._row_eps = float(np.finfo(np.dtype(dtype)).eps)
+        self._row_eps = _rounding(dtype)
         self._prior: list[Floats] = []
 
     def _anew(self, new: int) -> bool:
@@ -304,7 +310,7 @@ class FeatureSums(CovarianceSums):
         # M = T'T; T has fewer digits to lose.
         self._root: Floats = np.asarray(np.linalg.qr(rows.points, mode="r"))
         self._scale = self._length = np.sqrt(np.einsum("ij,ij->i", rows.points, rows.points))
-        self._eps = float(np.finfo(np.dtype(dtype)).eps)
+        self._eps = _rounding(dtype)
         self._factor = state.factor
 
     def _anew(self, new: int) -> bool:
