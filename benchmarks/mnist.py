@@ -66,7 +66,7 @@ def figures(trace: Trace) -> dict[str, Any]:
         stops[str(threshold)] = next((step for step, verdict in enumerate(verdicts) if verdict.stop), None)
     curves = {"ratio": ratio, "error": trace.error, "accuracy": trace.measures["accuracy"]}
     curves |= {} if published is None else {"published_error": published}
-    curves |= {name: trace.measures[name] for name in ("calibration",) if name in trace.measures}
+    curves |= {name: trace.measures[name] for name in ("calibration_error",) if name in trace.measures}
     return {
         "stops": stops,
         "layers": trace.measures["contributions"].mean(axis=0).round(5).tolist()

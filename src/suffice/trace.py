@@ -104,8 +104,8 @@ class Trace:
             and in files of earlier versions.
         wrong_share: Share of the test set whose predicted class is wrong, after each step. Rows of classes that the
             model has not met yet count as wrong. Empty for numbers, and where ``predictive_error`` is.
-        measures: What else was measured after each step, by name: ``accuracy``, ``calibration`` and training ``loss``
-            of a network, the ``contributions`` of its layers to ``kl_new_old``, whatever the caller watched, and the
+        measures: What else was measured after each step, by name: ``accuracy``, ``calibration_error`` and training
+            ``loss`` of a network, the ``contributions`` of its layers to ``kl_new_old``, whatever the caller watched, and the
             fields of a :class:`suffice.Step` that were recorded for rules.
         checks: Random checks of a simulated run, in order. The labels of a check after which labelling went on are a
             step of the run; those of the last one may not be.
@@ -261,7 +261,7 @@ class Trace:
         for name in _OF_TEST_SET & set(arrays):
             if arrays[name].shape != new_old.shape:
                 raise ValueError("shapes")
-        measures = _named(arrays, _MEASURE)
+        measures = _with_new_names(_named(arrays, _MEASURE))
         for name in STEP_FIELDS & set(measures):
             if len(measures[name]) != len(new_old):
                 raise ValueError("shapes")
@@ -305,6 +305,18 @@ class Trace:
 
 def _named(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
+
+
+def _with_new_names(measures: dict[str, Any]) -> dict[str, Any]:
+    """The measures with the calibration error of a network under its name.
+
+    Version 0.10 and older called it ``calibration``. They replaced it where the field of a :class:`suffice.Step` of
+    this name was recorded, which goes with one of two other fields.
+    """
+    others = {"calibration_error", "error_scale", "random_labels"}
+    if {"accuracy", "calibration"} <= set(measures) and others.isdisjoint(measures):
+        measures["calibration_error"] = measures.pop("calibration")
+    return measures
 
 
 def _is_padded(values: NDArray[Any]) -> bool:

@@ -25,7 +25,7 @@ def test_two_rows_by_hand() -> None:
     assert found.error == pytest.approx(-np.mean(np.log([0.9, 0.7, 0.4, 0.2])), rel=1e-12)
     assert found.accuracy == 0.5
     # Confidences 0.8 (right) and 0.7 (wrong) lie in bins of their own.
-    assert found.calibration == pytest.approx((0.2 + 0.7) / 2, rel=1e-12)
+    assert found.calibration_error == pytest.approx((0.2 + 0.7) / 2, rel=1e-12)
 
 
 def test_the_class_is_that_of_the_averaged_prediction() -> None:
@@ -61,7 +61,7 @@ def test_properties(seed: int, rows: int, k: int, classes: int) -> None:
     # Jensen: the mean of the losses is no lower than the loss of the mean.
     assert found.error >= of_average - 1e-12
     assert found.error == pytest.approx(-np.mean([log_draws[i, :, c] for i, c in enumerate(codes)]), abs=1e-12)
-    assert 0.0 <= found.calibration <= 1.0
+    assert 0.0 <= found.calibration_error <= 1.0
     assert found.accuracy * rows == pytest.approx(np.sum(averaged.argmax(axis=1) == codes))
     # The order of rows and of draws does not matter.
     order = np.random.default_rng(seed).permutation(rows)

@@ -104,7 +104,7 @@ class ConstantBackend(Backend):
         (GaussianProcess(), ProcessBackend, "regression", ("variance-reduction", 0.2)),
         (BayesianRidge(), RidgeBackend, "regression", ("random", 0.0)),
         (BayesianLogistic(), ClassBackend, "classification", ("margin", 0.2)),
-        (DropoutNetwork(), NetworkBackend, "classification", ("batchbald", 0.0)),
+        (DropoutNetwork(), NetworkBackend, "classification", ("batchbald", 0.2)),
     ],
 )
 def test_backends_of_the_models(model: Any, backend: type[Backend], task: str, acquisition: tuple[str, float]) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -219,9 +220,9 @@ def test_what_is_recorded(approximation: str, tmp_path: Path, monkeypatch: pytes
     model = network(approximation=approximation, classes=range(10))
     trace = run(model, watch=watch, record=())
     layers = {"contributions": (4, 2)} if approximation == "dropout" else {}
-    each = dict.fromkeys(("loss", "accuracy", "calibration", "labels"), (4,))
+    each = dict.fromkeys(("loss", "accuracy", "calibration_error", "labels"), (4,))
     assert {name: values.shape for name, values in trace.measures.items()} == {**each, **layers, "pair": (4, 2)}
-    for name in ("error", "accuracy", "calibration"):
+    for name in ("error", "accuracy", "calibration_error"):
         values = trace.error if name == "error" else trace.measures[name]
         np.testing.assert_array_equal(values, [getattr(each, name) for each in found])
     assert trace.measures["labels"].tolist() == trace.n_labelled.tolist() == [23, 26, 29, 32]
@@ -397,3 +398,104 @@ def test_a_loss_that_is_no_number_names_round_and_file(tmp_path: Path, monkeypat
     same(run(checkpoint=path), run())
     with pytest.raises(TrainingDivergedError, match=r"^round 0: .*Lower learning_rate"):
         run(network(learning_rate=1e20), checkpoint=tmp_path / "other")
+
+
+# The default rule
+
+
+@each_approximation
+def test_what_the_default_rule_is_told(approximation: str) -> None:
+    """Against draws of the network itself, and predictions of random items before their labels were learned."""
+    model = network(approximation=approximation, samples=6, classes=range(10))
+    pool, labels = DIGITS.data[:150] / 16.0, DIGITS.target[:150]
+    learner = sf.ActiveLearner(model, pool, initial=20, seed=2)
+    first = learner.ask(20)
+    learner.tell(first, labels[first])
+    masks = int(np.random.SeedSequence((0, 2, 0)).generate_state(1)[0])
+    earlier, losses, expected = {20: learner.current_model.sample_proba(pool, seed=masks).mean(axis=1)}, 4.0, 4.0
+    for n in (30, 40, 50, 60):
+        items = learner.ask(10)
+        p = learner.current_model.predict_proba(pool)
+        learner.tell(items, labels[items])
+        random = [item for item in learner.random_items if item in items.tolist()]
+        assert len(random) == 2
+        losses += sum(float(p[item].argmax() != labels[item]) for item in random)
+        expected += sum(1.0 - p[item].max() for item in random)
+        found = {name: values[-1] for name, values in learner.trace().measures.items()}
+        assert found["calibration"] == pytest.approx(losses / expected, rel=1e-6)
+        draws = learner.current_model.sample_proba(pool, seed=masks).astype(np.float64)
+        rest, mean = np.setdiff1d(np.arange(150), learner.labelled), draws.mean(axis=1)
+        known = draws.max(axis=2).mean(axis=1)
+        assert found["unlabelled_error"] == pytest.approx(1.0 - mean.max(axis=1)[rest].mean(), rel=1e-4)
+        assert found["reducible_error"] == pytest.approx((known - mean.max(axis=1))[rest].mean(), rel=1e-4, abs=1e-6)
+        past = max(k for k in earlier if k <= max(n / 2, 20))
+        gain = mean.max(axis=1) - mean[np.arange(150), earlier[past].argmax(axis=1)]
+        assert found["recent_gain"] == pytest.approx(max(1.0, n / 2 / (n - past)) * gain.mean(), rel=1e-4, abs=1e-6)
+        assert (found["error_scale"], found["pool_size"]) == (1.0, 150)
+        earlier[n] = mean
+    assert learner.random_labels == 8
+    assert learner.verdict.rule == "LabelWorth"
+    estimate = learner.error_estimate()
+    assert estimate.value == pytest.approx(estimate.model_alone * losses / expected, rel=1e-6)
+
+
+def test_the_default_rule_stops_a_network_and_says_the_same_when_replayed() -> None:
+    pool, labels = DIGITS.data[:400] / 16.0, DIGITS.target[:400]
+    learner = sf.ActiveLearner(network(samples=6, warm_epochs=10), pool, initial=20, seed=2)
+    while not learner.verdict.stop:
+        items = learner.ask(5)
+        learner.tell(items, labels[items])
+    assert learner.verdict.rule == "LabelWorth"
+    assert 35 <= len(learner.labelled) < 300
+    assert learner.decision(compare=False).answer == "enough"
+    steps = len(learner.verdicts)
+    trace = sf.simulate(network(samples=6, warm_epochs=10), pool, labels, initial=20, steps=steps, batch=5, seed=2)
+    assert trace.about["random_share"] == 0.2
+    assert trace.indices.tolist() == learner.trace().indices.tolist()
+    assert trace.replay(sf.LabelWorth()) == learner.verdicts
+    assert len(set(trace.measures["calibration"])) > 2
+
+
+def test_random_labels_go_on_when_a_cut_run_does(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"acquisition": None, "batch": 5}
+    run(steps=2, checkpoint=tmp_path / "run", **options)
+    resumed, whole = run(checkpoint=tmp_path / "run", **options), run(**options)
+    same(resumed, whole)
+    assert resumed.random_items.tolist() == whole.random_items.tolist()
+    assert len(set(whole.measures["calibration"])) > 1
+
+
+def test_the_calibration_error_is_not_the_calibration_by_random_labels() -> None:
+    trace = run(acquisition=None, batch=5)
+    assert not np.array_equal(trace.measures["calibration_error"], trace.measures["calibration"])
+    plain = run(acquisition=None, batch=5, record=())
+    np.testing.assert_array_equal(trace.measures["calibration_error"], plain.measures["calibration_error"])
+    assert "calibration" not in plain.measures
+
+
+@pytest.mark.parametrize("record", [(), sf.LabelWorth(), "all"], ids=["nothing", "LabelWorth", "all"])
+def test_records_of_version_0_10_called_the_calibration_error_calibration(record: Any, tmp_path: Path) -> None:
+    trace = run(record=record)
+    measures = dict(trace.measures)
+    # Where the field of a step was recorded, it replaced the calibration error.
+    error = measures.pop("calibration_error")
+    measures = {"calibration": error, **measures}
+    replace(trace, measures=measures).save(tmp_path / "run.npz")
+    again = Trace.load(tmp_path / "run.npz")
+    if record == ():
+        np.testing.assert_array_equal(again.measures["calibration_error"], error)
+        assert "calibration" not in again.recorded
+    else:
+        assert "calibration_error" not in again.measures
+        np.testing.assert_array_equal(again.measures["calibration"], trace.measures["calibration"])
+
+
+def test_a_checkpoint_of_version_0_10_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    run(checkpoint=path, steps=2)
+    saved = torch.load(path, weights_only=True)
+    for part in saved["state"]["course"]["past"]:
+        for of in (part["measures"], part["types"]):
+            of["calibration"] = of.pop("calibration_error")
+    torch.save(saved, path)
+    same(run(checkpoint=path), run())

@@ -93,7 +93,7 @@ def label_with_network(task: Task, rule: Criterion, rng: np.random.Generator) ->
 
     first = rng.choice(len(task.X_pool), size=NETWORK_INITIAL, replace=False)
     model = make_model("dropout", classes=np.unique(task.y_pool).tolist(), seed=int(rng.integers(2**31)))
-    learner = ActiveLearner(model, task.X_pool, criterion=rule, initial=first)
+    learner = ActiveLearner(model, task.X_pool, criterion=rule, acquisition="batchbald", initial=first)
     yield from _bought(task, learner, (NETWORK_INITIAL, NETWORK_BATCH), network_error)
 
 

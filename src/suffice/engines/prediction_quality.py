@@ -206,13 +206,13 @@ class Quality(NamedTuple):
         error: Posterior mean of the cross entropy, in nats.
         log_loss: Cross entropy of the averaged prediction, in nats; at most ``error``.
         accuracy: Share of rows whose likeliest class, on average over the draws, is right.
-        calibration: Expected calibration error: how far the confidence is from the share that is right.
+        calibration_error: Expected calibration error: how far the confidence is from the share that is right.
     """
 
     error: float
     log_loss: float
     accuracy: float
-    calibration: float
+    calibration_error: float
 
 
 def quality(log_draws: Any, codes: Any) -> Quality:
@@ -228,7 +228,7 @@ def quality(log_draws: Any, codes: Any) -> Quality:
 
     Examples:
         >>> right = quality(np.log([[[0.9, 0.1], [0.7, 0.3]]]), [0])
-        >>> round(right.error, 4), round(right.log_loss, 4), right.accuracy, round(right.calibration, 2)
+        >>> round(right.error, 4), round(right.log_loss, 4), right.accuracy, round(right.calibration_error, 2)
         (0.231, 0.2231, 1.0, 0.2)
     """
     rows = np.arange(len(codes))

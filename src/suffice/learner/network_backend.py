@@ -43,6 +43,8 @@ class NetworkBackend(Backend):
     task = "classification"
     step_fields = CLASSIFIER_FIELDS
     default_acquisition = "batchbald"
+    # A network cannot leave labels out, so only random labels tell how far its own estimate of its error is off.
+    default_random_share = 0.2
     # Networks compute in single precision, and an image is a row of several axes.
     input_dtype = np.float32
     any_input_shape = True
@@ -172,7 +174,7 @@ class NetworkBackend(Backend):
         for size in state["sizes"]:
             self._add(indices[at : at + size], y[indices[at : at + size]], together=True)
             at += size
-        self._past = [StepResults.from_dict(part) for part in state["past"]]
+        self._past = [_with_new_names(StepResults.from_dict(part)) for part in state["past"]]
         self._order = list(state.get("order", ()))
         self._collector.begin(self._predictor(), len(indices))
         self._collector.restore(state.get("recent", ()))
@@ -246,7 +248,7 @@ class NetworkBackend(Backend):
         # others; its rows count as predicted wrong.
         found = quality(draws, np.searchsorted(self._model.classes_, self._test[1][known]))
         accuracy = found.accuracy * float(known.mean())
-        measures |= {"accuracy": np.array([accuracy]), "calibration": np.array([found.calibration])}
+        measures |= {"accuracy": np.array([accuracy]), "calibration_error": np.array([found.calibration_error])}
         return StepResults(
             pair,
             np.array([found.error]),
@@ -301,6 +303,12 @@ class NetworkBackend(Backend):
         self._free[indices] = False
         self._collector.take(indices)
         self._draws = None
+
+
+def _with_new_names(result: StepResults) -> StepResults:
+    """The results with the calibration error under its name; version 0.10 and older called it ``calibration``."""
+    names = {"calibration": "calibration_error"}
+    return replace(result, measures={names.get(name, name): values for name, values in result.measures.items()})
 
 
 def _scores(draws: Any, name: str) -> Floats:
