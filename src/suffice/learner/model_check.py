@@ -90,6 +90,44 @@ def checked_quantity(
     )
 
 
+def proven_guarantee(  # noqa: PLR0913 - all but three by keyword
+    check: Check,
+    asked: CheckedQuantity,
+    predictions: Mapping[int, Any],
+    *,
+    model: str,
+    found: Callable[[], int],
+    predicted_as_class: Callable[[], int],
+) -> Guarantee | None:
+    """Return what a complete check proves about predictions; None if it proves nothing.
+
+    It proves nothing for ``share`` if too many items could not be labelled.
+
+    Args:
+        check: The check.
+        asked: What it is to guarantee.
+        predictions: Predictions of the frozen model, by item; at least those of the check's items.
+        model: What the model is called in the guarantee.
+        found: Returns the number of items of the class that were labelled before the check, for recall.
+        predicted_as_class: Returns the number of unlabelled items that are predicted as the class, for recall.
+    """
+    predicted = {item: predictions[item] for item in check.items}
+    stated: dict[str, Any] = {"unlabelable_as": asked.unlabelable_as, "model": model}
+    if asked.quantity == "tolerance":
+        try:
+            return check.tolerance_guarantee(predicted, asked.share or 0.0, **stated)
+        except InvalidValueError:
+            return None
+    if asked.quantity == "precision":
+        # The sample was drawn from the items that are predicted as the class.
+        return check.precision_guarantee(predicted, asked.class_name, check.pool, **stated)
+    if asked.quantity == "recall":
+        if asked.predicted_as_found:
+            stated |= {"predictions": predicted, "predicted": predicted_as_class()}
+        return check.recall_guarantee(asked.class_name, found(), **stated)
+    return check.guarantee(predicted, tolerance=asked.tolerance, **stated)
+
+
 @dataclass(frozen=True, eq=False)
 class FrozenModel:
     """A model at the moment of a check.
@@ -296,29 +334,18 @@ class ModelCheck:
         """
         if not self.complete:
             return None
-        check, asked = self.record, self._asked
-        predicted = {item: self._predicted[item] for item in check.items}
-        stated: dict[str, Any] = {"unlabelable_as": asked.unlabelable_as, "model": self._frozen.name}
-        if asked.quantity == "tolerance":
-            try:
-                return check.tolerance_guarantee(predicted, asked.share or 0.0, **stated)
-            except InvalidValueError:
-                return None
-        if asked.quantity == "precision":
-            # The sample was drawn from the items that are predicted as the class.
-            return check.precision_guarantee(predicted, asked.class_name, check.pool, **stated)
-        if asked.quantity == "recall":
-            return self._recall(predicted, stated)
-        return check.guarantee(predicted, tolerance=asked.tolerance, **stated)
-
-    def _recall(self, predicted: dict[int, Any], stated: dict[str, Any]) -> Guarantee:
-        check, asked, labels = self.record, self._asked, self._owner.labels
-        found = sum(bool(labels[item] == asked.class_name) for item in self._frozen.labelled)
-        if not asked.predicted_as_found:
-            return check.recall_guarantee(asked.class_name, found, **stated)
-        pool = self._frozen.unlabelled.tolist() if asked.unlabelable_as == "wrong" else self._not_skipped()
-        number = sum(self._predicted[item] == asked.class_name for item in pool)
-        return check.recall_guarantee(asked.class_name, found, predictions=predicted, predicted=number, **stated)
+        asked = self._asked
+        labels, pool = self._owner.labels, self._frozen.unlabelled.tolist()
+        if asked.unlabelable_as == "excluded":
+            pool = self._not_skipped()
+        return proven_guarantee(
+            self.record,
+            asked,
+            self._predicted,
+            model=self._frozen.name,
+            found=lambda: sum(bool(labels[item] == asked.class_name) for item in self._frozen.labelled),
+            predicted_as_class=lambda: sum(self._predicted[item] == asked.class_name for item in pool),
+        )
 
     def _not_skipped(self) -> list[int]:
         return [item for item in self._frozen.unlabelled.tolist() if item not in self._frozen.skipped]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from suffice.checks import Check, Guarantee
 from suffice.errors import InvalidValueError
-from suffice.learner.model_check import CheckedQuantity
+from suffice.learner.model_check import CheckedQuantity, proven_guarantee
 from suffice.presentation.messages import guarantee_sentences
 from suffice.presentation.number_format import count
 
@@ -274,26 +274,21 @@ class ProjectCheck:
         """
         if not self.record.complete:
             return None
-        draw, asked, check = self.draw, self.draw.asked, self.record
-        predicted = draw.prediction_of(check.items)
-        stated: dict[str, Any] = {"unlabelable_as": asked.unlabelable_as, "model": self.model_words}
-        if asked.quantity == "tolerance":
-            try:
-                return check.tolerance_guarantee(predicted, asked.share or 0.0, **stated)
-            except InvalidValueError:
-                return None
-        if asked.quantity == "precision":
-            # The sample was drawn from the items that are predicted as the class.
-            return check.precision_guarantee(predicted, asked.class_name, check.pool, **stated)
-        if asked.quantity == "recall":
-            found = sum(label == asked.class_name for label in self.labels.values())
-            if asked.predicted_as_found:
-                excluded = draw.before.skipped if asked.unlabelable_as == "excluded" else frozenset[int]()
-                as_class = draw.before.unlabelled[np.asarray(draw.predictions == asked.class_name)].tolist()
-                number = sum(item not in excluded for item in as_class)
-                stated |= {"predictions": predicted, "predicted": number}
-            return check.recall_guarantee(asked.class_name, found, **stated)
-        return check.guarantee(predicted, tolerance=asked.tolerance, **stated)
+        draw, asked = self.draw, self.draw.asked
+
+        def predicted_as_class() -> int:
+            excluded = draw.before.skipped if asked.unlabelable_as == "excluded" else frozenset[int]()
+            as_class = draw.before.unlabelled[np.asarray(draw.predictions == asked.class_name)].tolist()
+            return sum(item not in excluded for item in as_class)
+
+        return proven_guarantee(
+            self.record,
+            asked,
+            draw.prediction_of(self.record.items),
+            model=self.model_words,
+            found=lambda: sum(label == asked.class_name for label in self.labels.values()),
+            predicted_as_class=predicted_as_class,
+        )
 
     @property
     def model_words(self) -> str:
