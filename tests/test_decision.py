@@ -103,10 +103,10 @@ def test_any_decision_is_said_in_sentences(verdict: Any, about: Decision) -> Non
     text = " ".join(words.sentences)
     # Green comes with the error, if it is known, and with nothing that asks for more labels.
     if found.answer == "enough" and found.error is not None:
-        assert words.tone == "good"
+        assert words.tone == ("limit" if found.large_error else "good")
         assert "unlabelled item" in words.sentences[0]
         assert "more labels (" not in text
-    assert ("You can stop" in text) == (found.answer == "enough")
+    assert ("You can stop" in text) == (found.answer == "enough" and not found.large_error)
     assert str(found) == " ".join(decision_words(values).sentences)
 
 
@@ -273,3 +273,17 @@ def test_an_error_close_to_the_target_is_not_enough() -> None:
     # At twice the labels of the stop there is an end to that.
     end = decide(STOP, replace(about_target(0.048, plan=close), n_labelled=560))
     assert (end.answer, decision_words(end.as_dict()).headline) == ("limit", "The error is too close to your target")
+
+
+@pytest.mark.parametrize(("share", "value", "large"), [(True, 0.19, False), (True, 0.21, True), (False, 0.25, False)])
+def test_a_large_error_is_never_green(share: bool, value: float, large: bool) -> None:
+    about = replace(ABOUT, share=share, error=ErrorNow(value, 0.5 * value, 1.5 * value, 40))
+    found = decide(STOP, about)
+    words = decision_words(found.as_dict())
+    assert found.answer == "enough"
+    assert (words.tone, words.headline) == (
+        ("limit", "More labels are not worth their cost") if large else ("good", "You can stop now")
+    )
+    assert ("too many for you" in str(found)) == large
+    # The lead is not repeated.
+    assert str(found).count("not worth their cost") == 1

@@ -23,6 +23,9 @@ _LONGEST_DOUBT: Final = 2.0
 # An error above this share of that of the trivial prediction has to rest on so many random labels.
 _NEAR: Final = 0.75
 _FEWEST_RANDOM: Final = 20
+# An error above this share of wrong classes, or above this share of the error of the mean of the labels, is large.
+_LARGE_SHARE: Final = 0.2
+_LARGE_RELATIVE: Final = 0.7
 
 
 class ErrorNow(NamedTuple):
@@ -162,6 +165,15 @@ class Decision:
         return self.error.value > _NEAR * self.baseline
 
     @property
+    def large_error(self) -> bool:
+        """Whether the error is large: above 20 % of wrong classes, or above 70 % of that of the mean of the labels."""
+        if self.error is None:
+            return False
+        if self.share:
+            return self.error.value > _LARGE_SHARE
+        return self.baseline is not None and self.error.value > _LARGE_RELATIVE * self.baseline
+
+    @property
     def above_target(self) -> bool:
         """Whether the error is above the one that the user asked for."""
         return self.error is not None and self.at_most is not None and self.error.value > self.at_most
@@ -180,7 +192,15 @@ class Decision:
 
     def as_dict(self) -> dict[str, Any]:
         """The decision as JSON values; without ``guarantee`` if there is none."""
-        names = ("wrong", "corrected", "hardly_better", "above_target", "target_guaranteed", "target_missed")
+        names = (
+            "wrong",
+            "corrected",
+            "hardly_better",
+            "above_target",
+            "large_error",
+            "target_guaranteed",
+            "target_missed",
+        )
         values = {**asdict(self), **{name: getattr(self, name) for name in names}} | {
             "error": None if self.error is None else self.error._asdict(),
             "alternative": None if self.alternative is None else self.alternative._asdict(),

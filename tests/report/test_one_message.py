@@ -69,7 +69,7 @@ def test_the_same_words_and_numbers_everywhere(project: Project, data: st.DataOb
     if said["tone"] == "good":
         assert said["error_figure"]
         assert said["error_figure"].replace("\u00a0", " ") in said["sentences"][0]
-    assert (said["headline"] == "You can stop now") == (said["answer"] == "enough")
+    assert (said["headline"] == "You can stop now") == (said["answer"] == "enough" and not said["large_error"])
     assert decided.stop == (said["answer"] in STOPS)
 
     page = report_page(project, found)
@@ -99,7 +99,9 @@ def test_no_sentence_contradicts_another(decided: Decision) -> None:
     text = " ".join([*said.sentences, said.error_note, said.outlook_note, said.summary, said.remedy])
     assert "nan" not in text
     assert "None" not in text
-    assert ("You can stop" in text) == (decided.answer == "enough")
+    assert ("You can stop" in text) == (decided.answer == "enough" and not decided.large_error)
+    # Green only where the error is not large.
+    assert said.tone != "good" or not decided.large_error
     assert ("Keep labelling" in text) == (decided.answer == "keep going")
     reached = decided.hardly_better or decided.alternative is not None
     assert ("hardly help" in text) == (decided.answer == "limit" and reached)

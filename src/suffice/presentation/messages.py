@@ -135,6 +135,8 @@ _HEADLINES: Final = {
 }
 
 
+# A large error is no reason for green.
+_NOT_WORTH: Final = "More labels are not worth their cost"
 _EXTRAPOLATED: Final = (
     "This is extrapolated: it assumes that the error goes on falling as it did. After these labels, going on would not "
     "pay."
@@ -166,6 +168,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         headline = "Please wait"
     if answer == "enough" and decision.get("target_guaranteed"):
         headline = "Your target is guaranteed"
+    elif answer == "enough" and decision.get("large_error"):
+        headline, tone = _NOT_WORTH, "limit"
     if answer == "keep going" and planned is not None and planned["check_now"]:
         headline = "Time for a check"
     if answer == "keep going" and decision.get("check_pending"):
@@ -522,6 +526,13 @@ def _enough_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     error = _error_or(decision, "the rule says that it is enough")
     if decision.get("target_guaranteed"):
         return [f"Your target is guaranteed: {error}."]
+    if decision.get("large_error"):
+        reasons = [as_sentence(each.removeprefix(f"{_NOT_WORTH}: ")) for each in _stop_reasons(decision)]
+        too = "many" if decision["share"] else "much"
+        remedy = "try other features or another model"
+        if decision["rule"] in _WORTH_RULES:
+            remedy = f"say that a wrong prediction costs more, or {remedy}"
+        return [f"{_NOT_WORTH}: {error}.", *reasons, f"If that is too {too} for you, {remedy}."]
     return [f"You can stop now: {error}.", *_stop_reasons(decision)]
 
 

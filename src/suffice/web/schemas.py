@@ -446,6 +446,7 @@ class DecisionAnswer(_Response):
     corrected: int | None
     hardly_better: bool
     above_target: bool
+    large_error: bool
     target_guaranteed: bool
     target_missed: bool
     plan: PlanAnswer | None
