@@ -34,8 +34,10 @@ from tests.project.making_projects import about, some_items
 def serve_web(place: str, listener: socket.socket) -> None:
     """Serve as ``suffice serve`` does."""
     project = open_project(place)
-    with BackgroundLearner(project) as background:
-        serve_on(create_app(project, background, Access()), listener, "127.0.0.1", lambda _: None)
+    background = BackgroundLearner(project)
+    app = create_app(project, background, Access())
+    with background:
+        serve_on(app, listener, "127.0.0.1", lambda _: None)
 
 
 def answer(project: Project, asked: dict[str, Any]) -> dict[str, Any]:

@@ -104,8 +104,11 @@ def _serve(
     from suffice.web import create_app, serve_on
 
     host, listener = where
-    with BackgroundLearner(project) as background:
-        serve_on(create_app(project, background, access), listener, host, ready)
+    background = BackgroundLearner(project)
+    # FastAPI silences warnings of its own while it makes the application, which another thread could undo.
+    app = create_app(project, background, access)
+    with background:
+        serve_on(app, listener, host, ready)
 
 
 def _welcome(address: str, *, own: bool) -> str:
