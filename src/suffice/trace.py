@@ -105,8 +105,8 @@ class Trace:
         wrong_share: Share of the test set whose predicted class is wrong, after each step. Rows of classes that the
             model has not met yet count as wrong. Empty for numbers, and where ``predictive_error`` is.
         measures: What else was measured after each step, by name: ``accuracy``, ``calibration_error`` and training
-            ``loss`` of a network, the ``contributions`` of its layers to ``kl_new_old``, whatever the caller watched, and the
-            fields of a :class:`suffice.Step` that were recorded for rules.
+            ``loss`` of a network, the ``contributions`` of its layers to ``kl_new_old``, whatever the caller watched,
+            and the fields of a :class:`suffice.Step` that were recorded for rules.
         checks: Random checks of a simulated run, in order. The labels of a check after which labelling went on are a
             step of the run; those of the last one may not be.
 
