@@ -15,7 +15,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -36,6 +36,8 @@ Floats = NDArray[np.float64]
 SETS: Final = ("optdigits", "texture", "vehicle", "banana")
 LABELS, BATCH, VALIDATION = 250, 10, 100
 _CONTROL_PRICE: Final = 2000.0
+#: References and rules that look at nothing but the number of labels.
+COUNTING: Final = ("AtOnce", "Never", "CostLimit", "PoolFraction")
 _RESAMPLES: Final = 2000
 
 
@@ -47,14 +49,23 @@ class ForgetfulNetwork(DropoutNetwork):
         super().learn(X[:INITIAL], y[:INITIAL])
 
 
-def recorded(folder: Path, kind: type[DropoutNetwork], name: str, seed: int) -> Trace:
+#: Networks and shares of random labels: None is the default, one in five.
+KINDS: Final[dict[str, tuple[type[DropoutNetwork], float | None]]] = {
+    "run": (DropoutNetwork, None),
+    "no random labels": (DropoutNetwork, 0.0),
+    "control": (ForgetfulNetwork, None),
+}
+
+
+def recorded(folder: Path, kind: str, name: str, seed: int) -> Trace:
     """A run with everything that rules look at, from the folder if it is there."""
-    path = folder / f"{kind.__name__}-{name}-{seed}.npz"
+    path = folder / f"{kind}-{name}-{seed}.npz"
     if not path.exists():
         X, y, X_test, y_test = evaluation_set(name).split(seed)
         held_out = X_test[:VALIDATION], y_test[:VALIDATION]
+        model, share = KINDS[kind]
         trace = sf.simulate(
-            kind("mlp", classes=np.unique(y).tolist(), device="cpu", seed=seed),
+            model("mlp", classes=np.unique(y).tolist(), device="cpu", seed=seed),
             *(X, y),
             X_test=X_test[VALIDATION:][:TEST],
             y_test=y_test[VALIDATION:][:TEST],
@@ -63,10 +74,11 @@ def recorded(folder: Path, kind: type[DropoutNetwork], name: str, seed: int) -> 
             batch=BATCH,
             record="all",
             validation=held_out,
+            random_share=share,
             seed=seed,
         )
         trace.save(path)
-        print(kind.__name__, name, seed, flush=True)
+        print(kind, name, seed, flush=True)
     return Trace.load(path)
 
 
@@ -139,65 +151,107 @@ def interval(differences: Floats, sets: Sequence[str]) -> tuple[float, float, fl
     return float(means.mean()), float(low), float(high)
 
 
-def compared(runs: Sequence[tuple[str, Trace]], controls: Sequence[Trace]) -> str:
-    """The table of all rules that the runs can tell something to."""
-    sets = [name for name, _ in runs]
-    budget = budget_regrets(runs)
-    rows: list[tuple[float, list[str]]] = [
-        (float(budget.mean()), ["budget", *_shares(budget), "", "", "", "", ""]),
-    ]
+class Judged(NamedTuple):
+    """Regrets of a rule, ``runs x prices``, which stops were too early at a regret above 0.1, and which there were."""
+
+    regret: Floats
+    early: NDArray[np.bool_]
+    stopped: NDArray[np.bool_]
+
+
+def judged(traces: Sequence[Trace], judge: Judge) -> Judged:
+    """Judge a rule by what its stops cost."""
+    shape = (len(traces), len(UNITS))
+    found = Judged(np.zeros(shape), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool))
+    for i, trace in enumerate(traces):
+        for j, price in enumerate(UNITS):
+            stop, paid = first_stop(trace, judge.rule(price)), costs(trace, price)
+            at = len(trace) - 1 if stop is None else stop
+            found.regret[i, j] = (paid[at] + judge.extra) / paid.min() - 1.0
+            found.early[i, j] = at < paid.argmin() and found.regret[i, j] > 0.1
+            found.stopped[i, j] = stop is not None
+    return found
+
+
+def compared(sets: Sequence[str], runs: Sequence[Trace], controls: Sequence[Trace]) -> str:
+    """The table of all rules that the runs can tell something to, and how many stop in the control runs."""
+    budget = budget_regrets(list(zip(sets, runs, strict=True)))
+    rows: list[tuple[float, list[str]]] = [(float(budget.mean()), ["budget", *_shares(budget), *[""] * 6])]
     silent = [without_labels(control) for control in controls]
+    stops: dict[str, list[int | None]] = {}
     for judge in judges():
-        if not judge.rule(_CONTROL_PRICE).needs() <= runs[0][1].recorded:
+        if not judge.rule(_CONTROL_PRICE).needs() <= runs[0].recorded:
             continue
-        regret, early = np.zeros((len(runs), len(UNITS))), np.zeros((len(runs), len(UNITS)), dtype=bool)
-        stopped = np.zeros(regret.shape, dtype=bool)
-        for i, (_, trace) in enumerate(runs):
-            for j, price in enumerate(UNITS):
-                stop, paid = first_stop(trace, judge.rule(price)), costs(trace, price)
-                at = len(trace) - 1 if stop is None else stop
-                regret[i, j] = (paid[at] + judge.extra) / paid.min() - 1.0
-                early[i, j] = at < paid.argmin() and regret[i, j] > 0.1
-                stopped[i, j] = stop is not None
-        middle, low, high = interval(budget - regret, sets)
-        asked = [_stops(group, judge) for group in (controls, silent)]
-        cells = [f"{100 * early.mean():.0f} %", f"{100 * stopped.mean():.0f} %"]
-        cells += [f"{middle:.2f} ({low:.2f} to {high:.2f})", *asked]
-        rows.append((float(regret.mean()), [judge.name, *_shares(regret), *cells]))
-    head = ["rule", "median regret", "mean", "too early", "stopped", "budget less rule"]
-    head += ["control: stopped, labels counted", "control: stopped, no label counted"]
-    return table(head, [cells for _, cells in sorted(rows, key=lambda row: row[0])])
+        found = judged(runs, judge)
+        middle, low, high = interval(budget - found.regret, sets)
+        cells = [f"{100 * found.early.mean():.0f} %", f"{100 * found.stopped.mean():.0f} %"]
+        cells.append(f"{middle:.2f} ({low:.2f} to {high:.2f})")
+        told = [_stops(group, judge) for group in (runs, controls, silent)]
+        if judge.name not in COUNTING:
+            stops[judge.name] = [None if rounds is None else len(rounds) for rounds in told[1:]]
+        rows.append((float(found.regret.mean()), [judge.name, *_shares(found.regret), *cells, *map(_rounds, told)]))
+    head = ["rule", "median regret", "mean", "too early", "stopped", "budget less rule", "run: stops, round"]
+    head += ["control: stops, round", "control, no label counted"]
+    shown = table(head, [cells for _, cells in sorted(rows, key=lambda row: row[0])])
+    lines = []
+    for which, what in enumerate(("if the labels are counted as bought", "if no label is counted")):
+        each = [counts[which] for counts in stops.values()]
+        asked = [count for count in each if count is not None]
+        half = sum(2 * count >= len(controls) for count in asked)
+        some = sum(count > 0 for count in asked)
+        lines.append(
+            f"- {what}: of {len(asked)} rules that look at more than the number of labels, {some} stop in at least one "
+            f"control run and {half} in at least half of them."
+        )
+    return f"{shown}\n\nControl runs, {len(controls)} in all:\n\n" + "\n".join(lines)
 
 
 def _shares(regret: Floats) -> list[str]:
     return [f"{np.median(regret):.2f}", f"{regret.mean():.2f}"]
 
 
-def _stops(traces: Sequence[Trace], judge: Judge) -> str:
-    """In how many runs the rule stops; nothing if they do not record what it needs."""
+def _stops(traces: Sequence[Trace], judge: Judge) -> list[int] | None:
+    """The rounds at which a rule stops, of the runs in which it does; None if they do not record what it needs."""
     rule = judge.rule(_CONTROL_PRICE)
     if not rule.needs() <= traces[0].recorded:
+        return None
+    found = [first_stop(trace, rule) for trace in traces]
+    return [stop + 1 for stop in found if stop is not None]
+
+
+def _rounds(stops: list[int] | None) -> str:
+    if stops is None:
         return "-"
-    return f"{sum(first_stop(trace, rule) is not None for trace in traces)} of {len(traces)}"
+    return f"{len(stops)}, {np.median(stops):.0f}" if stops else "0"
 
 
-def errors(runs: Sequence[tuple[str, Trace]], controls: Sequence[Trace]) -> str:
-    """The true and the estimated error of the runs, at the first step, in the middle and at the end."""
+def by_set(sets: Sequence[str], kinds: Mapping[str, Sequence[Trace]]) -> str:
+    """Mean regret of the default rule and of the budget on each data set."""
     rows = []
-    for name in dict.fromkeys(name for name, _ in runs):
-        for kind, traces in (
-            ("run", [trace for each, trace in runs if each == name]),
-            ("control", [control for (each, _), control in zip(runs, controls, strict=True) if each == name]),
-        ):
+    default = next(judge for judge in judges() if judge.name == "LabelWorth")
+    found = {kind: judged(traces, default).regret for kind, traces in kinds.items() if kind != "control"}
+    budget = budget_regrets(list(zip(sets, kinds["run"], strict=True)))
+    for name in dict.fromkeys(sets):
+        mask = [each == name for each in sets]
+        rows.append([name, *(f"{regret[mask].mean():.3f}" for regret in (*found.values(), budget))])
+    return table(["data", *(f"LabelWorth, {kind}" for kind in found), "budget, run"], rows)
+
+
+def errors(sets: Sequence[str], kinds: Mapping[str, Sequence[Trace]]) -> str:
+    """The true and the estimated error of the runs, at the first step, in the middle and at the end."""
+    rows, some = [], kinds["run"][0]
+    places = (0, len(some) // 2 - 1, len(some) - 1)
+    for name in dict.fromkeys(sets):
+        for kind, every in kinds.items():
+            traces = [trace for each, trace in zip(sets, every, strict=True) if each == name]
             cells = []
-            for at in (0, len(traces[0]) // 2 - 1, len(traces[0]) - 1):
+            for at in places:
+                told = np.array([trace.measures["unlabelled_error"][at] for trace in traces])
+                factor = np.array([trace.measures["calibration"][at] for trace in traces])
                 true = np.mean([trace.wrong_share[at] for trace in traces])
-                told = [trace.measures["unlabelled_error"][at] for trace in traces]
-                factor = [trace.measures["calibration"][at] for trace in traces]
-                cells.append(f"{true:.3f}, {np.mean(told):.3f}, {np.mean(np.multiply(told, factor)):.3f}")
+                cells.append(f"{true:.3f}, {told.mean():.3f}, {(told * factor).mean():.3f}")
             rows.append([name, kind, *cells])
-    counts = [int(runs[0][1].n_labelled[at]) for at in (0, len(runs[0][1]) // 2 - 1, -1)]
-    return table(["data", "", *(f"{count} labels" for count in counts)], rows)
+    return table(["data", "", *(f"{some.n_labelled[at]} labels" for at in places)], rows)
 
 
 def main() -> None:
@@ -206,16 +260,21 @@ def main() -> None:
     torch.set_num_threads(1)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=Path, required=True)
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     given.runs.mkdir(parents=True, exist_ok=True)
-    cases = [(name, seed) for name in given.sets for seed in range(given.seeds)]
-    runs = [(name, recorded(given.runs, DropoutNetwork, name, seed)) for name, seed in cases]
-    controls = [recorded(given.runs, ForgetfulNetwork, name, seed) for name, seed in cases]
-    shown = f"{compared(runs, controls)}\n\nError on the test set, the model's own estimate, and the calibrated one:"
-    publish("network-rules", f"{shown}\n\n{errors(runs, controls)}")
+    cases = [(name, seed) for name in SETS for seed in range(given.seeds)]
+    sets = [name for name, _ in cases]
+    kinds = {kind: [recorded(given.runs, kind, name, seed) for name, seed in cases] for kind in KINDS}
+    parts = [
+        compared(sets, kinds["run"], kinds["control"]),
+        "Mean regret by data set:",
+        by_set(sets, kinds),
+        "Error on the test set, the network's own estimate, and the estimate calibrated by random labels:",
+        errors(sets, kinds),
+    ]
+    publish("network-rules", "\n\n".join(parts))
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def test_where_no_label_would_tell_anything_the_choice_is_not_the_order_of_the_f
 
 
 def test_informative_picks_come_first_when_information_runs_out() -> None:
-    learner = sf.ActiveLearner(network(), X, initial=20)
+    learner = sf.ActiveLearner(network(), X, acquisition="batchbald", initial=20)
     first = learner.ask(20)
     learner.tell(first, Y[first])
     backend: Any = learner._backend

@@ -447,7 +447,10 @@ def test_the_default_rule_stops_a_network_and_says_the_same_when_replayed() -> N
         learner.tell(items, labels[items])
     assert learner.verdict.rule == "LabelWorth"
     assert 35 <= len(learner.labelled) < 300
-    assert learner.decision(compare=False).answer == "enough"
+    decision = learner.decision(compare=False)
+    assert (decision.rule, decision.n_labelled) == ("LabelWorth", len(learner.labelled))
+    assert decision.error is not None
+    assert decision.error.random_labels == learner.random_labels == (len(learner.labelled) - 20) // 5
     steps = len(learner.verdicts)
     trace = sf.simulate(network(samples=6, warm_epochs=10), pool, labels, initial=20, steps=steps, batch=5, seed=2)
     assert trace.about["random_share"] == 0.2
