@@ -69,14 +69,13 @@ class PoolRows:
         if hasattr(X, "iloc"):
             return X.iloc[items]
         origin = type(X).__module__.partition(".")[0]
-        if origin == "polars":
-            return X[items.tolist()]
-        for name in ("select", "take"):
-            # Data sets of Hugging Face, and tables of pyarrow.
-            if callable(getattr(X, name, None)):
-                return getattr(X, name)(items.tolist())
-        if origin == "torch" and hasattr(X, "index_select"):
-            return X[items]
+        if origin in ("torch", "polars", "pyarrow"):
+            # A data set of torch has items, but is no tensor.
+            whole = hasattr(X, "index_select") or origin != "torch"
+            if whole:
+                return X.take(items) if origin == "pyarrow" else X[items.tolist()]
+        elif callable(getattr(X, "select", None)):
+            return X.select(items.tolist())
         return [X[int(item)] for item in items]
 
 

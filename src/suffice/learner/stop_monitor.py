@@ -77,6 +77,8 @@ _PROBABILITY_FIELDS: Final = (SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | 
 _NUMBER_FIELDS: Final = LOSS_FIELDS | REST_FIELDS | {"expected_error"}
 # Fields that compare the model with the one of the update before.
 _COMPARING_FIELDS: Final = SELECTED_FIELDS | DIVERGENCES | {"pool_changes", "recent_gain"}
+_FIRST: Final = "the rule compares the model with the one before, and this is the first"
+_NOT_KEPT: Final = "the rule compares the model with the one before, of which {} is not known any more"
 _FUNCTION: Final = "a function predict(model, X) that returns"
 
 
@@ -311,10 +313,7 @@ class StopMonitor:
             verdicts = rule.observe_all(steps)
         missing = sorted(self._rule.needs() - facts.fields.keys())
         if missing:
-            # There is nothing to compare with yet.
-            verdict = self._undecided(
-                "the rule compares the model with the one before, and this is the first", len(given)
-            )
+            verdict = self._undecided(_FIRST if not marks else _NOT_KEPT.format(", ".join(missing)), len(given))
         else:
             steps = [*steps, Step(n_labelled=len(given), **facts.fields)]
             verdict = rule.observe(steps[-1])
@@ -466,7 +465,7 @@ class StopMonitor:
             "pool_size": len(self._pool),
         }
         if wanted & {"calibration", "random_labels"}:
-            losses = [now.loss(item) for item in now.random if item in now.earlier]
+            losses = [now.loss(item) for item in now.labels if item in now.random and item in now.earlier]
             pairs = np.array(losses).reshape(-1, 2)
             found["calibration"] = calibration_ratio(pairs[:, 0], pairs[:, 1], task=now.fitted.task)
             found["random_labels"] = len(losses)
@@ -582,7 +581,7 @@ class StopMonitor:
 
     def _calibrating(self) -> list[int]:
         """Random labels that a model without them has predicted."""
-        return [item for item in self._random if item in self._earlier]
+        return [item for item in self._labels if item in self._random and item in self._earlier]
 
     def _require_model(self) -> "FittedModel | _Remembered":
         if self._kept is None:
@@ -972,7 +971,7 @@ class StopMonitor:
         self._checked = dict(map(tuple, state["checked"]))
         self.verdict = self.verdicts[-1] if self.verdicts else self.verdict
         if self._marks and (not self.verdicts or self.verdicts[-1].n_labelled != len(self._labels)):
-            self.verdict = self._undecided("the rule compares the model with the one before, and this is the first")
+            self.verdict = self._undecided(_FIRST)
         self.verdict = self._exhausted(self.verdict)
 
     def _checks_state(self) -> dict[str, Any]:
