@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
