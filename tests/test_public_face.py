@@ -22,6 +22,7 @@ OTHERS = {
     "Criterion",
     "Forecast",
     "Step",
+    "StopMonitor",
     "StopSet",
     "SufficeError",
     "Trace",

@@ -19,7 +19,7 @@ from suffice.forecast import Forecast
 
 if TYPE_CHECKING:
     from suffice import acquisition, checks, models, project, tables, testing
-    from suffice.learner import ActiveLearner, StopSet, audit, simulate
+    from suffice.learner import ActiveLearner, StopMonitor, StopSet, audit, simulate
     from suffice.recommendation import recommend
     from suffice.trace import Trace
 
@@ -31,6 +31,7 @@ __all__ = [
     "Criterion",
     "Forecast",
     "Step",
+    "StopMonitor",
     "StopSet",
     "SufficeError",
     "Trace",
@@ -61,6 +62,7 @@ __all__ += list(criteria.RULES)
 _LAZY_MODULES = frozenset({"acquisition", "checks", "models", "project", "tables", "testing"})
 _LAZY_NAMES = {
     "ActiveLearner": "learner",
+    "StopMonitor": "learner",
     "StopSet": "learner",
     "audit": "learner",
     "recommend": "recommendation",

@@ -1,7 +1,7 @@
 """A recorded run, and what any rule would have said along the way."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from suffice.checks import Guarantee
 from suffice.criteria import Criterion, ErrorStability, Step, Verdict
 from suffice.criteria.step import FIELD_KINDS
-from suffice.errors import InvalidValueError, MissingInputError, SufficeError
+from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError, SufficeError
 from suffice.numerics.special_functions import Floats
+from suffice.presentation.html_card import card, curve
 
 _FORMAT = "suffice-trace-1"
 _MEASURE = "measure_"
 # Two quotients of counts may differ by rounding.
 _ROUNDING = 1e-12
+# Colours of plots, readable on light and dark backgrounds.
+_BLUE, _ORANGE, _GREEN = "#3b82c4", "#cf7a1c", "#2e9e5b"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +92,7 @@ class Trace:
         indices: Items labelled at each step: ``steps``, or ``steps x size`` where several are labelled at once. Where
             steps differ in size: all items in order; ``n_labelled`` tells the steps.
         n_labelled: Labels bought after each step.
-        kl_new_old: ``KL[new||old]`` of each step, under the hyper-parameters of its time.
+        kl_new_old: ``KL[new||old]`` of each step, under the hyper-parameters of its time; NaN if it is not known.
         kl_old_new: ``KL[old||new]``.
         error: Posterior mean of the loss on the test set after each step, as in the paper: squared error, or log loss.
             Empty without a test set.
@@ -187,8 +190,9 @@ class Trace:
 
     @property
     def recorded(self) -> frozenset[str]:
-        """The fields of a :class:`suffice.Step` that this run can tell a rule."""
-        return DIVERGENCES | (STEP_FIELDS & set(self.measures))
+        """The fields of a :class:`suffice.Step` that this run can tell a rule; divergences that are NaN are unknown."""
+        known = not (np.isnan(self.kl_new_old).any() or np.isnan(self.kl_old_new).any())
+        return (DIVERGENCES if known else frozenset()) | (STEP_FIELDS & set(self.measures))
 
     def steps(self) -> list[Step]:
         """All steps as the newest hyper-parameters see them: what a rule knows at the end of the run."""
@@ -203,6 +207,52 @@ class Trace:
         """The error ratio after each step: 1 until the rule is calibrated. See :class:`suffice.ErrorStability`."""
         values = (verdict.value for verdict in self.replay(ErrorStability(0.0, calibration=calibration)))
         return np.array([1.0 if value is None else value for value in values])
+
+    def plot(self, rule: Criterion | None = None, ax: Any = None) -> Any:
+        """Draw the run against the number of labels.
+
+        Args:
+            rule: A stopping rule, whose value and threshold are drawn. If left out, the error is drawn: the share of
+                wrong classes, the error of the prediction, or the posterior mean of the loss on the test set, whichever
+                is there; without a test set the error that the model expects of unlabelled items, or the error ratio.
+            ax: Axes of matplotlib; new ones if left out.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            MissingInputError: The rule requires what was not recorded.
+        """
+        if rule is not None:
+            return drawn_curve(self.replay(rule), ax)
+        name, values = self._curve()
+        axes = _axes(ax)
+        axes.plot(self.n_labelled, values, color=_BLUE)
+        axes.set(xlabel="labels", ylabel=name)
+        return axes
+
+    def _curve(self) -> tuple[str, Any]:
+        """The error to show, and its name."""
+        for name, values in (
+            ("share of wrong predictions", self.wrong_share),
+            ("error of the prediction", self.predictive_error),
+            ("posterior mean of the loss", self.error),
+            ("expected error of unlabelled items", self.measures.get("unlabelled_error", ())),
+        ):
+            if len(values) == len(self) and len(self):
+                return name, values
+        return "error ratio", self.ratio() if len(self) and self.recorded >= DIVERGENCES else np.full(len(self), np.nan)
+
+    def _repr_html_(self) -> str:
+        """The run with a chart, for notebooks."""
+        name, values = self._curve()
+        rows = [("steps", f"{len(self):,}"), ("initial labels", f"{len(self.initial):,}")]
+        rows += [("labels", f"{int(self.n_labelled[-1]):,}")] if len(self) else []
+        rows += [(str(key), str(value)) for key, value in self.about.items()]
+        numbers = zip(self.n_labelled.tolist(), np.asarray(values, dtype=np.float64).tolist(), strict=True)
+        line = [(float(n), value) for n, value in numbers if np.isfinite(value)]
+        return card(repr(self), rows, chart=curve(name, line))
 
     def save(self, path: Path | str) -> None:
         """Write the run to a file in numpy's ``.npz`` form.
@@ -301,6 +351,45 @@ class Trace:
                 for step in steps:
                     step.__dict__[name] = _without_padding(step.__dict__[name])
         return steps
+
+
+def drawn_curve(verdicts: Sequence[Verdict], ax: Any = None) -> Any:
+    """Draw the values of verdicts and their thresholds against the number of labels, with the first stop.
+
+    Args:
+        verdicts: What a rule said at each step.
+        ax: Axes of matplotlib; new ones if left out.
+
+    Returns:
+        The axes.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    axes = _axes(ax)
+    labels = [said.n_labelled for said in verdicts]
+    values = [np.nan if said.value is None else said.value for said in verdicts]
+    limits = [np.nan if said.threshold is None else said.threshold for said in verdicts]
+    axes.plot(labels, values, color=_BLUE, label="value")
+    if np.isfinite(limits).any():
+        axes.plot(labels, limits, color=_ORANGE, linestyle="--", label="threshold")
+    stop = next((said.n_labelled for said in verdicts if said.stop), None)
+    if stop is not None:
+        axes.axvline(stop, color=_GREEN, label=f"stop at {stop:,} labels")
+    axes.set(xlabel="labels", ylabel=verdicts[-1].rule if verdicts else "value")
+    if verdicts:
+        axes.legend()
+    return axes
+
+
+def _axes(ax: Any) -> Any:
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "a plot") from None
+    return pyplot.subplots(layout="constrained")[1]
 
 
 def _named(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from suffice.arguments import floats, real, whole
 from suffice.checks.hypergeometric import check_counts, last_that_holds, lower_bound, probability, upper_bound
 from suffice.checks.planner import plan
 from suffice.errors import InvalidValueError
+from suffice.presentation.html_card import card
 from suffice.presentation.number_format import count, number_at_most, percent_at_least, percent_at_most
 
 #: What a guarantee can be about.
@@ -415,6 +416,10 @@ class Guarantee:
                 f"{sample.right:,} belong to it."
             )
         return " ".join(said + ([f"The predictions are those of this model: {self.model}."] if self.model else []))
+
+    def _repr_html_(self) -> str:
+        """The statement and its evidence, for notebooks."""
+        return card(str(self), [("evidence", self.evidence)], tone="stop")
 
     # JSON.
 

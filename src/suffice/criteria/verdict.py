@@ -187,6 +187,17 @@ class Verdict:
         shown = (f"{name}={value!r}" for name, value in given.items() if value is not None and value != ())
         return f"Verdict({', '.join(shown)})"
 
+    def _repr_html_(self) -> str:
+        """The verdict for notebooks."""
+        from suffice.presentation.html_card import card
+
+        rows = [("rule", self.rule)]
+        rows += [("value", f"{self.value:.6g}")] if self.value is not None else []
+        rows += [("threshold", f"{self.threshold:.6g}")] if self.threshold is not None else []
+        rows += [("certificate", str(self.certificate))] if self.certificate is not None else []
+        rows += [(part.rule, str(part)) for part in self.parts]
+        return card(str(self), rows, tone="stop" if self.stop else "go on" if self.ready else "undecided")
+
     def __str__(self) -> str:
         head = "Stop" if self.stop else "Go on" if self.ready else "Go on (undecided)"
         text = f"{head} at {self.n_labelled} label{'s' * (self.n_labelled != 1)}: {self.reason}."

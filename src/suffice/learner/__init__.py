@@ -9,6 +9,7 @@ from suffice.learner.model_check import ModelCheck, ModelGuarantee
 from suffice.learner.running_check import RunningCheck, RunningEvaluation
 from suffice.learner.simulation import CheckedRun, audit, simulate
 from suffice.learner.step_inputs import bagged_votes
+from suffice.learner.stop_monitor import StopMonitor
 from suffice.learner.stop_set import StopSet
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "RunningCheck",
     "RunningEvaluation",
     "StepResults",
+    "StopMonitor",
     "StopSet",
     "audit",
     "bagged_votes",

@@ -34,7 +34,7 @@ from suffice.learner.error_estimate import (
     Worsening,
     share_beyond,
 )
-from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee, guarantee_rules, label_worths
+from suffice.learner.guarantee_rules import ErrorGuarantee, guarantee_rules, label_worths, proven_fields
 from suffice.learner.model_check import (
     CheckSequence,
     FrozenModel,
@@ -996,21 +996,9 @@ class ActiveLearner:
 
         A copy of the rule judges, because no labels were learned: the last step is the same, apart from the guarantee.
         """
-        rules = guarantee_rules(self._rule)
-        if not rules:
+        proven = proven_fields(self._rule, found)
+        if proven is None:
             return None
-        proven: dict[str, Any] = {}
-        wanted = [rule for rule in rules if isinstance(rule, ErrorGuarantee)]
-        if (
-            found is not None
-            and found.quantity in ("error", "within")
-            and all(rule.accepts(found.tolerance) for rule in wanted)
-        ):
-            proven = {"guaranteed_error": found.value, "guarantee_confidence": found.confidence}
-        classes = {str(rule.class_name) for rule in rules if isinstance(rule, RecallGuarantee)}
-        # Rules about several classes cannot tell which of them the recall is of.
-        if found is not None and found.quantity == "recall" and classes == {found.class_name}:
-            proven = {"guaranteed_recall": found.value, "guarantee_confidence": found.confidence}
         steps = self.trace().steps() if self.verdicts else []
         step = replace(steps[-1] if steps else Step(n_labelled=self._begun), n_labelled=len(self.labelled), **proven)
         try:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from suffice.arguments import real
+from suffice.checks import Guarantee
 from suffice.criteria.base import Comparison, Criterion
 from suffice.criteria.label_worth import LabelWorth
 from suffice.criteria.step import Step
@@ -148,6 +149,34 @@ def guarantee_rules(rule: Criterion) -> "list[ErrorGuarantee | RecallGuarantee]"
     if isinstance(rule, ErrorGuarantee | RecallGuarantee):
         return [rule]
     return [found for inner in rule._inner() for found in guarantee_rules(inner)]
+
+
+def proven_fields(rule: Criterion, found: Guarantee | None) -> dict[str, Any] | None:
+    """Fields of a step that a guarantee of the present model gives a rule; None if the rule uses no guarantees.
+
+    Args:
+        rule: The rule.
+        found: The guarantee, or None if there is none.
+
+    Examples:
+        >>> proven_fields(ErrorGuarantee(0.05), Guarantee.of_error(0, 100, 1100))["guarantee_confidence"]
+        0.95
+        >>> proven_fields(ErrorGuarantee(0.05), None), proven_fields(LabelWorth(), None)
+        ({}, None)
+    """
+    rules = guarantee_rules(rule)
+    if not rules:
+        return None
+    if found is None:
+        return {}
+    wanted = [each for each in rules if isinstance(each, ErrorGuarantee)]
+    if found.quantity in ("error", "within") and all(each.accepts(found.tolerance) for each in wanted):
+        return {"guaranteed_error": found.value, "guarantee_confidence": found.confidence}
+    classes = {str(each.class_name) for each in rules if isinstance(each, RecallGuarantee)}
+    # Rules about several classes cannot tell which of them the recall is of.
+    if found.quantity == "recall" and classes == {found.class_name}:
+        return {"guaranteed_recall": found.value, "guarantee_confidence": found.confidence}
+    return {}
 
 
 def label_worths(rule: Criterion) -> list[LabelWorth]:

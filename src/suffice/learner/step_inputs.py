@@ -1,6 +1,6 @@
 """The inputs of a stopping rule besides divergences: which a loop provides, and how they are computed."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
@@ -33,9 +33,9 @@ CLASS_COUNT_FIELDS: Final = frozenset({"classes_seen"})
 VALIDATION_FIELDS: Final = frozenset({"validation_error", "validation_labels"})
 #: Losses of the selected items before their labels were learned, and the losses that the model expected.
 LOSS_FIELDS: Final = frozenset({"selected_loss", "selected_expected_loss"})
-_SELECTED_FIELDS: Final = LOSS_FIELDS | {"selected_probabilities", "selected_labels", "selected_agreement"}
-# Fields about the pool, with their values for an empty pool, where nothing is uncertain.
-_NOTHING_LEFT: Final = {
+SELECTED_FIELDS: Final = LOSS_FIELDS | {"selected_probabilities", "selected_labels", "selected_agreement"}
+#: Fields about the pool, with their values for an empty pool, where nothing is uncertain.
+NOTHING_LEFT: Final = {
     "pool_max_entropy": 0.0,
     "pool_uncertainty": 0.0,
     "pool_risk": 0.0,
@@ -44,8 +44,8 @@ _NOTHING_LEFT: Final = {
     "pool_changes": 0,
     "pool_f": 1.0,
 }
-_POOL_FIELDS: Final = frozenset(_NOTHING_LEFT)
-_STOP_SET_FIELDS: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
+POOL_FIELDS: Final = frozenset(NOTHING_LEFT)
+STOP_SET_FIELDS: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
 #: Fields about the error of unlabelled items, and the part of it that more labels could remove.
 REST_FIELDS: Final = frozenset({"unlabelled_error", "reducible_error", "recent_gain", "error_scale"})
 # Items on which they are averaged, at most.
@@ -54,7 +54,7 @@ _REST_ITEMS: Final = 500
 _HALF: Final = 0.5
 _KEPT_EVERY: Final = 0.02
 #: Fields that :class:`ClassInputCollector` computes.
-CLASSIFIER_FIELDS: Final = _SELECTED_FIELDS | _POOL_FIELDS | _STOP_SET_FIELDS | REST_FIELDS | {"pool_gain"}
+CLASSIFIER_FIELDS: Final = SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | REST_FIELDS | {"pool_gain"}
 # Members of a committee: posterior draws, or passes of a network.
 _MEMBERS: Final = 10
 _ROWS: Final = 4096
@@ -119,7 +119,7 @@ def optional_fields(record: Any) -> frozenset[str]:
 def new_step_inputs(names: frozenset[str], pool_size: int, stop_set: Any, *, seed: int, validation: Any) -> StepInputs:
     """The fields that a run has to provide; the stop set is drawn if a field needs it and none is given."""
     stop = None
-    if names & _STOP_SET_FIELDS:
+    if names & STOP_SET_FIELDS:
         found = stop_set if isinstance(stop_set, StopSet) else _drawn(pool_size, stop_set, seed)
         if found.pool_size != pool_size:
             raise InvalidValueError(
@@ -197,10 +197,17 @@ class RecentGain:
         """Return the numbers of labels and the predicted classes that are kept, for a checkpoint."""
         return [(n, np.asarray(kept).tolist()) for n, kept in zip(self._counts, self._predictions, strict=True)]
 
-    def restore(self, state: "Sequence[tuple[int, list[int]]]") -> None:
-        """Continue from the output of :meth:`state`."""
+    def restore(self, state: "Sequence[tuple[int, list[Any]]]", dtype: Any = np.intp) -> None:
+        """Continue from the output of :meth:`state`; ``dtype`` is float for numbers."""
         self._counts = [int(n) for n, _ in state]
-        self._predictions = [np.array(kept, dtype=np.intp) for _, kept in state]
+        self._predictions = [np.array(kept, dtype=dtype) for _, kept in state]
+
+    def before(self, n_labelled: int) -> "RecentGain":
+        """Return the same without predictions at this number of labels or more."""
+        earlier = RecentGain()
+        end = bisect_left(self._counts, n_labelled)
+        earlier._counts, earlier._predictions = self._counts[:end], self._predictions[:end]
+        return earlier
 
     def since_half(self, n_labelled: int, gain: "Callable[[Any], float]") -> float:
         """Return the gain since half of the labels.
@@ -263,7 +270,7 @@ class ClassInputCollector:
 
     def before(self, model: ClassPredictor, indices: Indices) -> None:
         """Store the predictions for items before their labels are learned."""
-        if self._wanted.about(_SELECTED_FIELDS):
+        if self._wanted.about(SELECTED_FIELDS):
             p = model.probabilities(indices)
             agreed = None
             if self._wanted.about({"selected_agreement"}):
@@ -298,10 +305,10 @@ class ClassInputCollector:
         found: dict[str, Any] = {}
         if self._wanted.about({"pool_gain"}):
             found["pool_gain"] = max(0.0, float(_in_parts(model.gains, rows).max(initial=0.0))) if len(rows) else 0.0
-        if not self._wanted.about(_POOL_FIELDS):
+        if not self._wanted.about(POOL_FIELDS):
             return found
         if not len(rows):
-            return found | _NOTHING_LEFT
+            return found | NOTHING_LEFT
         p = _in_parts(model.probabilities, rows)
         found |= pool_facts(p, before=self._predicted[rows])
         self._predicted[rows] = p.argmax(axis=1)

@@ -1,0 +1,1086 @@
+"""StopMonitor: the steps that it builds, the models and pools that it takes, and what it refuses."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+import suffice as sf
+from suffice.acquisition import bald
+from suffice.criteria import Criterion, Step, committee_agreement, entropies, pool_facts, worth_facts
+from suffice.criteria.prediction_statistics import selected_losses
+from suffice.criteria.rule_info import example_rule
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
+from suffice.learner import ErrorGuarantee
+from suffice.learner.error_estimate import calibration_ratio
+from suffice.learner.step_inputs import RecentGain
+
+RNG = np.random.default_rng(0)
+N = 260
+X = RNG.normal(size=(N, 4))
+Y = np.where(X[:, 0] + 0.5 * RNG.normal(size=N) > 0.0, "right", "left")
+Z = 2.0 * X[:, 0] - X[:, 1] + 0.3 * RNG.normal(size=N)
+TEXTS = [f"{'good' if label == 'right' else 'bad'} word{i % 7} thing{i % 11}" for i, label in enumerate(Y)]
+ROUNDS = (20, 24, 30, 40)
+ITEMS = RNG.permutation(N)
+
+MODELS: dict[str, tuple[Any, Any, Any]] = {
+    "RandomForest": (RandomForestClassifier(8, random_state=0), X, Y),
+    "ExtraTrees": (ExtraTreesClassifier(8, random_state=0), X, Y),
+    "HistGradientBoosting": (HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5), X, Y),
+    "LogisticRegression": (LogisticRegression(), X, Y),
+    "GaussianNB": (GaussianNB(), X, Y),
+    "texts": (make_pipeline(TfidfVectorizer(), LogisticRegression()), TEXTS, Y),
+    "GaussianProcess": (GaussianProcessRegressor(RBF(2.0) + WhiteKernel(0.1), optimizer=None), X, Z),
+    "BayesianRidge": (BayesianRidge(fit_intercept=False), X, Z),
+}
+COMMITTEES = {"RandomForest", "ExtraTrees"}
+NUMBERS = {"GaussianProcess", "BayesianRidge"}
+NEEDS_COMMITTEE = {"InformationGain", "SelectionAgreement", "ValidationSetAgreement", "IntrinsicStopping"}
+#: Rules that no model gets a verdict of, with the missing input.
+NEVER = {"PacBayes": "kl_prior", "HeldOutPlateau": "validation_error, validation_labels"}
+DIVERGENCES = {"ErrorStability", "DeterministicBoundRuns"}
+FOR_NUMBERS = {"ExpectedCost", "LabelWorth", "MaxVariance", "InformationGain", "Budget", "PoolFraction", "CostLimit"}
+
+
+def rows(pool: Any, items: Any) -> Any:
+    return [pool[i] for i in items] if isinstance(pool, list) else pool[items]
+
+
+@cache
+def fitted(name: str, n: int) -> Any:
+    model, pool, labels = MODELS[name]
+    return clone(model).fit(rows(pool, ITEMS[:n]), labels[ITEMS[:n]])
+
+
+def updated(name: str, rule: Criterion | None = None, rounds: Sequence[int] = ROUNDS, **options: Any) -> sf.StopMonitor:
+    _, pool, labels = MODELS[name]
+    monitor = sf.StopMonitor(pool, rule, **options)
+    for n in rounds:
+        monitor.update(fitted(name, n), ITEMS[:n], labels[ITEMS[:n]], random=ITEMS[:n:2])
+    return monitor
+
+
+def refusal(name: str, rule: str) -> str | None:
+    """The missing input that a refusal must name; None for a verdict."""
+    if rule in NEVER:
+        return NEVER[rule]
+    needs = ", ".join(sorted(example_rule(sf.criteria.RULES[rule]).needs()))
+    if rule in DIVERGENCES:
+        return None if name in NUMBERS else needs
+    if name in NUMBERS:
+        return None if rule in FOR_NUMBERS | {"TimeLimit"} else needs
+    if rule == "MaxVariance" or (rule in NEEDS_COMMITTEE and name not in COMMITTEES):
+        return needs
+    return None
+
+
+# A step built by hand, with nothing of the monitor.
+
+
+@cache
+def by_hand(name: str, rounds: Sequence[int] = ROUNDS) -> tuple[dict[str, Any], ...]:
+    return tuple((numbers_by_hand if name in NUMBERS else classes_by_hand)(name, rounds))
+
+
+def sampled() -> Any:
+    return np.sort(np.random.default_rng(0).permutation(N)[:500])
+
+
+def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
+    _, pool, labels = MODELS[name]
+    found, recent, losses = [], RecentGain(), []
+    sample, stop = sampled(), sf.StopSet.draw(N, seed=0).indices
+    for n, before in zip(rounds, (0, *rounds), strict=False):
+        model, known = fitted(name, n), ITEMS[:n]
+        free = np.setdiff1d(np.arange(N), known)
+        p = model.predict_proba(rows(pool, sample))
+        gain = recent.since_half(n, lambda past, p=p: float((p.max(axis=1) - p[np.arange(len(p)), past]).mean()))
+        recent.keep(n, p.argmax(axis=1))
+        rest = ~np.isin(sample, known)
+        facts: dict[str, Any] = {
+            "n_labelled": n,
+            "pool_size": N,
+            "cost": float(n),
+            "classes_seen": len(set(labels[known].tolist())),
+            "unlabelled_error": float((1.0 - p.max(axis=1))[rest].mean()),
+            "error_scale": 1.0,
+        }
+        if before:
+            facts |= {"reducible_error": gain, "recent_gain": gain}
+        p_stop = model.predict_proba(rows(pool, stop))
+        facts |= {
+            "stop_probabilities": p_stop.astype(np.float16),
+            "stop_confidence": float(p_stop.max(axis=1).mean()),
+            "expected_error": float(entropies(p_stop).mean()),
+        }
+        p_pool, changes = model.predict_proba(rows(pool, free)), None
+        if before:
+            old = fitted(name, before)
+            changes = old.predict_proba(rows(pool, free)).argmax(axis=1)
+            new, codes = ITEMS[before:n], np.searchsorted(model.classes_, labels[ITEMS[before:n]])
+            q = old.predict_proba(rows(pool, new))
+            facts |= {"selected_probabilities": q, "selected_labels": codes, **selected_losses(q, codes)}
+            drawn = np.isin(new, ITEMS[:n:2])
+            losses += list(zip(q.argmax(axis=1)[drawn] != codes[drawn], 1.0 - q.max(axis=1)[drawn], strict=True))
+        facts |= pool_facts(p_pool, before=changes)
+        pairs = np.array(losses, dtype=float).reshape(-1, 2)
+        facts["calibration"] = calibration_ratio(pairs[:, 0], pairs[:, 1], task="classification")
+        facts["random_labels"] = len(losses)
+        if name in COMMITTEES:
+            facts |= {"pool_gain": float(bald(trees(model, pool, free)).max())}
+            votes = trees(model, pool, stop).argmax(axis=2).T
+            facts["stop_agreement"] = committee_agreement(votes, 2)
+            members = trees(model, pool, sample[rest])
+            facts["reducible_error"] = worth_facts(p[rest], draws=members)["reducible_error"]
+            if before:
+                votes = trees(fitted(name, before), pool, ITEMS[before:n]).argmax(axis=2).T
+                facts["selected_agreement"] = committee_agreement(votes, 2)
+        found.append(facts)
+    return found
+
+
+def trees(model: Any, pool: Any, items: Any) -> Any:
+    return np.stack([tree.predict_proba(pool[items]) for tree in model.estimators_], axis=1)
+
+
+def noise_of(model: Any, inputs: Any) -> Any:
+    if isinstance(model, BayesianRidge):
+        return 1.0 / model.alpha_
+    return model.kernel_.diag(inputs) - np.diag(model.kernel_(inputs, inputs))
+
+
+def numbers_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
+    _, pool, labels = MODELS[name]
+    found, recent, losses = [], RecentGain(), []
+    sample, stop = sampled(), sf.StopSet.draw(N, seed=0).indices
+    for n, before in zip(rounds, (0, *rounds), strict=False):
+        model, known = fitted(name, n), ITEMS[:n]
+        mean, deviation = model.predict(pool[sample], return_std=True)
+        gain = recent.since_half(n, lambda past, mean=mean: float(np.mean((mean - past) ** 2)))
+        recent.keep(n, mean)
+        rest = ~np.isin(sample, known)
+        free = np.setdiff1d(np.arange(N), known)
+        # The noise that the variances of labels contain.
+        total = model.predict(pool[free], return_std=True)[1] ** 2
+        latent = np.maximum(total - noise_of(model, pool[free]), 0.0)
+        facts: dict[str, Any] = {
+            "n_labelled": n,
+            "pool_size": N,
+            "cost": float(n),
+            "expected_error": float((model.predict(pool[stop], return_std=True)[1] ** 2).mean()),
+            "unlabelled_error": float((deviation**2)[rest].mean()),
+            "reducible_error": float(np.maximum(deviation**2 - noise_of(model, pool[sample]), 0.0)[rest].mean()),
+            "error_scale": float(np.var(labels[known])),
+            "pool_variance": float(latent.max()),
+            "pool_gain": 0.5 * float(np.log1p(latent / (total - latent)).max()),
+        }
+        if before:
+            old = fitted(name, before)
+            facts |= {"recent_gain": gain, "kl_new_old": sf.kl(model, old), "kl_old_new": sf.kl(old, model)}
+            new = ITEMS[before:n][np.isin(ITEMS[before:n], ITEMS[:n:2])]
+            guess, spread = old.predict(pool[new], return_std=True)
+            losses += list(zip((labels[new] - guess) ** 2, spread**2, strict=True))
+        pairs = np.array(losses, dtype=float).reshape(-1, 2)
+        facts["calibration"] = calibration_ratio(pairs[:, 0], pairs[:, 1], task="regression")
+        facts["random_labels"] = len(losses)
+        found.append(facts)
+    return found
+
+
+@pytest.mark.parametrize("rule_name", sf.criteria.RULES)
+@pytest.mark.parametrize("name", MODELS)
+def test_every_rule_gives_the_verdict_on_a_step_built_by_hand_or_names_what_is_missing(
+    name: str, rule_name: str
+) -> None:
+    rule = example_rule(sf.criteria.RULES[rule_name])
+    missing = refusal(name, rule_name)
+    if missing is not None:
+        with pytest.raises(MissingInputError, match=f"^{rule_name} requires .*{missing}"):
+            updated(name, rule)
+        return
+    monitor = updated(name, rule)
+    expected, steps = [], []
+    for number, known in enumerate(by_hand(name)):
+        timed = {"seconds": monitor.trace().measures["seconds"][number]} if rule_name == "TimeLimit" else {}
+        facts = {**known, **timed}
+        if rule.needs() <= set(facts):
+            steps.append(Step(**{key: value for key, value in facts.items() if key in rule.reads() | {"n_labelled"}}))
+            expected.append(rule.observe(steps[-1]))
+    told = monitor.trace().steps()
+    assert len(told) == len(steps) >= 3
+    for one, other in zip(told, steps, strict=True):
+        assert one == other
+    assert monitor.verdicts == expected
+    assert monitor.verdict == expected[-1]
+
+
+def test_white_noise_is_told_from_the_latent_variance() -> None:
+    monitor = updated("GaussianProcess", sf.MaxVariance(0.7))
+    model = fitted("GaussianProcess", ROUNDS[-1])
+    free = np.setdiff1d(np.arange(N), ITEMS[: ROUNDS[-1]])
+    quiet = model.predict(X[free], return_std=True)[1] ** 2 - 0.1
+    assert monitor.trace().measures["pool_variance"][-1] == pytest.approx(quiet.max())
+
+
+# Labels that are new, corrected, removed; classes that come late.
+
+
+def classifier(items: Any, labels: Any = Y, kind: Callable[[], Any] = GaussianNB) -> Any:
+    return kind().fit(X[items], labels[items])
+
+
+def test_the_first_update_is_judged_unless_the_rule_compares_models() -> None:
+    first = ITEMS[:20]
+    assert sf.StopMonitor(X, sf.Budget(20)).update(classifier(first), first, Y[first]).stop
+    said = sf.StopMonitor(X).update(classifier(first), first, Y[first])
+    assert not said.stop
+    assert not said.ready
+    assert "this is the first" in said.reason
+
+
+@pytest.mark.parametrize(
+    "rule_name", ["LabelWorth", "SelectedAccuracy", "StabilizingPredictions", "ClassificationChange"]
+)
+def test_an_update_without_new_labels_replaces_the_step(rule_name: str) -> None:
+    rule = example_rule(sf.criteria.RULES[rule_name])
+    once, twice = updated("GaussianNB", rule), updated("GaussianNB", rule, [20, 20, 24, 24, 30, 30, 30, 40, 40])
+    assert once.verdicts == twice.verdicts
+    assert once.trace().steps() == twice.trace().steps()
+
+
+def test_the_order_of_the_labels_does_not_matter() -> None:
+    one, other = sf.StopMonitor(X), sf.StopMonitor(X)
+    for n in ROUNDS:
+        items = ITEMS[:n]
+        a = one.update(fitted("GaussianNB", n), items, Y[items])
+        b = other.update(fitted("GaussianNB", n), items[::-1].tolist(), Y[items][::-1].tolist())
+        assert a == b
+
+
+def test_a_corrected_label_changes_the_loss_of_a_random_label() -> None:
+    monitor = updated("GaussianNB", rounds=(20, 40))
+    before = monitor.error_estimate()
+    labels = Y[ITEMS[:40]].copy()
+    for k in range(20, 40, 2):
+        labels[k] = "left" if labels[k] == "right" else "right"
+    monitor.update(fitted("GaussianNB", 40), ITEMS[:40], labels)
+    after = monitor.error_estimate()
+    assert after.value > before.value
+    assert after.random_labels == before.random_labels == 10
+    assert after.model_alone == before.model_alone
+
+
+def test_removed_labels_take_the_monitor_back() -> None:
+    rule = sf.LabelWorth(mistake_cost=5.0)
+    monitor, other = updated("GaussianNB", rule, (20, 24, 30, 40, 50)), updated("GaussianNB", rule, (20, 24, 30))
+    for each in (monitor, other):
+        said = each.update(fitted("GaussianNB", 35), ITEMS[:35], Y[ITEMS[:35]])
+    assert said.n_labelled == 35
+    assert [step.n_labelled for step in monitor.trace().steps()] == [24, 30, 35]
+    assert monitor.left == N - 35
+    assert monitor.trace().steps()[:2] == other.trace().steps()[:2]
+    # Items that were removed are unlabelled again, and their predictions are forgotten.
+    assert monitor.random_labels == 8
+    said = monitor.update(fitted("GaussianNB", 50), ITEMS[:50], Y[ITEMS[:50]], random=ITEMS[35:50])
+    assert said.n_labelled == 50
+    assert monitor.random_labels == 8 + 15
+
+
+def test_removing_many_labels_of_a_rule_that_compares_the_pool_is_undecided() -> None:
+    monitor = updated("GaussianNB", sf.ClassificationChange(), (20, 24, 30, 40))
+    said = monitor.update(fitted("GaussianNB", 26), ITEMS[:26], Y[ITEMS[:26]])
+    assert not said.ready
+    assert "pool_changes is not known any more" in said.reason
+    assert monitor.update(fitted("GaussianNB", 30), ITEMS[:30], Y[ITEMS[:30]]).ready
+
+
+def test_classes_that_come_late_get_a_column() -> None:
+    labels = np.array(["b"] * 20 + ["a"] * 20 + ["c"] * (N - 40))
+    rule = sf.SelectedAccuracy(0.6, window=4) & sf.StabilizingPredictions(0.9, window=2) & sf.LabelWorth()
+    monitor = sf.StopMonitor(X, rule)
+    said = [
+        monitor.update(GaussianNB().fit(X[:n], labels[:n]), np.arange(n), labels[:n], random=range(n))
+        for n in (30, 40, 60, 80)
+    ]
+    steps = monitor.trace().steps()
+    assert [step.stop_probabilities.shape[1] for step in steps if step.stop_probabilities is not None] == [2, 3, 3]
+    # "c" is new to the model of 40 labels.
+    assert steps[1].selected_labels is not None
+    assert set(steps[1].selected_labels.tolist()) == {-1}
+    assert [step.classes_seen for step in steps] == [2, 3, 3]
+    assert len(said) == 4
+
+
+def test_the_columns_keep_their_order() -> None:
+    labels = np.array(["b"] * 10 + ["c"] * 10 + ["a"] * (N - 20))
+    monitor = sf.StopMonitor(X, sf.StabilizingPredictions())
+    for n in (20, 60):
+        model = GaussianNB().fit(X[:n], labels[:n])
+        monitor.update(model, np.arange(n), labels[:n])
+    stop = sf.StopSet.draw(N, seed=0).indices
+    told = monitor.trace().steps()[-1].stop_probabilities
+    np.testing.assert_array_equal(told, model.predict_proba(X[stop])[:, [1, 2, 0]].astype(np.float16))
+
+
+def test_one_class_is_not_judged() -> None:
+    monitor = sf.StopMonitor(X, sf.MinExpectedError(0.9))
+    forest = RandomForestClassifier(3, random_state=0)
+    one = np.array(["only"] * N)
+    said = monitor.update(clone(forest).fit(X[:10], one[:10]), range(10), one[:10])
+    assert not said.ready
+    assert "one class" in said.reason
+    said = monitor.update(clone(forest).fit(X[:20], Y[:20]), range(20), Y[:20])
+    assert said.ready
+
+
+def test_a_class_that_no_label_has_any_more_keeps_its_column() -> None:
+    labels = np.array(["a", "b", "c"] * 20)
+    monitor = sf.StopMonitor(X[:60], sf.StabilizingPredictions())
+    monitor.update(GaussianNB().fit(X[:30], labels[:30]), range(30), labels[:30])
+    fewer = np.where(labels == "b", "a", labels)
+    monitor.update(GaussianNB().fit(X[:40], fewer[:40]), range(40), fewer[:40])
+    told = monitor.trace().steps()[-1].stop_probabilities
+    assert told is not None
+    assert told.shape[1] == 3
+    assert not told[:, 1].any()
+
+
+def test_everything_labelled_is_a_stop() -> None:
+    monitor = sf.StopMonitor(X[:30], sf.Budget(1000))
+    said = monitor.update(classifier(np.arange(30)), range(30), Y[:30])
+    assert said.stop
+    assert "every item of the pool is labelled" in said.reason
+    assert monitor.decision().answer == "complete"
+
+
+# Models.
+
+
+def test_the_model_may_be_fitted_again_in_place() -> None:
+    """The monitor keeps a copy, so that earlier predictions are those of the earlier model."""
+    rule = sf.SelectedAccuracy(0.6, window=4)
+    monitor, model = sf.StopMonitor(X, rule), GaussianNB()
+    for n in ROUNDS:
+        monitor.update(model.fit(X[ITEMS[:n]], Y[ITEMS[:n]]), ITEMS[:n], Y[ITEMS[:n]])
+    assert monitor.trace().steps() == updated("GaussianNB", rule).trace().steps()
+
+
+class _Uncopyable:
+    """A model that cannot be copied."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.classes_ = inner, inner.classes_
+
+    def predict_proba(self, inputs: Any) -> Any:
+        return self.inner.predict_proba(inputs)
+
+    def predict(self, inputs: Any) -> Any:
+        return self.inner.predict(inputs)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise TypeError("a socket cannot be copied")
+
+
+def test_a_model_that_cannot_be_copied_gives_the_same_verdicts() -> None:
+    rule = sf.SelectedAccuracy(0.6, window=4) | sf.LabelWorth()
+    monitor = sf.StopMonitor(X, rule)
+    for n in ROUNDS:
+        model = _Uncopyable(fitted("GaussianNB", n))
+        monitor.update(model, ITEMS[:n], Y[ITEMS[:n]], random=ITEMS[:n:2])
+    other = updated("GaussianNB", rule)
+    assert monitor.verdicts == other.verdicts
+    assert monitor.error_estimate() == other.error_estimate()
+    assert monitor.check(20).predictions.tolist() == other.check(20).predictions.tolist()
+
+
+@pytest.mark.parametrize("labels", [Y, np.where(Y == "right", 7, 3), np.where(Y == "right", 2.0, 1.0), Y == "right"])
+def test_members_of_a_forest_have_the_classes_of_the_forest(labels: Any) -> None:
+    monitor = sf.StopMonitor(X, sf.SelectionAgreement(0.2) & sf.LabelWorth())
+    for n in ROUNDS:
+        model = RandomForestClassifier(5, random_state=0).fit(X[:n], labels[:n])
+        monitor.update(model, range(n), labels[:n])
+    errors = monitor.trace().measures["reducible_error"]
+    assert (errors > 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "committee"),
+    [
+        (BaggingClassifier(GaussianNB(), 4, random_state=0), True),
+        (BaggingClassifier(DecisionTreeClassifier(), 4, max_features=0.5, random_state=0), True),
+        (VotingClassifier([("a", GaussianNB()), ("b", LogisticRegression())], voting="soft"), True),
+        (VotingClassifier([("a", GaussianNB()), ("b", LogisticRegression())], voting="soft", weights=[1, 3]), False),
+        (AdaBoostClassifier(n_estimators=4, random_state=0), False),
+        (GradientBoostingClassifier(n_estimators=4), False),
+        (make_pipeline(StandardScaler(), RandomForestClassifier(4, random_state=0)), True),
+    ],
+    ids=["bagging", "features", "voting", "weighted", "ada", "gradient", "pipeline"],
+)
+def test_an_ensemble_is_a_committee_if_it_predicts_the_average(model: Any, committee: bool) -> None:
+    labels = np.where(X[:, 1] > 0.8, "third", Y)
+    monitor = sf.StopMonitor(X, sf.SelectionAgreement(0.2))
+    if not committee:
+        with pytest.raises(MissingInputError, match=r"selected_agreement: a committee is needed.*N x K x C"):
+            monitor.update(clone(model).fit(X[:40], labels[:40]), range(40), labels[:40])
+        return
+    for n in (40, 60):
+        said = monitor.update(clone(model).fit(X[:n], labels[:n]), range(n), labels[:n])
+    assert said.ready
+
+
+def test_a_bootstrap_that_misses_a_class() -> None:
+    labels = np.array(["rare"] + ["common", "other"] * 30)
+    monitor = sf.StopMonitor(X[:61], sf.LabelWorth())
+    for n in (20, 30, 40):
+        model = BaggingClassifier(KNeighborsClassifier(2), 5, random_state=1).fit(X[:n], labels[:n])
+        assert any(len(member.classes_) < 3 for member in model.estimators_)
+        monitor.update(model, range(n), labels[:n])
+    assert "reducible_error" in monitor.trace().measures
+
+
+def test_models_of_suffice_use_their_posteriors() -> None:
+    rule = sf.ErrorStability(0.6, calibration=2) & sf.LabelWorth() & sf.InformationGain(0.1)
+    monitor, errors = sf.StopMonitor(X, rule), []
+    for n in ROUNDS:
+        model = sf.models.BayesianLogistic(alpha=1.0).fit(X[:n], Y[:n])
+        monitor.update(model, range(n), Y[:n])
+        errors.append(model)
+    step = monitor.trace().steps()[-1]
+    assert step.kl_new_old == sf.kl(errors[-1].posterior, errors[-2].posterior)
+    # The same run by the learner, which asks for the same items in the same order.
+    learner = sf.ActiveLearner(sf.models.BayesianLogistic(alpha=1.0), X, criterion=rule, initial=range(20))
+    learner.tell(range(20), Y[:20])
+    for n, before in zip(ROUNDS[1:], ROUNDS, strict=False):
+        learner.tell(range(before, n), Y[before:n])
+    other = learner.trace().steps()[-1]
+    for name in ("unlabelled_error", "reducible_error", "recent_gain", "pool_gain", "kl_new_old", "kl_old_new"):
+        assert getattr(step, name) == pytest.approx(getattr(other, name), rel=1e-6), name
+
+
+def test_regressors_of_suffice_are_judged_like_the_learner() -> None:
+    rule = sf.LabelWorth() & sf.MaxVariance(0.1) & sf.InformationGain(0.1) & sf.ErrorStability(0.5, calibration=2)
+    monitor = sf.StopMonitor(X, rule)
+    for n in ROUNDS:
+        model = sf.models.GaussianProcess(length_scale=2.0, noise=0.1).fit(X[:n], Z[:n])
+        monitor.update(model, range(n), Z[:n])
+    learner = sf.ActiveLearner(
+        sf.models.GaussianProcess(length_scale=2.0, noise=0.1),
+        X,
+        criterion=rule,
+        initial=range(20),
+        acquisition="random",
+    )
+    learner.tell(range(20), Z[:20])
+    for n, before in zip(ROUNDS[1:], ROUNDS, strict=False):
+        learner.tell(range(before, n), Z[before:n])
+    step, other = monitor.trace().steps()[-1], learner.trace().steps()[-1]
+    for name in ("unlabelled_error", "reducible_error", "recent_gain", "pool_gain", "pool_variance", "kl_new_old"):
+        assert getattr(step, name) == pytest.approx(getattr(other, name), rel=1e-6), name
+
+
+def test_posteriors_that_cannot_be_compared_are_refused_in_a_sentence() -> None:
+    monitor = sf.StopMonitor(X, sf.ErrorStability(0.5))
+    monitor.update(sf.models.GaussianProcess(length_scale=2.0, noise=0.1).fit(X[:20], Z[:20]), range(20), Z[:20])
+    other = sf.models.GaussianProcess(length_scale=1.0, noise=0.1).fit(X[:30], Z[:30])
+    with pytest.raises(InvalidValueError, match="kl_new_old and kl_old_new compare the posteriors of two updates"):
+        monitor.update(other, range(30), Z[:30])
+    assert monitor.left == N - 20
+
+
+# Functions.
+
+
+def probabilities(model: Any, inputs: Any) -> Any:
+    return model.predict_proba(inputs)
+
+
+def test_a_function_of_probabilities_is_as_good_as_the_method() -> None:
+    monitor = updated("GaussianNB", predict=probabilities)
+    assert monitor.verdicts == updated("GaussianNB").verdicts
+
+
+def test_a_function_of_members_is_a_committee() -> None:
+    def members(model: Any, inputs: Any) -> Any:
+        return np.stack([tree.predict_proba(inputs) for tree in model.estimators_], axis=1)
+
+    rule = sf.IntrinsicStopping() & sf.InformationGain(0.1) & sf.LabelWorth()
+    steps = [updated("RandomForest", rule, predict=each).trace().steps()[-1] for each in (members, None)]
+    for name in rule.needs():
+        assert getattr(steps[0], name) == pytest.approx(getattr(steps[1], name), rel=1e-9), name
+
+
+def test_a_function_of_mean_and_deviation() -> None:
+    def spread(model: Any, inputs: Any) -> Any:
+        return model.predict(inputs), np.full(len(inputs), 0.5)
+
+    monitor = sf.StopMonitor(X, predict=spread)
+    for n in ROUNDS:
+        said = monitor.update(LinearRegression().fit(X[:n], Z[:n]), range(n), Z[:n], random=range(n))
+    assert said.ready
+    assert monitor.trace().measures["unlabelled_error"].tolist() == [0.25] * 3
+    assert monitor.error_estimate().random_labels == 20
+    # Nothing tells noise apart, so the recent gain stands for the reducible error.
+    measured = monitor.trace().measures
+    assert measured["reducible_error"].tolist() == measured["recent_gain"].tolist()
+    with pytest.raises(MissingInputError, match=r"pool_variance: LinearRegression does not tell the variance"):
+        sf.StopMonitor(X, sf.MaxVariance(0.1), predict=spread).update(
+            LinearRegression().fit(X[:9], Z[:9]), range(9), Z[:9]
+        )
+
+
+def test_columns_of_a_function_are_named_by_the_labels() -> None:
+    class Net:
+        def __init__(self, p: Any) -> None:
+            self.p = p
+
+    monitor = sf.StopMonitor(
+        X, sf.StabilizingPredictions(), predict=lambda model, inputs: np.tile(model.p, (len(inputs), 1))
+    )
+    monitor.update(Net([0.2, 0.8]), [0, 1], ["no", "yes"])
+    assert monitor.check(3).predictions.tolist() == ["yes"] * (N - 2)
+    # Whole numbers are the columns, also those that no label has yet.
+    monitor = sf.StopMonitor(
+        X, sf.StabilizingPredictions(), predict=lambda model, inputs: np.tile(model.p, (len(inputs), 1))
+    )
+    monitor.update(Net([0.2, 0.1, 0.7]), [0, 1], [0, 1])
+    assert monitor.check(3).predictions.tolist() == [2] * (N - 2)
+    with pytest.raises(
+        InvalidValueError, match=r"3 columns, and the labels are of 2 classes; give the model .*classes_"
+    ):
+        sf.StopMonitor(X, predict=lambda model, inputs: np.tile(model.p, (len(inputs), 1))).update(
+            Net([0.2, 0.1, 0.7]), [0, 1], ["no", "yes"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda n: np.full(n, 0.5), r"shape N x C or N x K x C for N = 1 items; its shape is \(1,\)"),
+        (lambda n: np.full((n + 1, 2), 0.5), r"its shape is \(2, 2\)"),
+        (lambda n: np.full((n, 2), 0.4), "each row adds up to 1"),
+        (lambda n: np.full((n, 2), np.nan), "each row adds up to 1"),
+        (lambda n: [["a"]] * n, "class probabilities of shape"),
+        (lambda n: (np.zeros(n),), r"must return \(mean, std\) for numbers, not 1 values"),
+    ],
+)
+def test_what_a_function_returns_is_checked(answer: Any, message: str) -> None:
+    monitor = sf.StopMonitor(X, predict=lambda model, inputs: answer(len(inputs)))
+    with pytest.raises(InvalidValueError, match=message):
+        monitor.update(object(), range(20), Y[:20])
+
+
+def test_numbers_of_a_function_are_checked() -> None:
+    for spread, message in ((np.nan, "not finite"), (-1.0, "below 0")):
+        monitor = sf.StopMonitor(
+            X, predict=lambda model, inputs, s=spread: (np.zeros(len(inputs)), np.full(len(inputs), s))
+        )
+        with pytest.raises(InvalidValueError, match=message):
+            monitor.update(object(), range(20), Z[:20])
+
+
+@pytest.mark.parametrize(
+    ("model", "labels", "message"),
+    [
+        (LinearSVC(), Y, "LinearSVC has no predict_proba; give predict="),
+        (
+            LinearRegression(),
+            Z,
+            r"LinearRegression.predict does not take return_std=True; give predict=.*\(mean, std\)",
+        ),
+        (RandomForestRegressor(3), Z, r"RandomForestRegressor.predict does not take return_std=True"),
+    ],
+)
+def test_models_without_a_distribution_are_refused_unless_the_rule_only_counts(
+    model: Any, labels: Any, message: str
+) -> None:
+    fit = clone(model).fit(X[:20], labels[:20])
+    with pytest.raises(MissingInputError, match=message):
+        sf.StopMonitor(X).update(fit, range(20), labels[:20])
+    monitor = sf.StopMonitor(X, sf.Budget(15) & sf.CostLimit(30.0), label_cost=2.0)
+    assert monitor.update(fit, range(20), labels[:20]).stop
+    with pytest.raises(SufficeError, match="cannot be estimated; give predict="):
+        monitor.error_estimate()
+    # A check needs predictions only.
+    options = {} if labels is Y else {"tolerance": 1.0}
+    check = monitor.check(50, **options)
+    assert check.tell(labels[check.indices]) is not None
+
+
+# Pools.
+
+
+def pools() -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "list": [list(row) for row in X],
+        "csr": sparse.csr_matrix(X),
+        "coo": sparse.coo_matrix(X),
+        "array": sparse.csc_array(X),
+    }
+    return found
+
+
+@pytest.mark.parametrize("kind", ["list", "csr", "coo", "array"])
+def test_pools_that_are_not_arrays(kind: str) -> None:
+    assert_same_in(pools()[kind], lambda pool, items: X[items])
+
+
+def test_tables_of_pandas() -> None:
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(X, columns=["a", "b", "c", "d"], index=np.arange(N)[::-1])
+    assert_same_in(table, lambda pool, items: pool.iloc[items])
+    series = pd.Series(Y, index=np.arange(N)[::-1])
+    monitor = sf.StopMonitor(table)
+    for n in ROUNDS:
+        model = RandomForestClassifier(5, random_state=0).fit(table.iloc[:n], series.iloc[:n])
+        monitor.update(model, pd.Index(range(n)), series.iloc[:n], random=pd.Series(range(n)))
+    assert monitor.random_labels == 20
+
+
+def test_tables_of_polars() -> None:
+    pl = pytest.importorskip("polars")
+    table = pl.DataFrame({name: X[:, k] for k, name in enumerate("abcd")})
+    assert_same_in(table, lambda pool, items: pool[items.tolist()])
+
+
+def test_tables_of_pyarrow() -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({name: X[:, k] for k, name in enumerate("abcd")})
+
+    def predict(model: Any, part: Any) -> Any:
+        return model.predict_proba(np.column_stack([column.to_numpy() for column in part.columns]))
+
+    assert_same_in(table, lambda pool, items: X[items], predict=predict)
+
+
+def test_tensors_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    assert_same_in(torch.tensor(X), lambda pool, items: X[items])
+
+
+def test_data_sets_of_hugging_face() -> None:
+    datasets = pytest.importorskip("datasets")
+    pool = datasets.Dataset.from_dict({"x": X.tolist()})
+    assert_same_in(
+        pool, lambda pool, items: X[items], predict=lambda model, part: model.predict_proba(np.array(part["x"]))
+    )
+
+
+class _Selectable:
+    """A data set with ``select``, like those of Hugging Face."""
+
+    def __init__(self, inputs: Any) -> None:
+        self.inputs = inputs
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, item: Any) -> Any:
+        raise AssertionError("rows are selected at once")
+
+    def select(self, items: list[int]) -> "_Selectable":
+        return _Selectable(self.inputs[items])
+
+
+class _Indexed:
+    """A data set with a length and items, like those of torch."""
+
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, item: int) -> Any:
+        return X[item]
+
+
+def test_data_sets_by_their_methods() -> None:
+    assert_same_in(
+        _Selectable(X), lambda pool, items: X[items], predict=lambda model, part: model.predict_proba(part.inputs)
+    )
+    assert_same_in(_Indexed(), lambda pool, items: X[items])
+
+
+def assert_same_in(pool: Any, select: Any, **options: Any) -> None:
+    """The verdicts for a pool are those for an array of the same numbers."""
+    monitor = sf.StopMonitor(pool, **options)
+    for n in ROUNDS:
+        model = clone(MODELS["LogisticRegression"][0]).fit(select(pool, ITEMS[:n]), Y[ITEMS[:n]])
+        monitor.update(model, ITEMS[:n], Y[ITEMS[:n]], random=ITEMS[:n:2])
+    expected = updated("LogisticRegression")
+    values = [[said.value for said in each.verdicts] for each in (monitor, expected)]
+    np.testing.assert_allclose(np.array(values[0], float), np.array(values[1], float), rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("pool", "error", "message"),
+    [
+        ([], InvalidValueError, "X_pool must have at least one item"),
+        ("texts", InvalidTypeError, "not str"),
+        ({"a": 1}, InvalidTypeError, "not dict"),
+        (7, InvalidTypeError, "not int"),
+        (iter([1]), InvalidTypeError, "X_pool must be an array, a table"),
+    ],
+)
+def test_what_is_no_pool(pool: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        sf.StopMonitor(pool)
+
+
+# Estimate, decision, checks.
+
+
+def test_the_estimate_is_calibrated_by_random_labels() -> None:
+    monitor = updated("GaussianNB")
+    found = monitor.error_estimate()
+    assert found.random_labels == 10
+    facts = by_hand("GaussianNB")[-1]
+    free = np.setdiff1d(np.arange(N), ITEMS[: ROUNDS[-1]])
+    p = fitted("GaussianNB", ROUNDS[-1]).predict_proba(X[free])
+    assert found.model_alone == pytest.approx(float(1.0 - p.max(axis=1).mean()))
+    assert found.value == pytest.approx(found.model_alone * facts["calibration"])
+    assert monitor.error_estimate(10).model_alone != found.model_alone
+    with pytest.raises(InvalidValueError, match="tolerance is for numbers"):
+        monitor.error_estimate(tolerance=1.0)
+    numbers = updated("BayesianRidge")
+    assert 0.0 < numbers.error_estimate(tolerance=0.5).value < 1.0
+    assert numbers.error_estimate().value > 0.0
+
+
+def test_random_may_be_flags_or_indices() -> None:
+    monitors = [sf.StopMonitor(X) for _ in range(3)]
+    for n in ROUNDS:
+        items, model = ITEMS[:n], fitted("GaussianNB", n)
+        monitors[0].update(model, items, Y[items], random=items)
+        monitors[1].update(model, items, Y[items], random=np.ones(n, dtype=bool))
+        monitors[2].update(model, items, Y[items], random=True)
+    assert len({monitor.error_estimate() for monitor in monitors}) == 1
+    assert monitors[0].random_labels == 20
+
+
+def test_the_decision_is_that_of_a_learner() -> None:
+    monitor = sf.StopMonitor(X, mistake_cost=0.01)
+    assert monitor.decision().answer == "too early"
+    for n in (20, 40, 60, 80):
+        monitor.update(fitted("GaussianNB", n), ITEMS[:n], Y[ITEMS[:n]], random=ITEMS[:n])
+    found = monitor.decision()
+    assert found.answer == "enough"
+    assert found.error is not None
+    assert found.error.random_labels == 60
+    assert found.n_labelled == 80
+    assert found.unlabelled == N - 80
+    assert "80 labels" in str(found) or "wrong" in str(found)
+    assert monitor.decision(at_most=0.3).plan is not None or monitor.decision(at_most=0.3).answer == "enough"
+    numbers = updated("BayesianRidge")
+    assert numbers.decision().error is not None
+
+
+def test_a_check_guarantees_the_predictions_of_the_last_update() -> None:
+    model = clone(MODELS["GaussianNB"][0]).fit(X[ITEMS[:40]], Y[ITEMS[:40]])
+    monitor = sf.StopMonitor(X)
+    monitor.update(model, ITEMS[:40], Y[ITEMS[:40]])
+    expected = model.predict(X)
+    # Fitted again with wrong labels: the frozen predictions do not change.
+    model.fit(X, np.where(Y == "left", "right", "left"))
+    check = monitor.check(60)
+    assert check.predictions.tolist() == expected[check.unlabelled].tolist()
+    assert set(check.indices.tolist()).isdisjoint(ITEMS[:40].tolist())
+    proven = check.tell(Y[check.indices])
+    assert proven is not None
+    wrong = int((expected[check.indices] != Y[check.indices]).sum())
+    assert proven == sf.checks.Guarantee.of_error(
+        wrong, 60, N - 40, alpha=0.025, confidence=0.95, model="GaussianNB at 40 labels"
+    )
+    assert monitor.guarantee is not None
+    assert monitor.guarantee.about_present_model
+    assert monitor.decision().guarantee == proven
+    assert monitor.left == N - 100
+    # The labels of the check count as random ones in the next update.
+    items = [*ITEMS[:40].tolist(), *check.indices.tolist()]
+    monitor.update(classifier(np.array(items)), items, Y[items])
+    assert monitor.random_labels == 60
+    assert not monitor.guarantee.about_present_model
+    # A corrected label corrects the check.
+    labels = Y[items].copy()
+    labels[-1] = "left" if labels[-1] == "right" else "right"
+    monitor.update(classifier(np.array(items)), items, labels)
+    assert abs(monitor.guarantee.guarantee.wrong - wrong) == 1
+
+
+def test_checks_of_a_monitor() -> None:
+    monitor = sf.StopMonitor(X, sf.LabelWorth() | ErrorGuarantee(at_most=0.5))
+    with pytest.raises(SufficeError, match="no model yet; call update"):
+        monitor.check(10)
+    with pytest.raises(SufficeError, match="no model yet; call update"):
+        monitor.error_estimate()
+    monitor.update(classifier(ITEMS[:40]), ITEMS[:40], Y[ITEMS[:40]])
+    said = monitor.update(classifier(ITEMS[:44]), ITEMS[:44], Y[ITEMS[:44]])
+    assert not said.stop
+    check = monitor.check(50)
+    with pytest.raises(SufficeError, match="a check is open"):
+        monitor.check(10)
+    taken = check.indices[:3].tolist()
+    with pytest.raises(InvalidValueError, match="belongs to the open check"):
+        monitor.update(classifier(ITEMS[:44]), [*ITEMS[:44], *taken], Y[[*ITEMS[:44], *taken]])
+    check.cannot_label(check.indices[0])
+    check.tell({int(item): Y[item] for item in check.pending})
+    assert monitor.verdict.stop
+    assert monitor.verdict.certificate is not None
+    # The next check spends less, and does not draw items that are known.
+    second = monitor.check(20, recall_of="right")
+    assert set(second.indices.tolist()).isdisjoint(check.indices.tolist())
+    assert second.record.number == 2
+    second.abort()
+    assert [each.aborted for each in monitor.checks] == [False, True]
+    with pytest.raises(InvalidValueError, match="m must be at most the number of unlabelled items"):
+        monitor.check(10_000)
+    with pytest.raises(InvalidValueError, match="tolerance cannot be checked: the model predicts classes"):
+        monitor.check(10, tolerance=0.5)
+
+
+def test_a_check_of_numbers() -> None:
+    monitor = updated("BayesianRidge")
+    check = monitor.check(60, tolerance=1.0)
+    proven = check.tell(Z[check.indices])
+    assert proven is not None
+    assert proven.quantity == "within"
+    with pytest.raises(InvalidValueError, match="a label must be a finite number"):
+        monitor.check(10, tolerance=1.0).tell(["a"] * 10)
+
+
+# Records.
+
+
+@pytest.mark.parametrize("name", ["RandomForest", "texts", "LogisticRegression", "BayesianRidge"])
+@pytest.mark.parametrize("rule_name", sorted(set(sf.criteria.RULES) - DIVERGENCES - {"TimeLimit"}))
+def test_a_monitor_continues_from_json_with_the_same_verdicts(name: str, rule_name: str) -> None:
+    if refusal(name, rule_name) is not None:
+        return
+    rule = example_rule(sf.criteria.RULES[rule_name])
+    _, pool, labels = MODELS[name]
+    monitor = updated(name, rule, ROUNDS[:3])
+    saved = json.dumps(monitor.state_dict(), allow_nan=False)
+    other = sf.StopMonitor.from_state_dict(json.loads(saved), pool)
+    assert other.verdict == monitor.verdict
+    assert json.dumps({**other.state_dict(), "seconds": 0}) == json.dumps({**json.loads(saved), "seconds": 0})
+    for n in (ROUNDS[3], 46):
+        given = fitted(name, n), ITEMS[:n], labels[ITEMS[:n]], ITEMS[:n:2]
+        assert other.update(*given) == monitor.update(*given)
+    assert other.trace().steps() == monitor.trace().steps()
+    assert other.error_estimate() == monitor.error_estimate()
+
+
+def test_checks_continue_from_json() -> None:
+    monitor = updated("GaussianNB")
+    first = monitor.check(20)
+    first.tell(Y[first.indices])
+    second = monitor.check(30, precision_of="right")
+    second.cannot_label(second.indices[3])
+    other = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), X)
+    assert other.guarantee is not None
+    assert monitor.guarantee is not None
+    assert other.guarantee.guarantee == monitor.guarantee.guarantee
+    assert other.error_estimate() == monitor.error_estimate()
+    assert other.decision(at_most=0.2) == monitor.decision(at_most=0.2)
+    for each in (monitor, other):
+        each.checks[-1].tell({int(item): Y[item] for item in each.checks[-1].pending})
+    assert other.checks[-1].guarantee == monitor.checks[-1].guarantee
+    assert other.check(10).indices.tolist() == monitor.check(10).indices.tolist()
+
+
+def test_divergences_are_undecided_after_json() -> None:
+    monitor = updated("BayesianRidge", sf.ErrorStability(0.6, calibration=2))
+    other = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), X)
+    said = other.update(fitted("BayesianRidge", 46), ITEMS[:46], Z[ITEMS[:46]])
+    assert not said.ready
+    assert "is not known any more" in said.reason
+    assert other.update(fitted("BayesianRidge", 50), ITEMS[:50], Z[ITEMS[:50]]).value is not None
+
+
+def test_a_new_monitor_can_be_saved() -> None:
+    other = sf.StopMonitor.from_state_dict(json.loads(json.dumps(sf.StopMonitor(X).state_dict())), X)
+    assert other.update(fitted("GaussianNB", 20), ITEMS[:20], Y[ITEMS[:20]]).n_labelled == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda state: [], "must be the result of StopMonitor.state_dict"),
+        (lambda state: {**state, "format": "other"}, "must be the result of StopMonitor.state_dict"),
+        (lambda state: {**state, "pool_size": 7}, "X_pool has 260 items, and the monitor was saved with 7"),
+        (lambda state: {key: value for key, value in state.items() if key != "labels"}, "not a complete result"),
+        (lambda state: {**state, "rule": {}}, "rule"),
+    ],
+)
+def test_a_state_that_cannot_be_used(change: Any, message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        sf.StopMonitor.from_state_dict(change(updated("GaussianNB").state_dict()), X)
+
+
+def test_the_trace_replays_other_rules() -> None:
+    monitor = updated("RandomForest")
+    trace = monitor.trace()
+    assert trace.initial.tolist() == ITEMS[:20].tolist()
+    assert trace.n_labelled.tolist() == [24, 30, 40]
+    assert set(trace.random_items.tolist()) == set(ITEMS[:40:2].tolist())
+    assert trace.replay(sf.LabelWorth()) == monitor.verdicts
+    with pytest.raises(MissingInputError, match="kl_new_old, kl_old_new, which this run did not record"):
+        trace.replay(sf.ErrorStability(0.5))
+    assert len(sf.StopMonitor(X).trace()) == 0
+
+
+def test_the_table_of_steps() -> None:
+    pytest.importorskip("pandas")
+    frame = updated("RandomForest").to_frame()
+    assert frame["n_labelled"].tolist() == [24, 30, 40]
+    assert {"stop", "ready", "value", "threshold", "reason", "unlabelled_error", "recent_gain"} <= set(frame.columns)
+    assert list(sf.StopMonitor(X).to_frame().columns)[:2] == ["n_labelled", "stop"]
+    # Tables of probabilities are left out.
+    assert "stop_probabilities" not in updated("RandomForest", sf.StabilizingPredictions()).to_frame()
+
+
+def test_the_plot_shows_value_threshold_and_stop() -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    monitor = updated("GaussianNB", sf.LabelWorth(mistake_cost=0.01))
+    assert monitor.verdict.stop
+    ax = monitor.plot()
+    assert [line.get_label() for line in ax.lines] == ["value", "threshold", "stop at 24 labels"]
+    assert monitor.plot(ax) is ax
+    assert monitor.trace().plot(sf.LabelWorth()) is not None
+    assert monitor.trace().plot(ax=ax).get_ylabel() == "expected error of unlabelled items"
+    assert sf.StopMonitor(X).plot() is not None
+    pyplot.close("all")
+
+
+def test_displays_escape_everything() -> None:
+    labels = np.where(Y == "left", "<script>", "</style>&")
+    monitor = sf.StopMonitor(X)
+    assert "no model was given yet" in monitor._repr_html_()
+    for n in ROUNDS:
+        monitor.update(GaussianNB().fit(X[:n], labels[:n]), range(n), labels[:n])
+    check = monitor.check(20, recall_of="<script>")
+    proven = check.tell(labels[check.indices])
+    assert proven is not None
+    for shown in (monitor, proven, monitor.verdict, monitor.trace()):
+        html: str = shown._repr_html_()  # type: ignore[attr-defined]
+        assert "<script>" not in html
+        assert html.count("</style>") == 1
+        assert html.endswith("</div>")
+    assert "&lt;script&gt;" in proven._repr_html_()
+    assert "<svg" in monitor._repr_html_()
+
+
+# Arguments.
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"rule": "LabelWorth"}, InvalidTypeError, "rule must be a stopping rule, not str"),
+        ({"label_cost": 0.0}, InvalidValueError, "label_cost must be a number above 0"),
+        ({"mistake_cost": -1.0}, InvalidValueError, "mistake_cost must be a number above 0"),
+        ({"seed": -1}, InvalidValueError, "seed must be a whole number"),
+        ({"predict": 3}, InvalidTypeError, "predict must be a function"),
+    ],
+)
+def test_bad_settings(options: dict[str, Any], error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        sf.StopMonitor(X, **options)
+
+
+@pytest.mark.parametrize(
+    ("items", "labels", "random", "message"),
+    [
+        (range(20), Y[:19], (), r"labels must be one for each of the 20 items of indices; their shape is \(19,\)"),
+        (range(20), "text", (), "labels must be one for each"),
+        ([0, 0], Y[:2], (), "indices holds an item twice"),
+        ([0, N], Y[:2], (), f"indices holds {N}, but the pool has items 0 to {N - 1}"),
+        ([-1, 0], Y[:2], (), "indices holds -1"),
+        ([0.5], Y[:1], (), "indices must be indices into the pool"),
+        ([], [], (), "indices must be indices into the pool"),
+        ([0, 1], ["left", None], (), "labels holds None for item 1; leave out items without a label"),
+        ([0, 1], ["left", float("nan")], (), "labels holds nan for item 1"),
+        ([0, 1], [1.0, np.nan], (), "labels holds nan for item 1"),
+        ([0, 1], ["left", 3], (), "all words or all numbers"),
+        ([0, 1], Y[:2], [5], "random holds item 5, which is not in indices"),
+        ([0, 1], Y[:2], ["a"], "random must be some of indices"),
+        ([0, 1], Y[:2], [True, False, True], "random must be some of indices"),
+    ],
+)
+def test_bad_labels_change_nothing(items: Any, labels: Any, random: Any, message: str) -> None:
+    monitor = updated("GaussianNB", rounds=ROUNDS[:2])
+    before = json.dumps({**monitor.state_dict(), "seconds": 0})
+    with pytest.raises(InvalidValueError, match=message):
+        monitor.update(fitted("GaussianNB", 40), items, labels, random)
+    assert json.dumps({**monitor.state_dict(), "seconds": 0}) == before
+
+
+def test_bad_models() -> None:
+    monitor = sf.StopMonitor(X)
+    with pytest.raises(SufficeError, match="this GaussianNB is not fitted yet; call fit"):
+        monitor.update(GaussianNB(), range(20), Y[:20])
+    with pytest.raises(SufficeError, match="this Pipeline is not fitted yet"):
+        monitor.update(make_pipeline(StandardScaler(), GaussianNB()), range(20), Y[:20])
+    with pytest.raises(InvalidTypeError, match="not the class GaussianNB"):
+        monitor.update(GaussianNB, range(20), Y[:20])
+    monitor.update(fitted("GaussianNB", 20), ITEMS[:20], Y[ITEMS[:20]])
+    with pytest.raises(InvalidValueError, match="BayesianRidge is for regression, and the model before was for class"):
+        monitor.update(fitted("BayesianRidge", 20), ITEMS[:20], Z[ITEMS[:20]])
+    with pytest.raises(InvalidValueError, match="the label of item"):
+        sf.StopMonitor(X).update(fitted("BayesianRidge", 20), ITEMS[:20], Y[ITEMS[:20]])
+
+
+def test_the_time_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monitor = sf.StopMonitor(X, sf.TimeLimit(12.0))
+    now[0] = 107.0
+    assert not monitor.update(fitted("GaussianNB", 20), ITEMS[:20], Y[ITEMS[:20]]).stop
+    other = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), X)
+    now[0] = 112.0
+    for each in (monitor, other):
+        assert each.update(fitted("GaussianNB", 24), ITEMS[:24], Y[ITEMS[:24]]).stop
+
+
+def test_nothing_is_predicted_for_a_rule_that_counts() -> None:
+    class Counted:
+        classes_ = np.array(["left", "right"])
+
+        def predict_proba(self, inputs: Any) -> Any:
+            raise AssertionError(f"nothing is to be predicted, but {inputs} came")
+
+    monitor = sf.StopMonitor(X, sf.Budget(30))
+    for n in ROUNDS:
+        said = monitor.update(Counted(), ITEMS[:n], Y[ITEMS[:n]])
+    assert said.stop
+
+
+def test_the_representation() -> None:
+    assert repr(sf.StopMonitor(X)) == "StopMonitor(LabelWorth: 0 of 260 items labelled, go on)"
