@@ -402,8 +402,8 @@ def _outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
         figure, later = _error_figure(decision)[0], _error_then(decision)
         return [(figure, "typical error now, estimated"), (later, after)] if later else []
     wrong, corrected = decision["wrong"], decision["corrected"]
-    now, later = two_digits(wrong or 0), two_digits((wrong or 0) - (corrected or 0))
-    return [] if not corrected else [(f"{now:,}", "wrong predictions now, estimated"), (f"{later:,}", after)]
+    before, then_wrong = two_digits(wrong or 0), two_digits((wrong or 0) - (corrected or 0))
+    return [] if not corrected else [(f"{before:,}", "wrong predictions now, estimated"), (f"{then_wrong:,}", after)]
 
 
 def _outlook_note(decision: Mapping[str, Any], sentences: Sequence[str]) -> str:
