@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from suffice.tables.example_data import digits_task
 from tests.processes import run_suffice
 
 RUN = CliRunner()
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
 
 class Absent:
@@ -54,6 +56,7 @@ def wine() -> str:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("real_figure")
+@needs_torch
 def test_the_demonstration_stops_early_with_nearly_the_accuracy_of_all_labels() -> None:
     done = RUN.invoke(app, ["demo", "--model", "dropout", "--json"])
     assert done.exit_code == 0, done.output
@@ -68,6 +71,7 @@ def test_the_demonstration_stops_early_with_nearly_the_accuracy_of_all_labels() 
 
 
 @pytest.mark.slow
+@needs_torch
 def test_the_demonstration_tells_a_person_what_happened(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = digits_task(np.random.default_rng(0))
     small = replace(whole, X_pool=whole.X_pool[:125], y_pool=whole.y_pool[:125])
@@ -100,6 +104,7 @@ def test_without_torch_the_rest_works() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@needs_torch
 def test_run_on_a_table() -> None:
     arguments = ["run", wine(), "--target", "kind", "--model", "dropout", "--most", "90", "--save", "run.npz", "--json"]
     arguments += ["--rule", "ErrorStability"]
@@ -115,6 +120,7 @@ def test_run_on_a_table() -> None:
     assert trace.measures["accuracy"][-1] == found["accuracy_at_end"]
 
 
+@needs_torch
 def test_run_takes_what_it_is_told() -> None:
     options = ["--initial", "20", "--batch", "10", "--acquisition", "entropy", "--most", "60", "--test", "0"]
     done = RUN.invoke(app, ["run", wine(), "--target", "kind", "--model", "dropout", *options])
@@ -122,6 +128,7 @@ def test_run_takes_what_it_is_told() -> None:
     assert "a network with dropout" in done.output
 
 
+@needs_torch
 def test_audit_on_a_table() -> None:
     options = ["--target", "kind", "--model", "dropout", "--most", "80", "--orders", "1", "--json"]
     done = RUN.invoke(app, ["audit", wine(), *options])
@@ -134,7 +141,11 @@ def test_audit_on_a_table() -> None:
     ("options", "message"),
     [
         (["--basis", "5"], "--basis goes with the model ridge or logistic, and a network with dropout takes none"),
-        (["--acquisition", "variance"], "acquisition for network is one of batchbald, bald, entropy"),
+        pytest.param(
+            ["--acquisition", "variance"],
+            "acquisition for network is one of batchbald, bald, entropy",
+            marks=needs_torch,
+        ),
         (["--task", "regression", "--target", "x0"], "--model dropout is for classification"),
     ],
 )
@@ -143,6 +154,7 @@ def test_what_does_not_go_with_a_network(options: list[str], message: str) -> No
         RUN.invoke(app, ["run", wine(), "--target", "kind", "--model", "dropout", *options], catch_exceptions=False)
 
 
+@needs_torch
 def test_a_loss_that_is_no_number_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def explosive(name: str, **options: Any) -> Any:
         return make_model(name, **options).set_params(learning_rate=1e25)
@@ -152,7 +164,7 @@ def test_a_loss_that_is_no_number_ends_in_a_sentence(monkeypatch: pytest.MonkeyP
         RUN.invoke(app, ["run", wine(), "--target", "kind", "--model", "dropout"], catch_exceptions=False)
 
 
-@pytest.mark.parametrize("model", ["dropout", "logistic"])
+@pytest.mark.parametrize("model", [pytest.param("dropout", marks=needs_torch), "logistic"])
 def test_classes_that_nobody_has_met_are_told(model: str) -> None:
     X, y = load_wine(return_X_y=True)
     rows = [f"{a},{b},{kind}" for a, b, kind in zip(X[:, 0], X[:, 6], y, strict=True)]

@@ -89,6 +89,7 @@ def test_the_published_settings() -> None:
 
 
 def small_run(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Any:
+    pytest.importorskip("torch", reason="torch is not installed")
     monkeypatch.setattr(experiments, "INITIAL", 30)
     settings: dict[str, Any] = {"steps": 2, "device": "cpu", "epochs": 2, "warm_epochs": 1, **options}
     return published_run(digits(60, 0), digits(25, 1), **settings)
