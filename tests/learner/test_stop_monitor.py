@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -113,6 +113,14 @@ def sampled() -> Any:
     return np.sort(np.random.default_rng(0).permutation(N)[:500])
 
 
+def class_gain(p: Any, past: Any) -> float:
+    return float((p.max(axis=1) - p[np.arange(len(p)), past]).mean())
+
+
+def number_gain(mean: Any, past: Any) -> float:
+    return float(np.mean((mean - past) ** 2))
+
+
 def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
     _, pool, labels = MODELS[name]
     found, recent, losses = [], RecentGain(), []
@@ -121,7 +129,7 @@ def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
         model, known = fitted(name, n), ITEMS[:n]
         free = np.setdiff1d(np.arange(N), known)
         p = model.predict_proba(rows(pool, sample))
-        gain = recent.since_half(n, lambda past, p=p: float((p.max(axis=1) - p[np.arange(len(p)), past]).mean()))
+        gain = recent.since_half(n, partial(class_gain, p))
         recent.keep(n, p.argmax(axis=1))
         rest = ~np.isin(sample, known)
         facts: dict[str, Any] = {
@@ -183,7 +191,7 @@ def numbers_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
     for n, before in zip(rounds, (0, *rounds), strict=False):
         model, known = fitted(name, n), ITEMS[:n]
         mean, deviation = model.predict(pool[sample], return_std=True)
-        gain = recent.since_half(n, lambda past, mean=mean: float(np.mean((mean - past) ** 2)))
+        gain = recent.since_half(n, partial(number_gain, mean))
         recent.keep(n, mean)
         rest = ~np.isin(sample, known)
         free = np.setdiff1d(np.arange(N), known)
@@ -596,13 +604,26 @@ def test_what_a_function_returns_is_checked(answer: Any, message: str) -> None:
         monitor.update(object(), range(20), Y[:20])
 
 
-def test_numbers_of_a_function_are_checked() -> None:
-    for spread, message in ((np.nan, "not finite"), (-1.0, "below 0")):
-        monitor = sf.StopMonitor(
-            X, predict=lambda model, inputs, s=spread: (np.zeros(len(inputs)), np.full(len(inputs), s))
-        )
-        with pytest.raises(InvalidValueError, match=message):
-            monitor.update(object(), range(20), Z[:20])
+@pytest.mark.parametrize(("spread", "message"), [(np.nan, "not finite"), (-1.0, "below 0")])
+def test_numbers_of_a_function_are_checked(spread: float, message: str) -> None:
+    def predict(_: Any, inputs: Any) -> Any:
+        return np.zeros(len(inputs)), np.full(len(inputs), spread)
+
+    with pytest.raises(InvalidValueError, match=message):
+        sf.StopMonitor(X, predict=predict).update(object(), range(20), Z[:20])
+
+
+def test_a_function_that_does_not_use_its_model_is_refused() -> None:
+    newest: list[Any] = []
+    monitor = sf.StopMonitor(X, predict=lambda model, inputs: newest[-1].predict_proba(inputs))
+    newest.append(fitted("GaussianNB", 20))
+    monitor.update(object(), ITEMS[:20], Y[ITEMS[:20]])
+    newest.append(fitted("GaussianNB", 30))
+    # Without random labels nothing is judged by the model before.
+    monitor.update(object(), ITEMS[:30], Y[ITEMS[:30]])
+    newest.append(fitted("GaussianNB", 40))
+    with pytest.raises(InvalidValueError, match="predict must use the model that it is given"):
+        monitor.update(object(), ITEMS[:40], Y[ITEMS[:40]], random=ITEMS[30:40])
 
 
 @pytest.mark.parametrize(
@@ -628,8 +649,7 @@ def test_models_without_a_distribution_are_refused_unless_the_rule_only_counts(
     with pytest.raises(SufficeError, match="cannot be estimated; give predict="):
         monitor.error_estimate()
     # A check needs predictions only.
-    options = {} if labels is Y else {"tolerance": 1.0}
-    check = monitor.check(50, **options)
+    check = monitor.check(50, tolerance=None if labels is Y else 1.0)
     assert check.tell(labels[check.indices]) is not None
 
 
@@ -823,7 +843,8 @@ def test_a_check_guarantees_the_predictions_of_the_last_update() -> None:
     items = [*ITEMS[:40].tolist(), *check.indices.tolist()]
     monitor.update(classifier(np.array(items)), items, Y[items])
     assert monitor.random_labels == 60
-    assert not monitor.guarantee.about_present_model
+    stale = monitor.guarantee
+    assert not stale.about_present_model
     # A corrected label corrects the check.
     labels = Y[items].copy()
     labels[-1] = "left" if labels[-1] == "right" else "right"
@@ -989,7 +1010,7 @@ def test_displays_escape_everything() -> None:
     proven = check.tell(labels[check.indices])
     assert proven is not None
     for shown in (monitor, proven, monitor.verdict, monitor.trace()):
-        html: str = shown._repr_html_()  # type: ignore[attr-defined]
+        html: str = shown._repr_html_()
         assert "<script>" not in html
         assert html.count("</style>") == 1
         assert html.endswith("</div>")
