@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import (
@@ -52,7 +54,7 @@ ITEMS = RNG.permutation(N)
 
 MODELS: dict[str, tuple[Any, Any, Any]] = {
     "RandomForest": (RandomForestClassifier(8, random_state=0), X, Y),
-    "ExtraTrees": (ExtraTreesClassifier(8, random_state=0), X, Y),
+    "ExtraTrees": (ExtraTreesClassifier(8, min_samples_leaf=4, random_state=0), X, Y),
     "HistGradientBoosting": (HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5), X, Y),
     "LogisticRegression": (LogisticRegression(), X, Y),
     "GaussianNB": (GaussianNB(), X, Y),
@@ -165,8 +167,11 @@ def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
             facts |= {"pool_gain": float(bald(trees(model, pool, free)).max())}
             votes = trees(model, pool, stop).argmax(axis=2).T
             facts["stop_agreement"] = committee_agreement(votes, 2)
-            members = trees(model, pool, sample[rest])
-            facts["reducible_error"] = worth_facts(p[rest], draws=members)["reducible_error"]
+            members = trees(model, pool, sample)
+            # The leaves of the other forest are pure, and its trees certain of everything.
+            assert (members.max(axis=2).mean() > 0.95) == (name == "RandomForest")
+            if name == "ExtraTrees":
+                facts["reducible_error"] = worth_facts(p[rest], draws=members[rest])["reducible_error"]
             if before:
                 votes = trees(fitted(name, before), pool, ITEMS[before:n]).argmax(axis=2).T
                 facts["selected_agreement"] = committee_agreement(votes, 2)
@@ -432,7 +437,7 @@ def test_a_model_that_cannot_be_copied_gives_the_same_verdicts() -> None:
 def test_members_of_a_forest_have_the_classes_of_the_forest(labels: Any) -> None:
     monitor = sf.StopMonitor(X, sf.SelectionAgreement(0.2) & sf.LabelWorth())
     for n in ROUNDS:
-        model = RandomForestClassifier(5, random_state=0).fit(X[:n], labels[:n])
+        model = RandomForestClassifier(5, min_samples_leaf=4, random_state=0).fit(X[:n], labels[:n])
         monitor.update(model, range(n), labels[:n])
     errors = monitor.trace().measures["reducible_error"]
     assert (errors > 0.0).all()
@@ -1105,3 +1110,71 @@ def test_nothing_is_predicted_for_a_rule_that_counts() -> None:
 
 def test_the_representation() -> None:
     assert repr(sf.StopMonitor(X)) == "StopMonitor(LabelWorth: 0 of 260 items labelled, go on)"
+
+
+class _Table:
+    """A model that is a table of probabilities."""
+
+    def __init__(self, p: Any) -> None:
+        self.p = p
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_any_sequence_of_updates_leaves_a_consistent_monitor(data: st.DataObject) -> None:
+    size, labels = 12, {}
+    pool = np.arange(size)
+
+    def predict(model: _Table, part: Any) -> Any:
+        return model.p[part]
+
+    rule = sf.LabelWorth() & sf.SelectedAccuracy(0.6, window=4) & sf.ClassificationChange()
+    monitor = sf.StopMonitor(pool, rule, predict=predict)
+    for _ in range(data.draw(st.integers(1, 6))):
+        chosen = data.draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=size, unique=True))
+        labels = {item: data.draw(st.sampled_from([0, 1, 2])) for item in chosen}
+        p = np.random.default_rng(data.draw(st.integers(0, 9))).dirichlet(np.ones(3), size=size)
+        random = data.draw(st.lists(st.sampled_from(chosen), unique=True))
+        said = monitor.update(_Table(p), list(labels), list(labels.values()), random)
+        assert said.n_labelled == len(labels)
+        assert monitor.labels == labels
+        counts = monitor.trace().n_labelled.tolist()
+        assert counts == sorted(set(counts))
+        assert not counts or counts[-1] <= len(labels)
+        assert monitor.random_labels <= len(labels)
+        assert len(monitor.verdicts) == len(counts)
+        again = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), pool, predict)
+        given_again = _Table(p[::-1]), list(labels), list(labels.values())
+        assert again.update(*given_again) == sf.StopMonitor.from_state_dict(monitor.state_dict(), pool, predict).update(
+            *given_again
+        )
+    # The same update again changes nothing.
+    last = monitor.verdict
+    assert monitor.update(_Table(p), list(labels), list(labels.values())) == last
+
+
+def test_forests_are_copied_without_their_trees() -> None:
+    """With warm_start a forest grows in place."""
+    monitor = sf.StopMonitor(X, sf.SelectedAccuracy(0.6, window=4))
+    forest = RandomForestClassifier(3, warm_start=True, random_state=0).fit(X[:20], Y[:20])
+    monitor.update(forest, range(20), Y[:20])
+    expected = forest.predict_proba(X[20:30])
+    forest.set_params(n_estimators=9).fit(X[:30], Y[:30])
+    monitor.update(forest, range(30), Y[:30])
+    np.testing.assert_array_equal(monitor.trace().steps()[-1].selected_probabilities, expected)
+
+
+def test_inputs_of_another_width_are_refused() -> None:
+    narrow = RandomForestClassifier(3, random_state=0).fit(X[:20, :2], Y[:20])
+    with pytest.raises(ValueError, match="4 features"):
+        sf.StopMonitor(X).update(narrow, range(20), Y[:20])
+
+
+def test_a_network_of_suffice_is_a_committee() -> None:
+    pytest.importorskip("torch")
+    network = sf.models.DropoutNetwork(epochs=2, seed=0).fit(X[:40], Y[:40])
+    monitor = sf.StopMonitor(X, sf.ValidationSetAgreement() & sf.LabelWorth())
+    monitor.update(network, range(30), Y[:30])
+    said = monitor.update(network, range(40), Y[:40], random=range(30, 40))
+    assert said.n_labelled == 40
+    assert monitor.random_labels == 10

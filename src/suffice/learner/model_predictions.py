@@ -20,6 +20,8 @@ from suffice.posteriors import as_posterior
 _SAME: Final = 1e-6
 # Rows of probabilities may miss a sum of 1 by so much, in single precision.
 _SUM_TOLERANCE: Final = 1e-3
+# Members of a committee that give their class a larger probability than this on average are certain of everything.
+_CERTAIN: Final = 0.95
 # Items for which the predictions of all members of a committee are held at a time.
 _ROWS: Final = 4096
 
@@ -254,13 +256,17 @@ class FittedModel:
         return None if any(part is None for part in parts) else np.concatenate([bald(part) for part in parts])
 
     def errors(self, items: Indices, columns: Sequence[int], width: int) -> tuple[ExpectedErrors, bool]:
-        """Expected errors of items, and whether their reducible part is known; it is 0 if not."""
+        """Expected errors of items, and whether their reducible part is known; it is 0 if not.
+
+        It is not known without a committee. A committee whose members are certain of everything, such as trees with
+        pure leaves, does not tell it either: it takes all noise for ignorance.
+        """
         if isinstance(self._last, BayesianLogistic) and len(columns) > 1:
             return self._laplace(items, columns, width).errors(np.arange(len(items))), True
         averages, members = self._with_members(items)
         p = _placed(averages, columns, width)
         total = 1.0 - p.max(axis=1)
-        if members is None:
+        if members is None or members.max(axis=2).mean() > _CERTAIN:
             return ExpectedErrors(total, np.zeros(len(p)), p), False
         averaged = members.mean(axis=1).max(axis=1)
         reducible = np.maximum(members.max(axis=2).mean(axis=1) - averaged, 0.0)

@@ -163,7 +163,9 @@ class StopMonitor:
     labels replaces the step before it. If labels were removed, steps with as many labels or more are forgotten.
 
     :class:`suffice.LabelWorth` requires the part of the error that more labels can remove. It is computed from a
-    committee or a posterior, if there is one. Otherwise the recent gain stands for it and so counts twice.
+    committee or a posterior, if there is one. Otherwise the recent gain stands for it and so counts twice; also for a
+    committee whose members are certain of everything, as the trees of a forest with default settings are, because they
+    do not tell noise from ignorance.
 
     Args:
         X_pool: All items, labelled and unlabelled: an array, a table of pandas or polars, a sparse matrix, a list of
