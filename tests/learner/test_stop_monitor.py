@@ -3,11 +3,13 @@
 import json
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import (
@@ -52,7 +54,7 @@ ITEMS = RNG.permutation(N)
 
 MODELS: dict[str, tuple[Any, Any, Any]] = {
     "RandomForest": (RandomForestClassifier(8, random_state=0), X, Y),
-    "ExtraTrees": (ExtraTreesClassifier(8, random_state=0), X, Y),
+    "ExtraTrees": (ExtraTreesClassifier(8, min_samples_leaf=4, random_state=0), X, Y),
     "HistGradientBoosting": (HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5), X, Y),
     "LogisticRegression": (LogisticRegression(), X, Y),
     "GaussianNB": (GaussianNB(), X, Y),
@@ -113,6 +115,14 @@ def sampled() -> Any:
     return np.sort(np.random.default_rng(0).permutation(N)[:500])
 
 
+def class_gain(p: Any, past: Any) -> float:
+    return float((p.max(axis=1) - p[np.arange(len(p)), past]).mean())
+
+
+def number_gain(mean: Any, past: Any) -> float:
+    return float(np.mean((mean - past) ** 2))
+
+
 def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
     _, pool, labels = MODELS[name]
     found, recent, losses = [], RecentGain(), []
@@ -121,7 +131,7 @@ def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
         model, known = fitted(name, n), ITEMS[:n]
         free = np.setdiff1d(np.arange(N), known)
         p = model.predict_proba(rows(pool, sample))
-        gain = recent.since_half(n, lambda past, p=p: float((p.max(axis=1) - p[np.arange(len(p)), past]).mean()))
+        gain = recent.since_half(n, partial(class_gain, p))
         recent.keep(n, p.argmax(axis=1))
         rest = ~np.isin(sample, known)
         facts: dict[str, Any] = {
@@ -157,8 +167,11 @@ def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
             facts |= {"pool_gain": float(bald(trees(model, pool, free)).max())}
             votes = trees(model, pool, stop).argmax(axis=2).T
             facts["stop_agreement"] = committee_agreement(votes, 2)
-            members = trees(model, pool, sample[rest])
-            facts["reducible_error"] = worth_facts(p[rest], draws=members)["reducible_error"]
+            members = trees(model, pool, sample)
+            # The leaves of the other forest are pure, and its trees certain of everything.
+            assert (members.max(axis=2).mean() > 0.95) == (name == "RandomForest")
+            if name == "ExtraTrees":
+                facts["reducible_error"] = worth_facts(p[rest], draws=members[rest])["reducible_error"]
             if before:
                 votes = trees(fitted(name, before), pool, ITEMS[before:n]).argmax(axis=2).T
                 facts["selected_agreement"] = committee_agreement(votes, 2)
@@ -183,7 +196,7 @@ def numbers_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
     for n, before in zip(rounds, (0, *rounds), strict=False):
         model, known = fitted(name, n), ITEMS[:n]
         mean, deviation = model.predict(pool[sample], return_std=True)
-        gain = recent.since_half(n, lambda past, mean=mean: float(np.mean((mean - past) ** 2)))
+        gain = recent.since_half(n, partial(number_gain, mean))
         recent.keep(n, mean)
         rest = ~np.isin(sample, known)
         free = np.setdiff1d(np.arange(N), known)
@@ -424,7 +437,7 @@ def test_a_model_that_cannot_be_copied_gives_the_same_verdicts() -> None:
 def test_members_of_a_forest_have_the_classes_of_the_forest(labels: Any) -> None:
     monitor = sf.StopMonitor(X, sf.SelectionAgreement(0.2) & sf.LabelWorth())
     for n in ROUNDS:
-        model = RandomForestClassifier(5, random_state=0).fit(X[:n], labels[:n])
+        model = RandomForestClassifier(5, min_samples_leaf=4, random_state=0).fit(X[:n], labels[:n])
         monitor.update(model, range(n), labels[:n])
     errors = monitor.trace().measures["reducible_error"]
     assert (errors > 0.0).all()
@@ -596,13 +609,26 @@ def test_what_a_function_returns_is_checked(answer: Any, message: str) -> None:
         monitor.update(object(), range(20), Y[:20])
 
 
-def test_numbers_of_a_function_are_checked() -> None:
-    for spread, message in ((np.nan, "not finite"), (-1.0, "below 0")):
-        monitor = sf.StopMonitor(
-            X, predict=lambda model, inputs, s=spread: (np.zeros(len(inputs)), np.full(len(inputs), s))
-        )
-        with pytest.raises(InvalidValueError, match=message):
-            monitor.update(object(), range(20), Z[:20])
+@pytest.mark.parametrize(("spread", "message"), [(np.nan, "not finite"), (-1.0, "below 0")])
+def test_numbers_of_a_function_are_checked(spread: float, message: str) -> None:
+    def predict(_: Any, inputs: Any) -> Any:
+        return np.zeros(len(inputs)), np.full(len(inputs), spread)
+
+    with pytest.raises(InvalidValueError, match=message):
+        sf.StopMonitor(X, predict=predict).update(object(), range(20), Z[:20])
+
+
+def test_a_function_that_does_not_use_its_model_is_refused() -> None:
+    newest: list[Any] = []
+    monitor = sf.StopMonitor(X, predict=lambda model, inputs: newest[-1].predict_proba(inputs))
+    newest.append(fitted("GaussianNB", 20))
+    monitor.update(object(), ITEMS[:20], Y[ITEMS[:20]])
+    newest.append(fitted("GaussianNB", 30))
+    # Without random labels nothing is judged by the model before.
+    monitor.update(object(), ITEMS[:30], Y[ITEMS[:30]])
+    newest.append(fitted("GaussianNB", 40))
+    with pytest.raises(InvalidValueError, match="predict must use the model that it is given"):
+        monitor.update(object(), ITEMS[:40], Y[ITEMS[:40]], random=ITEMS[30:40])
 
 
 @pytest.mark.parametrize(
@@ -628,8 +654,7 @@ def test_models_without_a_distribution_are_refused_unless_the_rule_only_counts(
     with pytest.raises(SufficeError, match="cannot be estimated; give predict="):
         monitor.error_estimate()
     # A check needs predictions only.
-    options = {} if labels is Y else {"tolerance": 1.0}
-    check = monitor.check(50, **options)
+    check = monitor.check(50, tolerance=None if labels is Y else 1.0)
     assert check.tell(labels[check.indices]) is not None
 
 
@@ -823,7 +848,8 @@ def test_a_check_guarantees_the_predictions_of_the_last_update() -> None:
     items = [*ITEMS[:40].tolist(), *check.indices.tolist()]
     monitor.update(classifier(np.array(items)), items, Y[items])
     assert monitor.random_labels == 60
-    assert not monitor.guarantee.about_present_model
+    stale = monitor.guarantee
+    assert not stale.about_present_model
     # A corrected label corrects the check.
     labels = Y[items].copy()
     labels[-1] = "left" if labels[-1] == "right" else "right"
@@ -989,7 +1015,7 @@ def test_displays_escape_everything() -> None:
     proven = check.tell(labels[check.indices])
     assert proven is not None
     for shown in (monitor, proven, monitor.verdict, monitor.trace()):
-        html: str = shown._repr_html_()  # type: ignore[attr-defined]
+        html: str = shown._repr_html_()
         assert "<script>" not in html
         assert html.count("</style>") == 1
         assert html.endswith("</div>")
@@ -1084,3 +1110,71 @@ def test_nothing_is_predicted_for_a_rule_that_counts() -> None:
 
 def test_the_representation() -> None:
     assert repr(sf.StopMonitor(X)) == "StopMonitor(LabelWorth: 0 of 260 items labelled, go on)"
+
+
+class _Table:
+    """A model that is a table of probabilities."""
+
+    def __init__(self, p: Any) -> None:
+        self.p = p
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_any_sequence_of_updates_leaves_a_consistent_monitor(data: st.DataObject) -> None:
+    size, labels = 12, {}
+    pool = np.arange(size)
+
+    def predict(model: _Table, part: Any) -> Any:
+        return model.p[part]
+
+    rule = sf.LabelWorth() & sf.SelectedAccuracy(0.6, window=4) & sf.ClassificationChange()
+    monitor = sf.StopMonitor(pool, rule, predict=predict)
+    for _ in range(data.draw(st.integers(1, 6))):
+        chosen = data.draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=size, unique=True))
+        labels = {item: data.draw(st.sampled_from([0, 1, 2])) for item in chosen}
+        p = np.random.default_rng(data.draw(st.integers(0, 9))).dirichlet(np.ones(3), size=size)
+        random = data.draw(st.lists(st.sampled_from(chosen), unique=True))
+        said = monitor.update(_Table(p), list(labels), list(labels.values()), random)
+        assert said.n_labelled == len(labels)
+        assert monitor.labels == labels
+        counts = monitor.trace().n_labelled.tolist()
+        assert counts == sorted(set(counts))
+        assert not counts or counts[-1] <= len(labels)
+        assert monitor.random_labels <= len(labels)
+        assert len(monitor.verdicts) == len(counts)
+        again = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), pool, predict)
+        given_again = _Table(p[::-1]), list(labels), list(labels.values())
+        assert again.update(*given_again) == sf.StopMonitor.from_state_dict(monitor.state_dict(), pool, predict).update(
+            *given_again
+        )
+    # The same update again changes nothing.
+    last = monitor.verdict
+    assert monitor.update(_Table(p), list(labels), list(labels.values())) == last
+
+
+def test_forests_are_copied_without_their_trees() -> None:
+    """With warm_start a forest grows in place."""
+    monitor = sf.StopMonitor(X, sf.SelectedAccuracy(0.6, window=4))
+    forest = RandomForestClassifier(3, warm_start=True, random_state=0).fit(X[:20], Y[:20])
+    monitor.update(forest, range(20), Y[:20])
+    expected = forest.predict_proba(X[20:30])
+    forest.set_params(n_estimators=9).fit(X[:30], Y[:30])
+    monitor.update(forest, range(30), Y[:30])
+    np.testing.assert_array_equal(monitor.trace().steps()[-1].selected_probabilities, expected)
+
+
+def test_inputs_of_another_width_are_refused() -> None:
+    narrow = RandomForestClassifier(3, random_state=0).fit(X[:20, :2], Y[:20])
+    with pytest.raises(ValueError, match="4 features"):
+        sf.StopMonitor(X).update(narrow, range(20), Y[:20])
+
+
+def test_a_network_of_suffice_is_a_committee() -> None:
+    pytest.importorskip("torch")
+    network = sf.models.DropoutNetwork(epochs=2, seed=0).fit(X[:40], Y[:40])
+    monitor = sf.StopMonitor(X, sf.ValidationSetAgreement() & sf.LabelWorth())
+    monitor.update(network, range(30), Y[:30])
+    said = monitor.update(network, range(40), Y[:40], random=range(30, 40))
+    assert said.n_labelled == 40
+    assert monitor.random_labels == 10

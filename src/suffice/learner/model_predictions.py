@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ from suffice.posteriors import as_posterior
 _SAME: Final = 1e-6
 # Rows of probabilities may miss a sum of 1 by so much, in single precision.
 _SUM_TOLERANCE: Final = 1e-3
+# Members of a committee that give their class a larger probability than this on average are certain of everything.
+_CERTAIN: Final = 0.95
 # Items for which the predictions of all members of a committee are held at a time.
 _ROWS: Final = 4096
 
@@ -126,7 +128,7 @@ class FittedModel:
     def frozen(self) -> "FittedModel | None":
         """The same with a copy of the model, which later fits do not change; None if it cannot be copied."""
         try:
-            copied = deepcopy(self._model)
+            copied = _copy_of(self._model)
         except Exception:
             return None
         twin = object.__new__(FittedModel)
@@ -151,12 +153,10 @@ class FittedModel:
         """
         if self.is_pipeline:
             return None
-        if isinstance(self._last, GaussianRegressor | BayesianLogistic):
-            return self._last.posterior  # type: ignore[union-attr]
+        if type(self._model).__module__.startswith("suffice"):
+            return getattr(self._model, "posterior", None)
         found = as_posterior(self._model)
-        if found is not self._model:
-            return found
-        return getattr(self._model, "posterior", None) if type(self._model).__module__.startswith("suffice") else None
+        return None if found is self._model else found
 
     # Classes.
 
@@ -218,6 +218,8 @@ class FittedModel:
 
     def _averaged(self, items: Indices) -> Floats:
         """Class probabilities, with the columns of the model."""
+        if _is_forest(self._last):
+            return self._with_members(items)[0]
         if self._predict is None:
             return self._table(self._model.predict_proba(self._pool.rows(items)), len(items))
         p = self._table(self._answer(items), len(items))
@@ -228,6 +230,8 @@ class FittedModel:
         if self._predict is not None:
             p = self._table(self._answer(items), len(items))
             return (p.mean(axis=1), p) if p.ndim == 3 else (p, None)
+        if _is_forest(self._last):
+            return _forest_members(self._last, self._transformed(items))
         averaged, found = self._averaged(items), None
         if _has_method(self._last, "sample_proba"):
             found = np.asarray(self._last.sample_proba(self._transformed(items), seed=0), dtype=np.float64)
@@ -252,13 +256,17 @@ class FittedModel:
         return None if any(part is None for part in parts) else np.concatenate([bald(part) for part in parts])
 
     def errors(self, items: Indices, columns: Sequence[int], width: int) -> tuple[ExpectedErrors, bool]:
-        """Expected errors of items, and whether their reducible part is known; it is 0 if not."""
+        """Expected errors of items, and whether their reducible part is known; it is 0 if not.
+
+        It is not known without a committee. A committee whose members are certain of everything, such as trees with
+        pure leaves, does not tell it either: it takes all noise for ignorance.
+        """
         if isinstance(self._last, BayesianLogistic) and len(columns) > 1:
             return self._laplace(items, columns, width).errors(np.arange(len(items))), True
         averages, members = self._with_members(items)
         p = _placed(averages, columns, width)
         total = 1.0 - p.max(axis=1)
-        if members is None:
+        if members is None or members.max(axis=2).mean() > _CERTAIN:
             return ExpectedErrors(total, np.zeros(len(p)), p), False
         averaged = members.mean(axis=1).max(axis=1)
         reducible = np.maximum(members.max(axis=2).mean(axis=1) - averaged, 0.0)
@@ -298,16 +306,17 @@ class FittedModel:
         if self._predict is not None:
             return None
         if isinstance(self._last, GaussianRegressor):
-            return self._last.latent(self._transformed(items))[1]
+            return np.asarray(self._last.latent(self._transformed(items))[1])
         names = {(base.__module__.partition(".")[0], base.__name__) for base in type(self._last).__mro__}
         if names & {("sklearn", "BayesianRidge"), ("sklearn", "ARDRegression")}:
-            return np.maximum(variance - 1.0 / self._last.alpha_, 0.0)
+            return np.asarray(np.maximum(variance - 1.0 / self._last.alpha_, 0.0))
         if ("sklearn", "GaussianProcessRegressor") in names:
             X, kernel = np.asarray(self._transformed(items)), self._last.kernel_
             # Called with two arguments a kernel leaves white noise out; called with one it puts it in.
             parts = [X[k : k + _ROWS // 8] for k in range(0, len(X), _ROWS // 8)]
             white = np.concatenate([kernel.diag(part) - np.diag(kernel(part, part)) for part in parts])
-            return np.maximum(variance - white * float(np.squeeze(self._last._y_train_std)) ** 2, 0.0)
+            scale = float(np.squeeze(self._last._y_train_std)) ** 2
+            return np.asarray(np.maximum(variance - white * scale, 0.0))
         return None
 
     # Predictions as the user of the model sees them.
@@ -330,6 +339,10 @@ class FittedModel:
     @property
     def _who(self) -> str:
         return "predict" if self._predict is not None else f"{self.name}.predict"
+
+    def answers(self, items: Indices) -> Any:
+        """What the function of the caller returns for items, as one array."""
+        return np.asarray(self._answer(items))
 
     def _answer(self, items: Indices) -> Any:
         """What the function of the caller returns."""
@@ -411,6 +424,40 @@ def _parts(items: Indices) -> list[Indices]:
     return [items[k : k + _ROWS] for k in range(0, max(len(items), 1), _ROWS)]
 
 
+def _is_forest(model: Any) -> bool:
+    """Whether a model is a forest of scikit-learn, which is faster tree by tree; a subclass may predict otherwise."""
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+
+    return type(model) in (RandomForestClassifier, ExtraTreesClassifier)
+
+
+def _forest_members(forest: Any, X: Any) -> tuple[Floats, Floats]:
+    """Probabilities by a forest, ``N x C``, and by each of its trees, ``N x K x C``."""
+    found = np.stack(_tree_probabilities(forest.estimators_, X), axis=1)
+    averaged = np.zeros((found.shape[0], found.shape[2]))
+    # In the order of the trees, as the forest adds them.
+    for k in range(found.shape[1]):
+        averaged += found[:, k]
+    return averaged / found.shape[1], found
+
+
+def _tree_probabilities(trees: Sequence[Any], X: Any) -> list[Floats]:
+    """Probabilities by each of several trees. The first one validates the inputs for all of them."""
+    inputs = X.astype(np.float32).tocsr() if issparse(X) else np.asarray(X, dtype=np.float32)
+    first = np.asarray(trees[0].predict_proba(inputs))
+    return [first, *(np.asarray(tree.predict_proba(inputs, check_input=False)) for tree in trees[1:])]
+
+
+def _copy_of(model: Any) -> Any:
+    """A copy that later fits of the model do not change."""
+    if not _is_forest(model):
+        return deepcopy(model)
+    # Trees are never changed; only their list grows, with warm_start.
+    twin = copy(model)
+    twin.estimators_ = list(model.estimators_)
+    return twin
+
+
 def _ensemble_members(model: Any, X: Any, averaged: Floats) -> Floats | None:
     """Probabilities by each of the ``estimators_`` of an ensemble, ``N x K x C``, if it predicts their average."""
     members = getattr(model, "estimators_", None)
@@ -420,15 +467,11 @@ def _ensemble_members(model: Any, X: Any, averaged: Floats) -> Floats | None:
     if not all(_has_method(member, "predict_proba") and hasattr(member, "classes_") for member in members):
         return None
     parts: Any = getattr(model, "estimators_features_", None)
-    trees = all(hasattr(member, "tree_") for member in members) and parts is None
-    if trees:
-        # What trees compute with; validated once for all of them.
-        X = X.astype(np.float32).tocsr() if issparse(X) else np.asarray(X, dtype=np.float32)
-    given = {"check_input": False} if trees else {}
-    found = [
-        np.asarray(member.predict_proba(X if parts is None else X[:, parts[k]], **given))
-        for k, member in enumerate(members)
-    ]
+    if parts is None and all(hasattr(member, "tree_") for member in members):
+        found = _tree_probabilities(members, X)
+    else:
+        inputs = [X if parts is None else X[:, parts[k]] for k in range(len(members))]
+        found = [np.asarray(member.predict_proba(each)) for member, each in zip(members, inputs, strict=True)]
     # Members know classes by their codes, or by their names; a member may lack some.
     for names in (list(range(len(classes))), np.asarray(classes).tolist()):
         known = [np.asarray(member.classes_).tolist() for member in members]

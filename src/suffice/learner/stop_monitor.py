@@ -64,6 +64,8 @@ _FORMAT: Final = "suffice-monitor-1"
 _SAMPLE_ITEMS: Final = 500
 # Items on which an ensemble is tried whether it predicts the average of its members.
 _TRIED_ITEMS: Final = 50
+# Items that a function of the caller is asked about again.
+_ASKED_ITEMS: Final = 5
 # The trivial prediction is learned from the random labels, if there are so many of them.
 _FEWEST_RANDOM: Final = 10
 # Number of the stream of random numbers that checks are drawn from.
@@ -161,7 +163,9 @@ class StopMonitor:
     labels replaces the step before it. If labels were removed, steps with as many labels or more are forgotten.
 
     :class:`suffice.LabelWorth` requires the part of the error that more labels can remove. It is computed from a
-    committee or a posterior, if there is one. Otherwise the recent gain stands for it and so counts twice.
+    committee or a posterior, if there is one. Otherwise the recent gain stands for it and so counts twice; also for a
+    committee whose members are certain of everything, as the trees of a forest with default settings are, because they
+    do not tell noise from ignorance.
 
     Args:
         X_pool: All items, labelled and unlabelled: an array, a table of pandas or polars, a sparse matrix, a list of
@@ -238,6 +242,8 @@ class StopMonitor:
         # The model of the last update: a copy, or what it predicts.
         self._kept: FittedModel | _Remembered | None = None
         self._columns: list[int] = []
+        # What the function of the caller returned for some items.
+        self._answers: Any = None
         self._model_name = "model"
         self._checks = CheckSequence(partial(np.random.default_rng, [self._seed, _CHECK_STREAM]))
         # Labels of checks that no update has had.
@@ -296,6 +302,8 @@ class StopMonitor:
         drawn |= {item for check in self._checks.checks for item in check.random_prefix}.intersection(given)
         wanted = self._wanted(fitted)
         earlier = self._predicted_before(new, drawn, wanted)
+        if earlier and self._predict is not None:
+            self._require_own_model(fitted)
         serial = self._serial + 1
         arrival = {item: self._arrival.get(item, serial) for item in given}
         classes, columns = self._with_classes(fitted, given)
@@ -319,6 +327,7 @@ class StopMonitor:
             verdict = rule.observe(steps[-1])
             verdicts = [*verdicts, verdict]
         kept = self._keep(fitted, given, classes, columns, wanted)
+        self._answers = None if self._predict is None else fitted.answers(self._sample[:_ASKED_ITEMS])
 
         self._task, self._rule, self._steps, self.verdicts = fitted.task, rule, steps, verdicts
         self._classes, self._columns, self._kept, self._model_name = classes, columns, kept, fitted.name
@@ -339,15 +348,16 @@ class StopMonitor:
 
     def _plain_labels(self, labels: Any, items: Indices, task: str) -> dict[int, Any]:
         """Labels by item, in the order in which they came first, as plain values."""
-        values = np.asarray(
-            as_labels(list(labels) if hasattr(labels, "__iter__") and not _is_array(labels) else labels)
-        )
+        listed = isinstance(labels, np.ndarray) or not hasattr(labels, "__iter__")
+        values = np.asarray(as_labels(labels if listed else list(labels)))
         if values.shape != items.shape:
             raise InvalidValueError(
                 f"labels must be one for each of the {len(items)} items of indices; their shape is {values.shape}"
             )
-        for item, label in zip(items.tolist(), values.tolist(), strict=True):
-            if is_missing(label):
+        if values.dtype.kind not in "USiub":
+            missing = [k for k, label in enumerate(values.tolist()) if is_missing(label)]
+            if missing:
+                label, item = values.tolist()[missing[0]], items[missing[0]]
                 raise InvalidValueError(f"labels holds {label!r} for item {item}; leave out items without a label")
         if task == "classification":
             plain = class_labels(values).tolist()
@@ -433,6 +443,21 @@ class StopMonitor:
         voted = [None] * len(items) if votes is None else [tuple(column) for column in votes.T.tolist()]
         rows = zip(items, found.tolist(), voted, strict=True)
         return {item: _Earlier(tuple(row), ballot) for item, row, ballot in rows}
+
+    def _require_own_model(self, fitted: FittedModel) -> None:
+        """Refuse a function that answers for the copy of the model before as for the present one.
+
+        Raises:
+            InvalidValueError: It did not answer so before, so that it does not use the model that it is given.
+        """
+        if not isinstance(self._kept, FittedModel) or self._answers is None:
+            return
+        again, now = (each.answers(self._sample[:_ASKED_ITEMS]) for each in (self._kept, fitted))
+        if np.array_equal(again, now) and not np.array_equal(again, self._answers):
+            raise InvalidValueError(
+                "predict must use the model that it is given, a copy of the one of the update before; it returned the "
+                "predictions of the present one, so that labels would be judged by a model that has learned them"
+            )
 
     def _keep(
         self,
@@ -958,8 +983,8 @@ class StopMonitor:
         self._arrival = {item: serial for item, _, serial in state["labels"]}
         self._random = dict.fromkeys(state["random"])
         for item, probabilities, votes, mean, variance in state["earlier"]:
-            said = (None if each is None else tuple(each) for each in (probabilities, votes))
-            self._earlier[item] = _Earlier(*said, mean, variance)  # type: ignore[arg-type]
+            p, ballot = (None if each is None else tuple(each) for each in (probabilities, votes))
+            self._earlier[item] = _Earlier(p, ballot, mean, variance)
         self._marks = [_Mark(n, serial, _decoded(codes)) for n, serial, codes in state["marks"]]
         self._recent.restore(state["recent"], np.float64 if self._task == "regression" else np.intp)
         self._steps = [Step(**{name: _decoded(value) for name, value in step.items()}) for step in state["steps"]]
@@ -1129,10 +1154,6 @@ def _remembered(  # noqa: PLR0913 - what a model predicts, and how its classes a
         said = fitted.numbers(items)
         return _Remembered(items, predicted, np.column_stack([said.mean, said.variance]))
     return _Remembered(items, predicted, np.zeros((len(items), 0)))
-
-
-def _is_array(labels: Any) -> bool:
-    return isinstance(labels, np.ndarray)
 
 
 def _or_nan(value: float | None) -> float:
