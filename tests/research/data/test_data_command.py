@@ -41,6 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     known = {"one": dataclasses.replace(small, name="one", files=tuple(files[:1]))}
     known |= {"two": dataclasses.replace(small, name="two", files=tuple(files))}
     monkeypatch.setattr(catalogue, "SETS", known)
+    pytest.importorskip("pooch", reason="pooch is not installed")
     monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
     monkeypatch.setenv("SUFFICE_DATA", str(tmp_path / "data"))
     return tmp_path / "data"

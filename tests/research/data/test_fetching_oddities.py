@@ -44,6 +44,7 @@ def serving(answer: Answer) -> Iterator[str]:
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes a data set known as ``mine``, of one file, from some addresses."""
+    pytest.importorskip("pooch", reason="pooch is not installed")
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
 
