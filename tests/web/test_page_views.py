@@ -4,7 +4,7 @@ import csv
 import io
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +27,27 @@ def browser() -> "Iterator[Browser]":
         yield found
 
 
-@pytest.fixture(scope="module")
-def sizes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+@contextmanager
+def serving_sizes(folder: Path) -> Iterator[Server]:
     """Rows that are easily told apart, and a rule that is soon content; two people label each."""
     rows = [(f"row {k}", (k * 37) % 100 - 50, LONG if k % 5 else "") for k in range(150)]
-    data = write_rows(tmp_path_factory.mktemp("sizes") / "sizes.csv", ("id", "size", LONG), rows)
+    data = write_rows(folder / "sizes.csv", ("id", "size", LONG), rows)
     options = ("--id", "id", "--classes", "small,large", "--target", "kind", "--threshold", "0.9", "--overlap", "1")
     with served(data, *options, "--ignore", LONG) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def sizes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for several tests, which run in any order."""
+    with serving_sizes(tmp_path_factory.mktemp("sizes")) as server:
+        yield server
+
+
+@pytest.fixture
+def new_sizes(tmp_path: Path) -> Iterator[Server]:
+    """A server without labels."""
+    with serving_sizes(tmp_path) as server:
         yield server
 
 
@@ -49,11 +63,11 @@ def post(server: Server, path: str, **body: Any) -> dict[str, Any]:
     return found
 
 
-def test_stop_is_advised_and_what_was_typed_is_exported(browser: "Browser", sizes: Server) -> None:
+def test_stop_is_advised_and_what_was_typed_is_exported(browser: "Browser", new_sizes: Server) -> None:
     typed = {item: "small" if size_of(item) < 0 else "large" for item in range(0, 60, 5)}
     for item, kind in typed.items():
-        post(sizes, "labels", person="Ann", item=item, label=kind, request=f"first {item}")
-    watched = Watched(browser, sizes, "Ann", accept_downloads=True)
+        post(new_sizes, "labels", person="Ann", item=item, label=kind, request=f"first {item}")
+    watched = Watched(browser, new_sizes, "Ann", accept_downloads=True)
     page = watched.page
     while not page.query_selector(".banner"):
         assert len(typed) < 60, "the rule is not content yet"
@@ -66,7 +80,7 @@ def test_stop_is_advised_and_what_was_typed_is_exported(browser: "Browser", size
     # Never without the error.
     assert page.inner_text(".banner .figure b") in page.inner_text(".banner p >> nth=1")
     assert page.title().startswith("You can stop now")
-    assert len(sizes.events(EventKind.advised)) >= 1
+    assert len(new_sizes.events(EventKind.advised)) >= 1
 
     page.click("text=Keep labelling")
     page.reload()
@@ -103,7 +117,7 @@ def with_labels(server: Server, least: int) -> None:
 
 def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) -> None:
     with_labels(sizes, 12)
-    done = [item for item, _ in sizes.labels()]
+    done = list(dict.fromkeys(item for item, _ in sizes.labels()))
     other = "large" if sizes.labels()[0][1] == "small" else "small"
     free = [item for item in range(150) if item not in done]
     for item in free[: 55 - len(done)]:
