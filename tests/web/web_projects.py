@@ -104,8 +104,11 @@ def make_image_project(folder: Path, root: Path, paths: Mapping[int, str]) -> Pr
 @contextmanager
 def running_app(project: Project, access: Access | None = None) -> "Iterator[FastAPI]":
     """The application of a project, with its background learner."""
-    with project, BackgroundLearner(project) as background:
-        yield create_app(project, background, access or granted_access("127.0.0.1"))
+    background = BackgroundLearner(project)
+    # As in suffice serve: FastAPI silences warnings of its own meanwhile, which another thread could undo.
+    app = create_app(project, background, access or granted_access("127.0.0.1"))
+    with project, background:
+        yield app
 
 
 def script_of(app: "FastAPI", **headers: str) -> Script:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
+from warnings import filterwarnings
 
 import uvicorn
 from fastapi import Depends, FastAPI
@@ -58,6 +59,9 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
         app.include_router(router, dependencies=needed)
     app.include_router(page_router)
     add_problem_handlers(app, [route for router in (*routers, page_router) for route in router.routes])
+    # FastAPI prepares routes when they are first needed, and silences this warning of its own meanwhile, which another
+    # thread could undo.
+    filterwarnings("ignore", r"The '\w+' attribute with value .* was provided to the `Field\(\)` function")
     return app
 
 
