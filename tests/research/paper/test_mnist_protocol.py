@@ -116,7 +116,7 @@ def test_two_rounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "loss": (2,),
         "contributions": (2, 4),
         "accuracy": (2,),
-        "calibration": (2,),
+        "calibration_error": (2,),
         "published_error": (2,),
     }
     np.testing.assert_allclose(trace.measures["contributions"].sum(axis=1), trace.kl_new_old, rtol=1e-12)
