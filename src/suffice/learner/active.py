@@ -11,7 +11,7 @@ import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
-from suffice.checks import CheckPlan, Guarantee, GuaranteePlan, plan, plan_recall, plan_total
+from suffice.checks import CheckPlan, Guarantee, GuaranteePlan, plan, plan_recall
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict
@@ -32,6 +32,7 @@ from suffice.learner.error_estimate import (
     CalibratedError,
     RandomLabelLosses,
     Worsening,
+    plan_from_estimate,
     share_beyond,
 )
 from suffice.learner.guarantee_rules import ErrorGuarantee, guarantee_rules, label_worths, proven_fields
@@ -857,19 +858,14 @@ class ActiveLearner:
         self, target: float, found: CalibratedError, tolerance: float | None, probability: float = 0.8
     ) -> GuaranteePlan:
         """The plan that follows from an estimate of the error."""
-        n = max(1, len(self.labelled))
-        ratio = found.value / found.model_alone if found.model_alone > 0.0 else 1.0
-        # A few labels without an error do not show that there is none, and one class alone shows less.
-        alone = self._of_classes and len(self._known_classes()) < 2
-        error = min(1.0, max(found.value, 3.0 / n if alone else 0.5 / (n + 1)))
-        reducible = error - found.value + ratio * self._reducible(tolerance)
-        return plan_total(
+        return plan_from_estimate(
             target,
-            error,
-            reducible=min(reducible, error),
-            n_labelled=n,
+            found,
+            reducible=self._reducible(tolerance),
+            n_labelled=len(self.labelled),
             pool=self._checkable(),
             alpha=self._check_sequence.next_alpha(),
+            one_class=self._of_classes and len(self._known_classes()) < 2,
             probability=probability,
         )
 

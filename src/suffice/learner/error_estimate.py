@@ -9,6 +9,7 @@ from scipy.special import erfc, log_softmax
 from scipy.stats import gamma
 
 from suffice.acquisition import Indices
+from suffice.checks import GuaranteePlan, plan_total
 from suffice.models.leave_one_out import FACTORS, Guesses, guessed_places, guesses, log_probabilities, sharpness
 from suffice.models.logistic import BayesianLogistic
 from suffice.models.regressor import GaussianRegressor
@@ -181,6 +182,40 @@ def share_beyond(tolerance: float, variances: Any) -> Floats:
     v = np.asarray(variances, dtype=np.float64)
     scaled = np.divide(tolerance, np.sqrt(2.0 * v), out=np.full(v.shape, np.inf), where=v > 0.0)
     return np.asarray(erfc(scaled))
+
+
+def plan_from_estimate(  # noqa: PLR0913 - all but two by keyword
+    target: float,
+    found: CalibratedError,
+    *,
+    reducible: float,
+    n_labelled: int,
+    pool: int,
+    alpha: float,
+    one_class: bool = False,
+    probability: float = 0.8,
+) -> GuaranteePlan:
+    """Plan labels and a check from an estimate of the error; see :func:`suffice.checks.plan_total`.
+
+    The plan never expects an error below ``1 / (2 (n + 1))``, or ``3 / n`` while one class only is known: a few labels
+    without an error do not show that there is none.
+
+    Args:
+        target: The share of wrong predictions to guarantee.
+        found: The estimate.
+        reducible: The part of the error that more labels can remove, by the model's own account; it is calibrated like
+            the error.
+        n_labelled: ``n``, the number of labels.
+        pool: Number of unlabelled items.
+        alpha: Error probability of the check.
+        one_class: Whether all labels are of one class.
+        probability: Requested probability that the check succeeds.
+    """
+    n = max(1, n_labelled)
+    ratio = found.value / found.model_alone if found.model_alone > 0.0 else 1.0
+    error = min(1.0, max(found.value, 3.0 / n if one_class else 0.5 / (n + 1)))
+    removable = min(error - found.value + ratio * reducible, error)
+    return plan_total(target, error, reducible=removable, n_labelled=n, pool=pool, alpha=alpha, probability=probability)
 
 
 class Worsening(NamedTuple):

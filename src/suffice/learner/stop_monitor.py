@@ -12,12 +12,20 @@ import numpy as np
 
 from suffice.acquisition import Indices
 from suffice.arguments import real, whole
-from suffice.checks import Check, GuaranteePlan, plan_total
+from suffice.checks import Check, GuaranteePlan
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict, committee_agreement, criterion_from_dict, pool_facts
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.criteria.step import FIELD_KINDS
-from suffice.decision import Decision, ErrorNow, decide, fall_per_label, more_labels_error, trivial_error
+from suffice.decision import (
+    Decision,
+    ErrorNow,
+    avoided_per_label,
+    decide,
+    fall_per_label,
+    more_labels_error,
+    trivial_error,
+)
 from suffice.divergence import kl
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError, SufficeError
 from suffice.learner.error_estimate import (
@@ -25,6 +33,7 @@ from suffice.learner.error_estimate import (
     CalibratedError,
     calibrated_error,
     calibration_ratio,
+    plan_from_estimate,
     share_beyond,
 )
 from suffice.learner.guarantee_rules import proven_fields
@@ -699,6 +708,7 @@ class StopMonitor:
                 scale = None if self._of_classes else baseline or 1.0
                 then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
         newest = self.guarantee
+        avoided, price = avoided_per_label(self._rule, verdict)
         about = Decision(
             answer="too early",
             n_labelled=len(self.labels),
@@ -714,6 +724,8 @@ class StopMonitor:
             guarantee=newest.guarantee if newest is not None and newest.about_present_model else None,
             plan=None if found is None else self._plan(at_most, found),
             check_pending=0 if self._checks.open is None else len(self._checks.open.pending),
+            avoided=avoided,
+            price=price,
         )
         return decide(verdict, about)
 
@@ -721,19 +733,14 @@ class StopMonitor:
         """When to check and how large, for an error that the user asks for; None if there is nothing to plan."""
         if at_most is None or at_most >= 1.0 or not (self._of_classes and self.left):
             return None
-        n = max(1, len(self.labels))
-        ratio = found.value / found.model_alone if found.model_alone > 0.0 else 1.0
-        # A few labels without an error do not show that there is none, and one class alone shows less.
-        alone = len(set(self._labels.values())) < 2
-        error = min(1.0, max(found.value, 3.0 / n if alone else 0.5 / (n + 1)))
-        reducible = error - found.value + ratio * self._reducible()
-        return plan_total(
+        return plan_from_estimate(
             real(at_most, "at_most", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
-            error,
-            reducible=min(reducible, error),
-            n_labelled=n,
+            found,
+            reducible=self._reducible(),
+            n_labelled=len(self.labels),
             pool=self.left,
             alpha=self._checks.next_alpha(),
+            one_class=len(set(self._labels.values())) < 2,
         )
 
     def _reducible(self) -> float:
