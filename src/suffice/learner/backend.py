@@ -177,6 +177,7 @@ class Backend(ABC):
         default_random_share: The share of labels drawn at random that goes with it.
         input_dtype: Number type of the inputs that the model takes.
         any_input_shape: Whether a row of inputs may have any shape. If not, inputs are a table.
+        fixed_attributes: Names of the attributes that follow from model, settings and the other attributes.
         supports_checkpoints: Whether :meth:`state` and :meth:`restore` are implemented.
     """
 
@@ -186,6 +187,7 @@ class Backend(ABC):
     default_random_share: ClassVar[float] = 0.0
     input_dtype: ClassVar[Any] = np.float64
     any_input_shape: ClassVar[bool] = False
+    fixed_attributes: ClassVar[frozenset[str]] = frozenset({"_model", "_settings"})
     supports_checkpoints: ClassVar[bool] = False
 
     @abstractmethod
@@ -272,6 +274,14 @@ class Backend(ABC):
     def restore(self, state: Mapping[str, Any], y: Any) -> None:
         """Continue from a saved state; ``y`` holds the labels of the whole pool."""
         raise NotImplementedError
+
+    def progress(self) -> dict[str, Any]:
+        """All attributes that do not follow from model and settings: what was learned. They are not copied."""
+        return {name: value for name, value in self.__dict__.items() if name not in self.fixed_attributes}
+
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue exactly from the output of :meth:`progress` of a backend with the same model and settings."""
+        self.__dict__.update(progress)
 
     @classmethod
     def provided_fields(cls, *, validated: bool) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
@@ -93,6 +93,15 @@ class SelfErrorTracker:
         if self._newest is None or self._newest.n_labelled != self.n:
             self._newest = self._estimate()
         return (*self._estimates, self._newest)
+
+    def progress(self) -> dict[str, Any]:
+        """What was recorded so far, for :meth:`resume`."""
+        return {"estimates": self._estimates, "newest": self._newest, "n": self.n, "warning": self.warning}
+
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue from the output of :meth:`progress`."""
+        self._estimates, self._newest = progress["estimates"], progress["newest"]
+        self.n, self.warning = progress["n"], progress["warning"]
 
     def model(self) -> tuple[Any, Any]:
         """The transformer of features into inputs, or None; and a copy of the model as it is now.
@@ -243,6 +252,8 @@ class ProjectLearner:
         self._compared: tuple[int, Alternative | None] | None = None
         # Labels at which a check was planned, and the plan.
         self._planned: tuple[int, GuaranteePlan | None] | None = None
+        # Whether what was learned so far was saved by another process.
+        self._resumed = False
 
     @property
     def model(self) -> str:
@@ -277,7 +288,12 @@ class ProjectLearner:
                 self._tell(judge, answer)
         # Whatever it is, labelling goes on without the model.
         except Exception as error:
+            resumed = self._resumed
             self._start_over()
+            if resumed:
+                # What was saved may be damaged.
+                self.follow(answers, patience=patience)
+                return
             self._failed = wanted
             self._problem = (
                 f"The model cannot learn: {reason(error)}. No label is lost; it is tried again when labels change."
@@ -343,6 +359,42 @@ class ProjectLearner:
             self._planned = n, judge.plan_for(self._settings.at_most, error)
         plan = self._planned[1]
         return None if plan is None or not pool else replace(plan, pool=pool)
+
+    def progress(self) -> dict[str, Any] | None:
+        """What was learned so far, for :meth:`resume`; None where the model cannot learn the answers.
+
+        The values are not copied; save them before the next label.
+        """
+        if self._judge is None or self._tracker is None or self._failed is not None:
+            return None
+        return {
+            "judge": self._judge.progress(),
+            "tracker": self._tracker.progress(),
+            "compared": self._compared,
+            "planned": self._planned,
+        }
+
+    def resume(self, answers: Sequence[Answer], progress: Mapping[str, Any]) -> None:
+        """Continue exactly where another learner of the same project stood.
+
+        If it fails later, the answers are learned from the first one on.
+
+        Args:
+            answers: The labels and skips that were learned, in order.
+            progress: What :meth:`progress` returned then. It belongs to this learner from now on.
+        """
+        self._start_over()
+        self._failed = None
+        try:
+            judge = self._begin()
+            assert self._tracker is not None
+            judge.resume(progress["judge"])
+            self._tracker.resume(progress["tracker"])
+            self._compared, self._planned = progress["compared"], progress["planned"]
+        except BaseException:
+            self._start_over()
+            raise
+        self._answers, self._resumed = list(answers), True
 
     def predictor(self) -> Predictor:
         """The model as it stands, to predict with; it stays as it is while more is learned.
