@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from itertools import groupby
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
@@ -336,10 +338,20 @@ def register_backend(model_type: type) -> Callable[[_AnyBackend], _AnyBackend]:
             raise InvalidValueError(
                 f"{name}.step_fields must be fields of suffice.Step; {', '.join(unknown)} is none of them"
             )
+        if not backend.__module__.startswith("suffice.learner."):
+            # A backend that replaces one of ours comes after it.
+            _register_own()
         _BACKENDS[model_type] = backend
         return backend
 
     return register
+
+
+@cache
+def _register_own() -> None:
+    """Import the backends of this package, which registers them."""
+    for name in ("class_backend", "gaussian_backend", "network_backend"):
+        import_module(f"suffice.learner.{name}")
 
 
 def backend_type(model: Any) -> type[Backend]:
@@ -348,6 +360,7 @@ def backend_type(model: Any) -> type[Backend]:
     Raises:
         InvalidTypeError: There is none.
     """
+    _register_own()
     for base in type(model).__mro__:
         if base in _BACKENDS:
             return _BACKENDS[base]

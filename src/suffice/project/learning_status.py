@@ -1,10 +1,14 @@
 """The current results of a project's model as one value, read by page, terminal, report and scripts."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from suffice.criteria import Verdict
 from suffice.decision import Decision
 from suffice.forecast import Forecast
+
+#: Items on which the error of classes, and of numbers, is estimated.
+ITEMS: Final = {"classification": 500, "regression": 200}
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from suffice.learner.backend import backend_type
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import worsening_sentence
-from suffice.project.error_estimates import ITEMS, expected_error
-from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
+from suffice.project.error_estimates import expected_error
+from suffice.project.learning_status import ITEMS, ErrorEstimate, LearningStatus, Point
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 
