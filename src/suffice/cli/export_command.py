@@ -100,9 +100,7 @@ def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
     }
     left_out = ""
     try:
-        if found.project_learner is None:
-            raise SufficeError(found.learning_status.problem)
-        predictions = found.project_learner.predict(found.project.X)
+        predictions = found.predictions()
     except SufficeError as error:
         left_out = f"No predictions: {str(error).rstrip('.')}."
         if (folder / f"predictions.{format.value}").exists():

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from itertools import islice
 from types import TracebackType
 from typing import Any, Final, NamedTuple, TypeVar
@@ -22,6 +23,7 @@ from suffice.presentation.messages import decision_words
 from suffice.project.connections import Connection
 from suffice.project.events import Draft, Event, EventKind, Label, checked_label, checked_person, checked_request
 from suffice.project.items import Item
+from suffice.project.learned_files import FOLDER, LearnedFiles
 from suffice.project.project_check import (
     CheckDraw,
     ProjectCheck,
@@ -34,6 +36,7 @@ from suffice.project.state import Answer, ProjectState
 from suffice.project.storage import (
     Database,
     StorageError,
+    features_checksum,
     read_events,
     read_features,
     read_items_at,
@@ -285,6 +288,16 @@ class Project:
                 with self._database.reading() as connection, undamaged(self.place):
                     self._X = read_features(connection, self.size)
             return self._X
+
+    @cached_property
+    def learned_files(self) -> LearnedFiles:
+        """What the model has learned, in files beside the project; a project in PostgreSQL keeps none."""
+        file = self._database.file
+        return LearnedFiles(None if file is None else file.parent / FOLDER, self._features_checksum)
+
+    def _features_checksum(self) -> str:
+        with self._database.reading() as connection:
+            return features_checksum(connection)
 
     def state(self) -> ProjectState:
         """Where the project stands now, with what other processes wrote. Hold :attr:`lock` while reading it."""
@@ -593,7 +606,7 @@ class Project:
         from suffice.project.project_learner import predicted_labels
 
         predictions = np.asarray(
-            predicted_labels(self.settings.using(model), self.X, answers)
+            predicted_labels(self.settings.using(model), self.X, answers, self.learned_files)
             if predict is None
             else predict(model, answers)
         )

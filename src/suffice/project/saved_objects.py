@@ -3,6 +3,7 @@
 import json
 from functools import cached_property
 from importlib import import_module
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -40,6 +41,19 @@ MODULES: Final = frozenset(
 _ALIGNED: Final = 64
 # An array that is a part of a larger one is saved with it, up to this multiple of its size and so many bytes more.
 _LARGER, _MORE = 4, 2**16
+
+
+# What wrong contents may lead to.
+_DAMAGED: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    StopIteration,
+    SufficeError,
+    TypeError,
+)
 
 
 class NotSavableError(SufficeError):
@@ -91,7 +105,7 @@ def restored_objects(saved: SavedObjects) -> Any:
     """
     try:
         return _Reader(saved.numbers).value(json.loads(saved.text))
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
+    except _DAMAGED as error:
         raise ValueError(f"saved objects are damaged: {type(error).__name__}: {error}") from None
 
 
@@ -99,6 +113,7 @@ def restored_objects(saved: SavedObjects) -> Any:
 _LIST, _TUPLE, _DICT, _SET, _FROZENSET, _SLICE = "list", "tuple", "dict", "set", "frozenset", "slice"
 _ARRAY, _VIEW, _SCALAR, _OBJECT, _NAMED, _AGAIN = "array", "view", "scalar", "object", "named", "again"
 _DTYPE: Final = "dtype"
+_PLAIN: Final = frozenset({bool, int, float, str})
 # Kinds of numbers and texts that an array can hold.
 _KINDS: Final = frozenset("biufUS")
 
@@ -113,11 +128,25 @@ class _Writer:
 
     def node(self, value: Any) -> Any:
         kind = type(value)
-        if value is None or kind in (bool, int, float, str):
+        if value is None or kind in _PLAIN:
             return value
+        if id(value) in self._known:
+            return [_AGAIN, self._known[id(value)]]
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, np.generic | np.dtype | tuple | frozenset | slice):
+            return self._unchanging(value, kind)
+        self._remember(value)
+        if kind in (list, set, dict):
+            parts = value if kind is list else sorted(value, key=repr) if kind is set else chain(*value.items())
+            return [kind.__name__, *map(self.node, parts)]
+        return [_OBJECT, _class_name(kind), {name: self.node(each) for name, each in _attributes(value).items()}]
+
+    def _unchanging(self, value: Any, kind: type) -> Any:
+        """What cannot change, so that it does not matter whether it is one object or two."""
         if kind is tuple:
             return [_TUPLE, *map(self.node, value)]
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
+        if isinstance(value, tuple):
             return [_NAMED, _class_name(kind), *map(self.node, value)]
         if isinstance(value, np.generic):
             return [_SCALAR, _checked_type(value.dtype).str, value.item()]
@@ -125,20 +154,7 @@ class _Writer:
             return [_DTYPE, _checked_type(value).str]
         if kind is slice:
             return [_SLICE, value.start, value.stop, value.step]
-        if kind is frozenset:
-            return [_FROZENSET, *map(self.node, sorted(value, key=repr))]
-        if id(value) in self._known:
-            return [_AGAIN, self._known[id(value)]]
-        if isinstance(value, np.ndarray):
-            return self._array(value)
-        self._remember(value)
-        if kind is list:
-            return [_LIST, *map(self.node, value)]
-        if kind is dict:
-            return [_DICT, *(self.node(each) for pair in value.items() for each in pair)]
-        if kind is set:
-            return [_SET, *map(self.node, sorted(value, key=repr))]
-        return [_OBJECT, _class_name(kind), {name: self.node(each) for name, each in _attributes(value).items()}]
+        return [_FROZENSET, *map(self.node, sorted(value, key=repr))]
 
     def _remember(self, value: Any) -> None:
         self._known[id(value)] = len(self._kept)

@@ -1,5 +1,6 @@
 """The database of a project, SQLite or PostgreSQL: tables for items, features and events."""
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -242,6 +243,15 @@ def read_features(connection: Connection, size: int) -> Floats:
     if len(X) != size:
         raise ValueError(f"features of {len(X)} items, and there are {size}")
     return X
+
+
+def features_checksum(connection: Connection) -> str:
+    """A checksum of the features of all items."""
+    found = hashlib.sha256()
+    for row in connection.execute(sa.select(features_table).order_by(features_table.c.block)):
+        found.update(f"{row.block}:{row.width}:{len(row.numbers)}:".encode())
+        found.update(row.numbers)
+    return found.hexdigest()
 
 
 def read_items_at(connection: Connection, positions: Sequence[int], settings: Settings) -> list[Item]:
