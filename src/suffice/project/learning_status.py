@@ -104,3 +104,10 @@ class Predictions(NamedTuple):
         """The predictions of class probabilities, ``n x K``: the likeliest class of each item."""
         labels = np.asarray(classes)[probabilities.argmax(axis=1)]
         return Predictions(labels, 1.0 - probabilities.max(axis=1), probabilities)
+
+    @staticmethod
+    def joined(parts: "Sequence[Predictions]") -> "Predictions":
+        """The predictions of several groups of items, in order; at least one group."""
+        labels, uncertainty, probabilities = zip(*parts, strict=True)
+        joined = None if probabilities[0] is None else np.concatenate(probabilities)
+        return Predictions(np.concatenate(labels), np.concatenate(uncertainty), joined)

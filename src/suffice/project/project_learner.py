@@ -3,7 +3,7 @@
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -192,12 +192,13 @@ class Predictor:
         Args:
             X: Features, ``n x D``.
         """
+        return Predictions.joined(list(self.parts(X)))
+
+    def parts(self, X: Floats) -> Iterator[Predictions]:
+        """The predictions of :meth:`predict`, some items at a time."""
         width = max(self.model.n_labels_, self.model.n_features_in_)
         rows = int(np.clip(_OPERATIONS // width**2, _FEWEST_ROWS, _MOST_ROWS))
-        parts = [self._predict(X[k : k + rows]) for k in range(0, max(len(X), 1), rows)]
-        labels, uncertainty, probabilities = zip(*parts, strict=True)
-        joined = None if probabilities[0] is None else np.concatenate(probabilities)
-        return Predictions(np.concatenate(labels), np.concatenate(uncertainty), joined)
+        return (self._predict(X[k : k + rows]) for k in range(0, max(len(X), 1), rows))
 
     @one_thread()
     def _predict(self, X: Floats) -> Predictions:
@@ -276,6 +277,21 @@ class ProjectLearner:
     def model(self) -> str:
         """Name of the model."""
         return self._settings.model
+
+    @property
+    def settings(self) -> Settings:
+        """What the project is about."""
+        return self._settings
+
+    @property
+    def answers(self) -> list[Answer]:
+        """Labels and skips learned so far."""
+        return list(self._answers)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the model has the labels that it starts from."""
+        return self._tracker is not None and self._tracker.begun
 
     @property
     def n_answers(self) -> int:
