@@ -40,6 +40,7 @@ from suffice.project.storage import (
     read_events,
     read_features,
     read_items_at,
+    read_rows_at,
     undamaged,
     write_events,
 )
@@ -326,6 +327,17 @@ class Project:
         checked = [self._position(position) for position in positions]
         with self._database.reading() as connection, undamaged(self.place):
             return read_items_at(connection, checked, self.settings)
+
+    def rows(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
+        """Names of several items, each with its cells, in the order asked for.
+
+        Raises:
+            InvalidValueError: There is none at a position.
+        """
+        if len(positions) and not (0 <= min(positions) <= max(positions) < self.size):
+            raise InvalidValueError(f"there is no such item; the project has items 0 to {self.size - 1}")
+        with self._database.reading() as connection, undamaged(self.place):
+            return read_rows_at(connection, positions, len(self.settings.columns))
 
     def next(self, person: str, n: int = 1, *, queue: Sequence[int] = ()) -> list[Assignment]:
         """Which items a person is to label next; nobody else is asked for them for a while.

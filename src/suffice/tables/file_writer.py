@@ -120,18 +120,28 @@ def _csv(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
     writer = csv.writer(lines, lineterminator="\r\n")
     writer.writerow([harmless(column.name) for column in columns])
     for rows in chunks:
-        writer.writerows([_shown(cell) for cell in row] for row in rows)
-    return b"".join(lines.written)
+        # Cells of one column are alike, and much faster to go through than those of a row.
+        writer.writerows(zip(*map(_shown_column, zip(*rows, strict=True)), strict=True))
+    return "".join(lines.written).encode("utf-8", "backslashreplace")
 
 
 class _Lines:
     """Takes lines from the writer, and ends them in a line feed."""
 
     def __init__(self) -> None:
-        self.written: list[bytes] = []
+        self.written: list[str] = []
 
     def write(self, line: str) -> None:
-        self.written.append((line.removesuffix("\r\n") + "\n").encode("utf-8", "backslashreplace"))
+        self.written.append(f"{line[:-2]}\n")
+
+
+def _shown_column(cells: Sequence[Cell]) -> list[str]:
+    kinds = set(map(type, cells))
+    if kinds == {str}:
+        return [cell if cell[:1] in _PLAIN else harmless(cell) for cell in cells]  # type: ignore[index, arg-type, misc]
+    if kinds == {float}:
+        return [text[:-2] if text.endswith(".0") else text for text in map(repr, cells)]
+    return list(map(_shown, cells))
 
 
 def _shown(cell: Cell) -> str:
