@@ -126,7 +126,7 @@ def test_labels_come_in_their_order_with_all_that_is_known_of_them(busy: Project
     assert [row["text"] for row in rows] == [f"pet {each.item} 🐌" for each in labelled]
     assert list(rows[0]) == [
         *("id", "text", "number", "animal", "labelled_by", "labelled_at", "corrected", "opinions", "agreed"),
-        "random",
+        *("random", "saw_prediction", "confirmed"),
     ]
     by_id = {row["id"]: row for row in rows}
     flags = ("true", "false", "") if format == "csv" else (True, False, None)

@@ -51,6 +51,11 @@ COMMANDS: Final = {
         "suffice.cli.switch_command:switch_command",
         "Let another model learn the labels of a project, from the first one on.",
     ),
+    "review": CommandEntry(
+        "suffice.cli.review_command:review_command",
+        "List the labels that are likely wrong: the model, which judges each without having learned it, says "
+        "otherwise.",
+    ),
     "export": CommandEntry(
         "suffice.cli.export_command:export_command",
         "Write the labels, the model's predictions with their uncertainty for all other items, and the report.",

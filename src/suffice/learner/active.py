@@ -58,7 +58,6 @@ from suffice.learner.prepare import (
     validation_set,
 )
 from suffice.learner.running_check import RunningCheck, RunningSample
-from suffice.learner.suspicious_labels import SuspiciousLabel, suspicious_labels
 from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
@@ -69,6 +68,7 @@ from suffice.learner.step_inputs import (
     new_step_inputs,
 )
 from suffice.learner.stop_set import StopSet
+from suffice.learner.suspicious_labels import SuspiciousLabel, suspicious_labels
 from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.inputs import as_labels
 from suffice.models.kernel_features import KernelFeatures

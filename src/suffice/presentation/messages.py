@@ -1205,3 +1205,68 @@ def expected_cost_sentence(typical: float, median: float, p90: float, mean: floa
         f"together; at most {rounded_percent(median)} in half of the runs, at most {rounded_percent(p90)} in nine of "
         f"ten. (On average {rounded_percent(mean)}: the few worst runs weigh most there.)"
     )
+
+
+#: Why a label at the top of the list of suspicious labels may be right.
+REVIEW_NOTE: Final = (
+    "These labels surprise the model, which judges each without having learned it. Not all of them are wrong: some are "
+    "right and hard to predict. Confirm those that are right; they are not listed again."
+)
+
+
+def suspicious_label_sentence(label: Any, prediction: Any, probability: float, deviation: float | None) -> str:
+    """What the model says of a label that it has not learned.
+
+    Args:
+        label: The label.
+        prediction: What is predicted without it.
+        probability: Probability of the label; for numbers, of one at least as far from the prediction.
+        deviation: For numbers the standard deviation; None for classes.
+
+    Examples:
+        >>> suspicious_label_sentence("ham", "spam", 0.021, None)
+        'Labelled ham; without this label the model says spam, and gives ham a probability of 2.1 %.'
+        >>> suspicious_label_sentence(9.5, 3.25, 0.0001, 1.5)
+        'Labelled 9.5; without this label the model says 3.25, give or take 1.5.'
+    """
+    if deviation is not None:
+        near = f"{number(float(prediction))}, give or take {number(deviation)}"
+        return f"Labelled {number(float(label))}; without this label the model says {near}."
+    if prediction == label:
+        return f"Labelled {label}; without this label the model says the same, with {percent(probability)} probability."
+    return (
+        f"Labelled {label}; without this label the model says {prediction}, and gives {label} a probability of "
+        f"{percent(probability)}."
+    )
+
+
+def review_sentence(listed: int, total: int, labels: int) -> str:
+    """How many labels are to be looked at again.
+
+    Args:
+        listed: Labels that are listed.
+        total: Labels that are likely wrong, according to the model.
+        labels: All labels.
+
+    Examples:
+        >>> review_sentence(50, 70, 500)
+        'The model finds 70 of 500 labels unlikely; the 50 least likely are listed.'
+        >>> review_sentence(1, 1, 500)
+        'The model finds 1 of 500 labels unlikely.'
+        >>> review_sentence(0, 0, 500)
+        'The model finds none of the 500 labels unlikely.'
+    """
+    if not total:
+        return f"The model finds none of the {labels:,} labels unlikely."
+    some = f"; the {listed:,} least likely are listed" if listed < total else ""
+    return f"The model finds {total:,} of {labels:,} labels unlikely{some}."
+
+
+def too_few_to_review_sentence(fewest: int) -> str:
+    """That there are too few labels to say which are unlikely.
+
+    Examples:
+        >>> too_few_to_review_sentence(20)
+        'Unlikely labels are listed once there are 20 labels of at least two kinds.'
+    """
+    return f"Unlikely labels are listed once there are {fewest} labels of at least two kinds."

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from suffice.criteria import Verdict
 from suffice.decision import Decision
 from suffice.errors import SufficeError
+from suffice.learner.suspicious_labels import SuspiciousLabel
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import CATCHING_UP
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions
-from suffice.project.project_learner import ProjectLearner, reason
+from suffice.project.project_learner import ProjectLearner, reason, suspicious_labels
 from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
 from suffice.project.status_summary import decision_of
@@ -109,6 +110,9 @@ class BackgroundLearner:
         self._project_learner: ProjectLearner | None = None
         self._in_use = threading.Lock()
         self._done: _PendingWork | None = None
+        # The newest ranking of labels, with the model and the answers that it is of.
+        self._reviewing = threading.Lock()
+        self._reviewed: tuple[str, list[Answer], list[SuspiciousLabel]] | None = None
         # Whether the model has learned other answers meanwhile, for a check.
         self._ahead = False
         # Rounds so far, and the last one of which everything was learned, or given up.
@@ -212,6 +216,25 @@ class BackgroundLearner:
             )
         kept = None if self._files is None else self._files.predictions(settings, answers)
         return predictor.predict(self._project.X) if kept is None else kept
+
+    def suspicious_labels(self) -> list[SuspiciousLabel]:
+        """The labels learned so far, ranked by how unlikely they are; the model goes on learning meanwhile.
+
+        Raises:
+            SufficeError: It has not begun.
+        """
+        with self._in_use:
+            project_learner = self._project_learner
+            if project_learner is None:
+                raise SufficeError(
+                    self.learning_status.problem or "the model has no prediction yet: it has not begun to learn"
+                )
+            predictor, answers, model = project_learner.predictor(), project_learner.answers, project_learner.model
+        # One after the other: who waits here gets what another has computed.
+        with self._reviewing:
+            if self._reviewed is None or self._reviewed[:2] != (model, answers):
+                self._reviewed = model, answers, suspicious_labels((predictor, answers), self._project.X)
+            return self._reviewed[2]
 
     def predicted_labels(self, model: str, answers: list[Answer]) -> NDArray[Any]:
         """Predictions for all items by the model once it has learned some answers, for a check of it.

@@ -24,6 +24,7 @@ class EventKind(StrEnum):
     skipped = "skipped"
     corrected = "corrected"
     undone = "undone"
+    confirmed = "label confirmed"
     advised = "stop advised"
     withdrawn = "stop withdrawn"
     resumed = "resumed"
@@ -50,6 +51,8 @@ class Draft:
             :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is aborted has its ``number``.
             An item that is asked for as a new one, and not for a second opinion or once more, has also ``random``
             (whether it was drawn at random) and ``started`` (whether the model had its first labels then).
+            A label or correction has ``saw_prediction`` if the person saw a prediction for the item. A label that was
+            confirmed has the ``label``.
         request: A name that the sender chose for it: what is sent again under the same name is not done again.
     """
 

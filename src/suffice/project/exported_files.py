@@ -45,8 +45,10 @@ def labels_file(project: "Project", format: Format) -> Exported:
 
     A row has the item's id, its cells under their names, the label that counts under the name of the target, who gave
     it and when (``labelled_by``, ``labelled_at``, in UTC), whether it is a correction (``corrected``), how many people
-    labelled the item (``opinions``), whether they said the same (``agreed``, empty where it was one), and whether the
-    item was drawn at random (``random``). A column of ours whose name a cell has already gets a number behind it.
+    labelled the item (``opinions``), whether they said the same (``agreed``, empty where it was one), whether the item
+    was drawn at random (``random``), whether the person saw a prediction before answering (``saw_prediction``), and
+    whether somebody has confirmed the label (``confirmed``). A column of ours whose name a cell has already gets a
+    number behind it.
 
     Args:
         project: The project.
@@ -66,6 +68,8 @@ def labels_file(project: "Project", format: Format) -> Exported:
         Column("opinions", "count"),
         Column("agreed", "flag"),
         Column("random", "flag"),
+        Column("saw_prediction", "flag"),
+        Column("confirmed", "flag"),
     ]
     columns = _columns(settings, [_target(settings), *own])
     by_item = {each.item: each for each in labelled}
@@ -224,6 +228,8 @@ def _labelled_cells(labelled: LabelledItem) -> tuple[Cell, ...]:
         len(said),
         agreed,
         labelled.random,
+        labelled.saw_prediction,
+        labelled.confirmed,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import cached_property
 from itertools import islice
 from types import TracebackType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -44,6 +44,9 @@ from suffice.project.storage import (
     undamaged,
     write_events,
 )
+
+if TYPE_CHECKING:
+    from suffice.learner.suspicious_labels import SuspiciousLabel
 
 BY_MODEL = "the model is least sure of it"
 AT_FIRST = "drawn at random: the model starts from such items"
@@ -181,6 +184,18 @@ def _kept(state: ProjectState, item: int, ends: float, *, now: float, until: flo
 def _asked_data(asked: Assignment, *, started: bool) -> dict[str, Any]:
     data: dict[str, Any] = {"until": asked.until, "why": asked.why}
     return data if asked.random is None else data | {"random": asked.random, "started": started}
+
+
+def _label_data(label: Label, *, saw_prediction: bool) -> dict[str, Any]:
+    return {"label": label} | ({"saw_prediction": True} if saw_prediction else {})
+
+
+def _require_unseen(state: ProjectState, item: int, *, saw_prediction: bool) -> None:
+    if saw_prediction and state.is_in_check(item):
+        raise ConflictError(
+            f"item {item} belongs to a check, so its label must be given without seeing a prediction; label it as if "
+            "there were no model"
+        )
 
 
 def _second_opinions(state: ProjectState, settings: Settings, person: str) -> Iterator[int]:
@@ -366,7 +381,9 @@ class Project:
 
         return self._write(decide)[1]
 
-    def label(self, position: int, label: Label, *, person: str, request: str | None = None) -> WriteReceipt:
+    def label(
+        self, position: int, label: Label, *, person: str, request: str | None = None, saw_prediction: bool = False
+    ) -> WriteReceipt:
         """Write the label that a person gives an item.
 
         Where somebody else has labelled it, this is a second opinion: the first label counts until it is corrected.
@@ -376,14 +393,18 @@ class Project:
             label: The class, or the number.
             person: Who says so.
             request: A name for this message: sent again under the same name, it is not written again.
+            saw_prediction: Whether the person saw a prediction for the item before answering. Such a label is learned
+                like any other, but it does not count as a random label.
 
         Raises:
             InvalidValueError: There is no such item, or the label cannot be used.
-            ConflictError: The person has given it another label.
+            ConflictError: The person has given it another label, or saw a prediction for an item of a check.
         """
-        kept = checked_label(self.settings, label)
+        data = _label_data(checked_label(self.settings, label), saw_prediction=saw_prediction)
+        kept = data["label"]
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
+            _require_unseen(state, item, saw_prediction=saw_prediction)
             given = state.act_of(item, name)
             if given is not None and given.data["label"] != kept:
                 raise ConflictError(
@@ -391,7 +412,7 @@ class Project:
                 )
             return given
 
-        return self._act(Draft(EventKind.labelled, person, position, {"label": kept}, request), check)
+        return self._act(Draft(EventKind.labelled, person, position, data, request), check)
 
     def skip(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:
         """Never ask for an item again; the arguments are those of :meth:`label`.
@@ -409,20 +430,98 @@ class Project:
 
         return self._act(Draft(EventKind.skipped, person, position, {}, request), check)
 
-    def correct(self, position: int, label: Label, *, person: str, request: str | None = None) -> WriteReceipt:
+    def correct(
+        self, position: int, label: Label, *, person: str, request: str | None = None, saw_prediction: bool = False
+    ) -> WriteReceipt:
         """Change the label that counts; the arguments are those of :meth:`label`.
 
         Raises:
-            ConflictError: The item has no label.
+            ConflictError: The item has no label, or the person saw a prediction for an item of a check.
         """
-        kept = checked_label(self.settings, label)
+        data = _label_data(checked_label(self.settings, label), saw_prediction=saw_prediction)
 
         def check(state: ProjectState, item: int, _: str) -> Event | None:
+            _require_unseen(state, item, saw_prediction=saw_prediction)
             if state.label_of(item) is None:
                 raise ConflictError(f"item {item} has no label to correct; label it")
             return None
 
-        return self._act(Draft(EventKind.corrected, person, position, {"label": kept}, request), check)
+        return self._act(Draft(EventKind.corrected, person, position, data, request), check)
+
+    def confirm(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:
+        """Write that the label that counts is right, so that :meth:`suspicious_labels` does not list it again.
+
+        If the label is changed later, the confirmation does not hold for the new label.
+
+        Args:
+            position: The item.
+            person: Who says so.
+            request: A name for this message: sent again under the same name, it is not written again.
+
+        Raises:
+            InvalidValueError: There is no such item.
+            ConflictError: The item has no label.
+        """
+        item, name, sent = self._position(position), checked_person(person), checked_request(request)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
+            known = self._known(state, Draft(EventKind.confirmed, name, item, request=sent))
+            if known is not None:
+                return [], known
+            label = state.label_of(item)
+            if label is None:
+                raise ConflictError(f"item {item} has no label to confirm; label it")
+            return [Draft(EventKind.confirmed, name, item, {"label": label}, sent)], None
+
+        return self._receipt(*self._write(decide))
+
+    def suspicious_labels(self, n: int | None = None) -> "list[SuspiciousLabel]":
+        """The labels, ranked by how unlikely they are to models that have not learned them, the least likely first.
+
+        See :func:`suffice.learner.suspicious_labels.suspicious_labels`. Labels at the top are worth a second look; not
+        all of them are wrong. Labels that were confirmed are left out. So are the items of checks: their labels are the
+        evidence for a guarantee, and a second look at those alone that the model disagrees with would bias it.
+
+        Args:
+            n: How many labels to return; all if left out.
+
+        Raises:
+            InvalidValueError: ``n`` is not a whole number of at least 1.
+            SufficeError: There are too few labels for a model, or the model cannot learn them.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> x = [k / 200 for k in range(200)]
+            >>> project = create_project(f"{folder.name}/sides", {"x": x}, classes=["left", "right"])
+            >>> for item in range(0, 200, 5):
+            ...     label = "left" if x[item] < 0.5 or item == 150 else "right"
+            ...     written = project.label(item, label, person="ann")
+            >>> found = project.suspicious_labels(1)[0]
+            >>> found.item, found.label, found.prediction
+            (150, 'left', 'right')
+            >>> written = project.confirm(150, person="ann")
+            >>> project.suspicious_labels(1)[0].item == 150
+            False
+            >>> project.close(); folder.cleanup()
+        """
+        from suffice.project.project_learner import learned_project, suspicious_labels
+
+        wanted = None if n is None else whole(n, "n", least=1)
+        return self.open_to_review(suspicious_labels(learned_project(self), self.X))[:wanted]
+
+    def open_to_review(self, found: "Sequence[SuspiciousLabel]") -> "list[SuspiciousLabel]":
+        """Those of some labels that still count, were not confirmed, and are not of an item of a check."""
+        with self.lock:
+            state = self.state()
+            return [
+                each
+                for each in found
+                if state.label_of(each.item) == each.label
+                and not state.is_confirmed(each.item)
+                and not state.is_in_check(each.item)
+            ]
 
     def undo(self, *, person: str, request: str | None = None) -> WriteReceipt:
         """Take back the newest label, skip or correction of a person.

@@ -30,7 +30,8 @@ class Opinion(NamedTuple):
 class LabelledItem(NamedTuple):
     """An item with the label that counts, who gave it and when, whether it is a correction, and all opinions.
 
-    ``random`` says whether the item was drawn at random.
+    ``random`` says whether the item was drawn at random, ``saw_prediction`` whether the person who gave the label that
+    counts saw a prediction for the item, and ``confirmed`` whether somebody has confirmed that label.
     """
 
     item: int
@@ -40,6 +41,8 @@ class LabelledItem(NamedTuple):
     corrected: bool
     opinions: tuple[Opinion, ...]
     random: bool = False
+    saw_prediction: bool = False
+    confirmed: bool = False
 
 
 class SkippedItem(NamedTuple):
@@ -87,7 +90,9 @@ class ProjectState:
 
     The label that counts is the newest correction of an item, or else its first label; what was undone is as if it had
     never been. An item keeps its place in the order of labelling when its label is corrected. Whether it was drawn at
-    random is what was written when it was last asked for as a new item, whoever answers and when.
+    random is what was written when it was last asked for as a new item, whoever answers and when. If the label that
+    counts was given by somebody who saw a prediction for the item, it is not told to the learner as a random one: the
+    answer may lean towards the prediction, and the estimated error would be too small.
 
     A check holds answers back from the model: while it is open, and from then on until somebody labels, skips, corrects
     or undoes an item that is not in it, the model learns the answers that it had when the check started. So it is the
@@ -127,6 +132,10 @@ class ProjectState:
         self.n_asked = self.n_random = 0
         # Items that were drawn at random when they were last asked for as new ones.
         self._drawn: set[int] = set()
+        # Labels that somebody has confirmed, by item.
+        self._confirmed: dict[int, Label] = {}
+        # Items whose label that counts was given by somebody who saw a prediction.
+        self._informed: set[int] = set()
         # 0: open; 1: labelled; 2: skipped.
         self._done = np.zeros(size, dtype=np.int8)
         self._acts: dict[int, list[Event]] = {}
@@ -190,8 +199,8 @@ class ProjectState:
             self._start_check(event)
         elif event.kind is EventKind.check_aborted:
             self._abort_check(int(event.data["number"]))
-        elif event.kind is EventKind.made:
-            self.made = event
+        else:
+            self._apply_other(event)
         # Last, so that one that cannot be taken in is met again, and not passed over.
         self.seq, self.last = event.seq, event
         if event.request is not None:
@@ -199,9 +208,17 @@ class ProjectState:
         if event.person:
             self._last[event.person] = event.at
 
+    def _apply_other(self, event: Event) -> None:
+        """Take in an event that changes no answer."""
+        if event.kind is EventKind.made:
+            self.made = event
+        elif event.kind is EventKind.confirmed:
+            assert event.item is not None
+            self._confirmed[event.item] = event.data["label"]
+
     def answers(self) -> list[Answer]:
         """All labels and skips, in order."""
-        random = self._random_items()
+        random = self._random_items() - self._informed if self._informed else self._random_items()
         return [Answer(item, label, item in random) for item, label in self._told.items()]
 
     def learned(self) -> list[Answer]:
@@ -363,6 +380,14 @@ class ProjectState:
         """Whether an item was drawn at random: when it was last asked for as a new one, or by a check."""
         return item in self._random_items()
 
+    def is_confirmed(self, item: int) -> bool:
+        """Whether somebody has confirmed the label that counts."""
+        return item in self._confirmed and self._confirmed[item] == self.label_of(item)
+
+    def is_in_check(self, item: int) -> bool:
+        """Whether an item was drawn for a check that was not aborted: its label is evidence for a guarantee."""
+        return any(item in check.members for check in self._checks if not check.aborted)
+
     def opinions(self, item: int) -> tuple[Opinion, ...]:
         """What people said of an item, in order."""
         labels = (act for act in self._acts.get(item, ()) if act.kind is EventKind.labelled)
@@ -491,6 +516,11 @@ class ProjectState:
         if label is not None:
             self._counts[label] += 1
         self._done[item] = done
+        deciding = self._deciding(item)
+        if deciding is not None and deciding.data.get("saw_prediction"):
+            self._informed.add(item)
+        else:
+            self._informed.discard(item)
         self._single.pop(item, None)
         acts = self._acts.get(item, [])
         people = [act.person for act in acts if act.kind is EventKind.labelled]
@@ -522,4 +552,6 @@ class ProjectState:
             corrected,
             self.opinions(item),
             random,
+            item in self._informed,
+            self.is_confirmed(item),
         )

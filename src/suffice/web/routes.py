@@ -28,6 +28,7 @@ from suffice.project.exported_files import (
 )
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
+from suffice.project.review import review
 from suffice.project.settings import described_model
 from suffice.project.state import Opinion, ProjectState
 from suffice.project.status_summary import status
@@ -43,6 +44,7 @@ from suffice.web.schemas import (
     AskedItem,
     CheckOffersAnswer,
     CheckSent,
+    ConfirmationSent,
     Format,
     Health,
     ItemAnswer,
@@ -58,6 +60,7 @@ from suffice.web.schemas import (
     Problem,
     ProjectAnswer,
     Receipt,
+    ReviewAnswer,
     SkipSent,
     StatusAnswer,
     UndoSent,
@@ -121,8 +124,10 @@ def _entries(state: ProjectState, only: Only) -> list[_TableEntry]:
         entries += [_TableEntry(each.item, None, each.person, each.at, False, ()) for each in state.skipped()]
     if only == "corrected":
         entries = [each for each in entries if each.corrected]
-    if only == "disagreed":
+    if only in {"disagreed", "unresolved"}:
         entries = [each for each in entries if len({opinion.label for opinion in each.opinions}) > 1]
+    if only == "unresolved":
+        entries = [each for each in entries if not each.corrected]
     # Of two at the same moment the later one is the newer.
     entries.reverse()
     return sorted(entries, key=lambda entry: -entry.at)
@@ -293,6 +298,8 @@ def get_check_offers(
 
 
 T = TypeVar("T")
+# So long the list of labels to review waits for the model to learn the last labels.
+_REVIEW_WAIT = 2.0
 
 
 def _or_conflict(run: Callable[[], T]) -> T:
@@ -315,6 +322,21 @@ def get_labels(
 ) -> LabelsAnswer:
     """The labels and skips, newest first; those alone in which a text occurs, where one is searched for."""
     return label_table(context.project, TableQuery(offset, limit, search, only))
+
+
+@reading_router.get("/review", responses=documented())
+def get_review(
+    context: Context, most: Annotated[int, Query(ge=1, le=MOST_ROWS, description=MEANINGS["most"])] = 50
+) -> ReviewAnswer:
+    """Labels that are likely wrong: the model, which judges each without having learned it, says otherwise."""
+    context.catch_up(_REVIEW_WAIT)
+    try:
+        ranked = context.background.suspicious_labels()
+    except StorageError:
+        raise
+    except SufficeError:
+        ranked = []
+    return ReviewAnswer(**review(context.project, ranked, most).as_dict())
 
 
 @reading_router.get("/items/{item}", responses=documented(404))
@@ -408,7 +430,8 @@ def ask_next(sent: NextSent, context: Context) -> NextAnswer:
 def add_label(sent: LabelSent, context: Context) -> Receipt:
     """Label an item; what is acknowledged is on the disk. Sent again under the same request, it is not done again."""
     item = context.require_item(sent.item)
-    return _done(context, lambda: context.project.label(item, sent.label, person=sent.person, request=sent.request))
+    about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction"})
+    return _done(context, lambda: context.project.label(item, sent.label, **about))
 
 
 @labelling_router.post("/skips", responses=documented(404, 409, 415, 507))
@@ -422,7 +445,15 @@ def add_skip(sent: SkipSent, context: Context) -> Receipt:
 def add_correction(sent: LabelSent, context: Context) -> Receipt:
     """Change the label that counts of an item that has one."""
     item = context.require_item(sent.item)
-    return _done(context, lambda: context.project.correct(item, sent.label, person=sent.person, request=sent.request))
+    about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction"})
+    return _done(context, lambda: context.project.correct(item, sent.label, **about))
+
+
+@labelling_router.post("/confirmations", responses=documented(404, 409, 415, 507))
+def add_confirmation(sent: ConfirmationSent, context: Context) -> Receipt:
+    """Say that the label that counts is right; the review does not list it again."""
+    item = context.require_item(sent.item)
+    return _done(context, lambda: context.project.confirm(item, person=sent.person, request=sent.request))
 
 
 @labelling_router.post("/undo", responses=documented(409, 415, 507))

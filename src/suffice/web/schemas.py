@@ -33,7 +33,9 @@ MEANINGS: Final = {
     "offset": f"a whole number from 0 to {LAST_ITEM}",
     "limit": f"a whole number from 1 to {MOST_ROWS}",
     "search": "a text of up to 200 characters",
-    "only": "all, skipped, disagreed or corrected",
+    "only": "all, skipped, disagreed, unresolved or corrected",
+    "saw_prediction": "whether the person saw a prediction for the item before answering",
+    "most": f"a whole number from 1 to {MOST_ROWS}",
     "format": "csv, jsonl or parquet",
 }
 # At least one character that shows, and none that controls.
@@ -90,7 +92,7 @@ GivenLabel = Annotated[
     Field(description=MEANINGS["label"]),
 ]
 Format = Literal["csv", "jsonl", "parquet"]
-Only = Literal["all", "skipped", "disagreed", "corrected"]
+Only = Literal["all", "skipped", "disagreed", "unresolved", "corrected"]
 
 Text = Annotated[str, BeforeValidator(plain)]
 Number = Annotated[float | None, BeforeValidator(finite)]
@@ -127,6 +129,14 @@ class LabelSent(_Request):
 
     item: ItemNumber
     label: GivenLabel
+    request: RequestName | None = None
+    saw_prediction: Annotated[bool, Field(description=MEANINGS["saw_prediction"])] = False
+
+
+class ConfirmationSent(_Request):
+    """A person who says that the label that counts is right."""
+
+    item: ItemNumber
     request: RequestName | None = None
 
 
@@ -549,6 +559,31 @@ class LabelsAnswer(_Response):
 
     total: int
     rows: list[LabelRow]
+
+
+class ReviewRow(_Response):
+    """A label that is likely wrong, and what the model says that has not learned it."""
+
+    item: int
+    id: Text
+    summary: Text
+    label: ShownLabel
+    person: Text
+    at: str
+    prediction: ShownLabel
+    probability: Number
+    deviation: Number
+    sentence: Text
+
+
+class ReviewAnswer(_Response):
+    """Labels that are likely wrong, the least likely first; how many there are, and the same in words."""
+
+    labels: list[ReviewRow]
+    total: int
+    n_labelled: int
+    sentence: Text
+    note: Text
 
 
 class Health(_Response):
