@@ -56,6 +56,10 @@ COMMANDS: Final = {
         "List the labels that are likely wrong: the model, which judges each without having learned it, says "
         "otherwise.",
     ),
+    "import": CommandEntry(
+        "suffice.cli.import_command:import_command",
+        "Import labels from a file into a project, or predictions of another model.",
+    ),
     "export": CommandEntry(
         "suffice.cli.export_command:export_command",
         "Write the labels, the model's predictions with their uncertainty for all other items, and the report.",

@@ -33,8 +33,8 @@ def review_command(
     console = plain_console()
     console.print(listed.sentence)
     for each in listed.labels:
-        console.print(one_line(f"{each.id}  {each.summary}", console.encoding), style="bold")
-        console.print(one_line(f"  {each.sentence} By {each.person}.", console.encoding))
+        console.print(one_line(f"{each.id}: {each.summary}", console.encoding), style="bold")
+        console.print("  " + one_line(f"{each.sentence} By {each.person}.", console.encoding))
     if listed.labels:
         console.print(listed.note)
         console.print(f"Confirm or correct them: suffice serve {shown_place(found)}, under Review")

@@ -1215,7 +1215,7 @@ REVIEW_NOTE: Final = (
 
 
 def suspicious_label_sentence(label: Any, prediction: Any, probability: float, deviation: float | None) -> str:
-    """What the model says of a label that it has not learned.
+    r"""What the model says of a label that it has not learned.
 
     Args:
         label: The label.
@@ -1224,8 +1224,8 @@ def suspicious_label_sentence(label: Any, prediction: Any, probability: float, d
         deviation: For numbers the standard deviation; None for classes.
 
     Examples:
-        >>> suspicious_label_sentence("ham", "spam", 0.021, None)
-        'Labelled ham; without this label the model says spam, and gives ham a probability of 2.1 %.'
+        >>> print(suspicious_label_sentence("ham", "spam", 0.021, None).replace("\N{NO-BREAK SPACE}", " "))
+        Labelled ham; without this label the model says spam, and gives ham a probability of 2.1 %.
         >>> suspicious_label_sentence(9.5, 3.25, 0.0001, 1.5)
         'Labelled 9.5; without this label the model says 3.25, give or take 1.5.'
     """
@@ -1270,3 +1270,76 @@ def too_few_to_review_sentence(fewest: int) -> str:
         'Unlikely labels are listed once there are 20 labels of at least two kinds.'
     """
     return f"Unlikely labels are listed once there are {fewest} labels of at least two kinds."
+
+
+def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[str]:
+    """What became of the rows of a file that was imported.
+
+    Args:
+        report: The values of :class:`suffice.project.label_import.ImportReport`.
+        trial: Whether nothing was to be written.
+
+    Examples:
+        >>> names = ["opinions", "replaced", "same", "kept", "predicted", "contradictory", "in_check"]
+        >>> report = dict.fromkeys(names, 0) | {"rows": 12, "matched": 10, "matched_by": "id", "labelled": 8}
+        >>> report |= {"empty": 1, "unmatched": 2, "unmatched_examples": ["'x7'"], "unknown": {"egg": 1}, "same": 1}
+        >>> for sentence in import_sentences(report):
+        ...     print(sentence)
+        10 of 12 rows belong to items, matched by id.
+        Items: 8 newly labelled, 1 with this label already.
+        Rows that belong to no item: 2, such as 'x7'.
+        Rows without a label: 1.
+        Rows with a label that cannot be used: 1 (egg 1).
+    """
+    matched_by = _MATCHED[report["matched_by"]]
+    said = [f"{report['matched']:,} of {count(report['rows'], 'row')} belong to items, matched by {matched_by}."]
+    items = [f"{report[name]:,} {words}" for name, words in _IMPORTED if report[name]]
+    said += [f"Items: {', '.join(items)}."] if items else ["No item is changed."]
+    if report["unmatched"]:
+        some = ", ".join(report["unmatched_examples"])
+        said.append(f"Rows that belong to no item: {report['unmatched']:,}, such as {some}.")
+    if report["empty"]:
+        said.append(f"Rows without a label: {report['empty']:,}.")
+    if report["unknown"]:
+        listed = _some_counts(list(report["unknown"].items()))
+        said.append(f"Rows with a label that cannot be used: {sum(report['unknown'].values()):,} ({listed}).")
+    return [*said, "Nothing was written: this was a trial run."] if trial else said
+
+
+_MATCHED: Final = {"id": "id", "row": "their order", "text": "their text"}
+# Counts of an imported file, and what so many items are.
+_IMPORTED: Final = (
+    ("labelled", "newly labelled"),
+    ("opinions", "with a further opinion"),
+    ("replaced", "with a replaced label"),
+    ("same", "with this label already"),
+    ("kept", "with another label, which is kept"),
+    ("predicted", "with a prediction"),
+    ("contradictory", "in the file with several labels, of which none is used"),
+    ("in_check", "of the open check, which are left out"),
+)
+
+
+def prediction_sentence(
+    prediction: Any, *, probability: float | None = None, deviation: float | None = None, source: str = ""
+) -> str:
+    r"""What a model says of an item.
+
+    Args:
+        prediction: The class, or the number.
+        probability: Probability of the class, if it is known.
+        deviation: For numbers the standard deviation, if it is known.
+        source: Name of the file that the prediction is from; empty for the project's own model.
+
+    Examples:
+        >>> print(prediction_sentence("spam", probability=0.934).replace("\N{NO-BREAK SPACE}", " "))
+        The model says spam (93 %).
+        >>> prediction_sentence(3.25, deviation=1.5)
+        'The model says 3.25, give or take 1.5.'
+        >>> prediction_sentence("ham", source="old.csv")
+        'The file old.csv says ham.'
+    """
+    who = f"The file {source}" if source else "The model"
+    what = number(float(prediction)) if isinstance(prediction, float) else str(prediction)
+    near = f", give or take {number(deviation)}" if deviation is not None else ""
+    return f"{who} says {what}{near}{'' if probability is None else f' ({percent(probability)})'}."

@@ -18,7 +18,7 @@ from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import CATCHING_UP
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions
-from suffice.project.project_learner import ProjectLearner, reason, suspicious_labels
+from suffice.project.project_learner import Predictor, ProjectLearner, reason, suspicious_labels
 from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
 from suffice.project.status_summary import decision_of
@@ -204,11 +204,7 @@ class BackgroundLearner:
             SufficeError: It has not begun.
         """
         with self._in_use:
-            project_learner = self._project_learner
-            if project_learner is None:
-                raise SufficeError(
-                    self.learning_status.problem or "the model has no prediction yet: it has not begun to learn"
-                )
+            project_learner = self._begun_learner()
             predictor, settings, answers = (
                 project_learner.predictor(),
                 project_learner.settings,
@@ -217,6 +213,22 @@ class BackgroundLearner:
         kept = None if self._files is None else self._files.predictions(settings, answers)
         return predictor.predict(self._project.X) if kept is None else kept
 
+    def predictor(self) -> Predictor:
+        """The model as it stands, to predict with; it stays as it is while more is learned.
+
+        Raises:
+            SufficeError: It has not begun.
+        """
+        with self._in_use:
+            return self._begun_learner().predictor()
+
+    def _begun_learner(self) -> ProjectLearner:
+        if self._project_learner is None:
+            raise SufficeError(
+                self.learning_status.problem or "the model has no prediction yet: it has not begun to learn"
+            )
+        return self._project_learner
+
     def suspicious_labels(self) -> list[SuspiciousLabel]:
         """The labels learned so far, ranked by how unlikely they are; the model goes on learning meanwhile.
 
@@ -224,11 +236,7 @@ class BackgroundLearner:
             SufficeError: It has not begun.
         """
         with self._in_use:
-            project_learner = self._project_learner
-            if project_learner is None:
-                raise SufficeError(
-                    self.learning_status.problem or "the model has no prediction yet: it has not begun to learn"
-                )
+            project_learner = self._begun_learner()
             predictor, answers, model = project_learner.predictor(), project_learner.answers, project_learner.model
         # One after the other: who waits here gets what another has computed.
         with self._reviewing:

@@ -25,6 +25,8 @@ class EventKind(StrEnum):
     corrected = "corrected"
     undone = "undone"
     confirmed = "label confirmed"
+    prediction_shown = "prediction shown"
+    predictions_imported = "predictions imported"
     advised = "stop advised"
     withdrawn = "stop withdrawn"
     resumed = "resumed"
@@ -51,8 +53,9 @@ class Draft:
             :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is aborted has its ``number``.
             An item that is asked for as a new one, and not for a second opinion or once more, has also ``random``
             (whether it was drawn at random) and ``started`` (whether the model had its first labels then).
-            A label or correction has ``saw_prediction`` if the person saw a prediction for the item. A label that was
-            confirmed has the ``label``.
+            A label or correction has ``saw_prediction`` if the person saw a prediction for the item, and ``imported``
+            if it came from a file. A label that was confirmed has the ``label``. For predictions that were imported see
+            :func:`suffice.project.imported_predictions.prediction_data`.
         request: A name that the sender chose for it: what is sent again under the same name is not done again.
     """
 

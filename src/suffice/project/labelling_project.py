@@ -1,11 +1,13 @@
 """A labelling project: assignment of items to people, and durable recording of their answers."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from zlib import crc32
@@ -22,6 +24,7 @@ from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import decision_words
 from suffice.project.connections import Connection
 from suffice.project.events import Draft, Event, EventKind, Label, checked_label, checked_person, checked_request
+from suffice.project.imported_predictions import PredictedLabel, predictions_of
 from suffice.project.items import Item
 from suffice.project.learned_files import FOLDER, LearnedFiles
 from suffice.project.project_check import (
@@ -47,6 +50,7 @@ from suffice.project.storage import (
 
 if TYPE_CHECKING:
     from suffice.learner.suspicious_labels import SuspiciousLabel
+    from suffice.project.label_import import Conflicts, ImportReport, MatchBy
 
 BY_MODEL = "the model is least sure of it"
 AT_FIRST = "drawn at random: the model starts from such items"
@@ -186,16 +190,16 @@ def _asked_data(asked: Assignment, *, started: bool) -> dict[str, Any]:
     return data if asked.random is None else data | {"random": asked.random, "started": started}
 
 
-def _label_data(label: Label, *, saw_prediction: bool) -> dict[str, Any]:
-    return {"label": label} | ({"saw_prediction": True} if saw_prediction else {})
-
-
-def _require_unseen(state: ProjectState, item: int, *, saw_prediction: bool) -> None:
-    if saw_prediction and state.is_in_check(item):
+def _note_prediction(state: ProjectState, item: int, person: str, data: dict[str, Any]) -> None:
+    """Note in the data of a label that the person has seen a prediction; refuse that for an item of a check."""
+    if not (data.get("saw_prediction") or state.saw_prediction(item, person)):
+        return
+    if state.is_in_check(item):
         raise ConflictError(
-            f"item {item} belongs to a check, so its label must be given without seeing a prediction; label it as if "
-            "there were no model"
+            f"item {item} belongs to a check, and {person} has seen a prediction for it; somebody who has not seen it "
+            "must label it, or skip it: then it counts as wrong"
         )
+    data["saw_prediction"] = True
 
 
 def _second_opinions(state: ProjectState, settings: Settings, person: str) -> Iterator[int]:
@@ -400,11 +404,11 @@ class Project:
             InvalidValueError: There is no such item, or the label cannot be used.
             ConflictError: The person has given it another label, or saw a prediction for an item of a check.
         """
-        data = _label_data(checked_label(self.settings, label), saw_prediction=saw_prediction)
-        kept = data["label"]
+        kept = checked_label(self.settings, label)
+        data: dict[str, Any] = {"label": kept} | ({"saw_prediction": True} if saw_prediction else {})
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
-            _require_unseen(state, item, saw_prediction=saw_prediction)
+            _note_prediction(state, item, name, data)
             given = state.act_of(item, name)
             if given is not None and given.data["label"] != kept:
                 raise ConflictError(
@@ -438,10 +442,12 @@ class Project:
         Raises:
             ConflictError: The item has no label, or the person saw a prediction for an item of a check.
         """
-        data = _label_data(checked_label(self.settings, label), saw_prediction=saw_prediction)
+        data: dict[str, Any] = {"label": checked_label(self.settings, label)}
+        if saw_prediction:
+            data["saw_prediction"] = True
 
-        def check(state: ProjectState, item: int, _: str) -> Event | None:
-            _require_unseen(state, item, saw_prediction=saw_prediction)
+        def check(state: ProjectState, item: int, name: str) -> Event | None:
+            _note_prediction(state, item, name, data)
             if state.label_of(item) is None:
                 raise ConflictError(f"item {item} has no label to correct; label it")
             return None
@@ -510,6 +516,134 @@ class Project:
 
         wanted = None if n is None else whole(n, "n", least=1)
         return self.open_to_review(suspicious_labels(learned_project(self), self.X))[:wanted]
+
+    def show_prediction(self, position: int, *, person: str) -> PredictedLabel | None:
+        """Write that a person is shown a prediction for an item, and return the imported one if there is one.
+
+        Labels and corrections of this item by this person have ``saw_prediction`` from now on.
+
+        Args:
+            position: The item.
+            person: Who sees it.
+
+        Raises:
+            InvalidValueError: There is no such item.
+            ConflictError: The item belongs to a check.
+        """
+        item, name = self._position(position), checked_person(person)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], PredictedLabel | None]:
+            if state.is_in_check(item):
+                raise ConflictError(
+                    f"item {item} belongs to a check, so no prediction is shown for it: the label must not depend on it"
+                )
+            drafts = [] if state.saw_prediction(item, name) else [Draft(EventKind.prediction_shown, name, item)]
+            return drafts, state.imported_prediction(item)
+
+        return self._write(decide)[1]
+
+    def import_labels(  # noqa: PLR0913 - the options of ``suffice import``, by keyword
+        self,
+        data: Any,
+        *,
+        label: str,
+        person: str,
+        id: str | None = None,
+        by: "MatchBy | None" = None,
+        conflicts: "Conflicts" = "keep",
+        check: bool = False,
+    ) -> "ImportReport":
+        """Import labels from a table.
+
+        All labels are written together, or none. Importing the same file again changes nothing. Imported labels do not
+        count as random labels unless their items were drawn at random.
+
+        Args:
+            data: Path of a CSV or Parquet file, a DataFrame, or a mapping from names of columns to values.
+            label: Column of labels. Empty cells are left out.
+            person: Who gave the labels.
+            id: Column with the ids of the items; with ``by="text"`` the column with their texts.
+            by: How rows are matched with items: by ``"id"``, by their order (``"row"``), or by the exact ``"text"``,
+                where the label is given to all items with this text. By default a column of ids is used if there is
+                one, else the text, else the order.
+            conflicts: What to do where an item has another label: ``"keep"`` it, ``"replace"`` it by a correction, or
+                add the new one as an ``"opinion"`` of the person.
+            check: Write nothing, and return what would happen.
+
+        Raises:
+            InvalidValueError: The table cannot be read, a column is missing, or an argument is wrong.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> texts = ["win a free prize", "see you at lunch", "free money now", "are you home yet"]
+            >>> project = create_project(f"{folder.name}/mails", texts, classes=["spam", "ham"])
+            >>> found = {"text": ["free money now", "see you at lunch"], "kind": ["spam", "egg"]}
+            >>> for sentence in project.import_labels(found, label="kind", person="ann").sentences():
+            ...     print(sentence)
+            2 of 2 rows belong to items, matched by their text.
+            Items: 1 newly labelled.
+            Rows with a label that cannot be used: 1 (egg 1).
+            >>> project.close(); folder.cleanup()
+        """
+        from suffice.project.label_import import label_drafts, matched_rows
+
+        name = checked_person(person)
+        rows = matched_rows(self, data, value=label, by=by, key=id)
+
+        def decide(state: ProjectState, _: float) -> "tuple[list[Draft], ImportReport]":
+            drafts, report = label_drafts(state, rows, name, conflicts)
+            return [] if check else drafts, replace(report, written=bool(drafts) and not check)
+
+        return self._write(decide)[1]
+
+    def import_predictions(  # noqa: PLR0913 - as above
+        self,
+        data: Any,
+        *,
+        prediction: str,
+        person: str,
+        id: str | None = None,
+        by: "MatchBy | None" = None,
+        probability: str | None = None,
+        source: str | None = None,
+        check: bool = False,
+    ) -> "ImportReport":
+        """Import predictions of another model from a table. They are shown on request, and used for nothing else.
+
+        Args:
+            data: As for :meth:`import_labels`.
+            prediction: Column of predictions.
+            person: Who imports them.
+            id: As for :meth:`import_labels`.
+            by: As for :meth:`import_labels`.
+            probability: Column with the probability of the predicted class. By default it is taken from columns
+                ``p(class)``, as exported predictions have them, if there are such columns.
+            source: What the predictions are called when they are shown; the name of the file by default.
+            check: Write nothing, and return what would happen.
+
+        Raises:
+            InvalidValueError: The table cannot be read, a column is missing, or an argument is wrong.
+        """
+        from suffice.project.imported_predictions import prediction_data
+        from suffice.project.label_import import matched_rows
+
+        name = checked_person(person)
+        rows = matched_rows(self, data, value=prediction, by=by, key=id, probability=probability)
+        called = source or (Path(data).name if isinstance(data, str | os.PathLike) else "predictions")
+        content = prediction_data(rows.values, rows.probabilities, self.settings.classes, called)
+        known = dict(predictions_of(content))
+
+        def decide(state: ProjectState, _: float) -> "tuple[list[Draft], ImportReport]":
+            new = {item: each for item, each in known.items() if state.imported_prediction(item) != each}
+            report = replace(
+                rows.report, predicted=len(new), same=len(known) - len(new), written=bool(new) and not check
+            )
+            drafts = [Draft(EventKind.predictions_imported, name, data=content)] if report.written else []
+            return drafts, report
+
+        return self._write(decide)[1]
 
     def open_to_review(self, found: "Sequence[SuspiciousLabel]") -> "list[SuspiciousLabel]":
         """Those of some labels that still count, were not confirmed, and are not of an item of a check."""

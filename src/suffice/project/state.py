@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from suffice.checks import Check
 from suffice.project.events import ACTS, Event, EventKind, Label
+from suffice.project.imported_predictions import PredictedLabel, predictions_of
 from suffice.project.project_check import CheckDraw, ItemsBefore, ProjectCheck, ProjectGuarantee
 
 
@@ -134,6 +135,9 @@ class ProjectState:
         self._drawn: set[int] = set()
         # Labels that somebody has confirmed, by item.
         self._confirmed: dict[int, Label] = {}
+        # Who was shown a prediction, by item; and predictions that were imported.
+        self._shown: dict[int, set[str]] = {}
+        self._predicted: dict[int, PredictedLabel] = {}
         # Items whose label that counts was given by somebody who saw a prediction.
         self._informed: set[int] = set()
         # 0: open; 1: labelled; 2: skipped.
@@ -215,6 +219,11 @@ class ProjectState:
         elif event.kind is EventKind.confirmed:
             assert event.item is not None
             self._confirmed[event.item] = event.data["label"]
+        elif event.kind is EventKind.prediction_shown:
+            assert event.item is not None
+            self._shown.setdefault(event.item, set()).add(event.person)
+        elif event.kind is EventKind.predictions_imported:
+            self._predicted.update(predictions_of(event.data))
 
     def answers(self) -> list[Answer]:
         """All labels and skips, in order."""
@@ -383,6 +392,19 @@ class ProjectState:
     def is_confirmed(self, item: int) -> bool:
         """Whether somebody has confirmed the label that counts."""
         return item in self._confirmed and self._confirmed[item] == self.label_of(item)
+
+    def saw_prediction(self, item: int, person: str) -> bool:
+        """Whether a person was shown a prediction for an item."""
+        return person in self._shown.get(item, ())
+
+    def imported_prediction(self, item: int) -> "PredictedLabel | None":
+        """The newest prediction for an item that was imported from a file, or None."""
+        return self._predicted.get(item)
+
+    @property
+    def n_imported_predictions(self) -> int:
+        """Items with a prediction that was imported from a file."""
+        return len(self._predicted)
 
     def is_in_check(self, item: int) -> bool:
         """Whether an item was drawn for a check that was not aborted: its label is evidence for a guarantee."""

@@ -16,7 +16,9 @@ from starlette.responses import HTMLResponse, Response
 
 import suffice
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.shortening import item_summary
+from suffice.presentation.messages import prediction_sentence
+from suffice.presentation.shortening import item_summary, shortened
+from suffice.project.background_learner import BackgroundLearner
 from suffice.project.check_offers import SIZES, check_offers
 from suffice.project.events import Label, moment
 from suffice.project.exported_files import (
@@ -26,8 +28,10 @@ from suffice.project.exported_files import (
     labels_file,
     predictions_file,
 )
+from suffice.project.imported_predictions import PredictedLabel
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
+from suffice.project.project_learner import Predictor
 from suffice.project.review import review
 from suffice.project.settings import described_model
 from suffice.project.state import Opinion, ProjectState
@@ -47,6 +51,8 @@ from suffice.web.schemas import (
     ConfirmationSent,
     Format,
     Health,
+    ImportAnswer,
+    ImportSent,
     ItemAnswer,
     LabelRow,
     LabelsAnswer,
@@ -57,6 +63,9 @@ from suffice.web.schemas import (
     NextSent,
     Only,
     OpinionAnswer,
+    PredictionAnswer,
+    PredictionsAnswer,
+    PredictionSent,
     Problem,
     ProjectAnswer,
     Receipt,
@@ -454,6 +463,69 @@ def add_confirmation(sent: ConfirmationSent, context: Context) -> Receipt:
     """Say that the label that counts is right; the review does not list it again."""
     item = context.require_item(sent.item)
     return _done(context, lambda: context.project.confirm(item, person=sent.person, request=sent.request))
+
+
+@labelling_router.post("/predictions", responses=documented(404, 409, 415, 507))
+def show_prediction(sent: PredictionSent, context: Context) -> PredictionsAnswer:
+    """What the model says of an item, and what was imported for it; the journal notes who has seen it.
+
+    A label that the person gives this item afterwards has ``saw_prediction`` and does not count as a random label. For
+    an item of a check nothing is shown: the answer is 409.
+    """
+    item = context.require_item(sent.item)
+    known = predictor_or_none(context.background)
+    imported = context.project.show_prediction(item, person=sent.person)
+    found = [] if imported is None else [_prediction(imported, None)]
+    if known is not None:
+        row = known.predict(context.project.X[[item]])
+        doubt = float(row.uncertainty[0])
+        share, deviation = (None, doubt) if row.probabilities is None else (1.0 - doubt, None)
+        found.insert(0, _prediction(PredictedLabel(row.labels[0].item(), share, ""), deviation))
+    return PredictionsAnswer(item=item, predictions=found)
+
+
+def predictor_or_none(background: BackgroundLearner) -> Predictor | None:
+    """The model as it stands, or None before it has begun."""
+    try:
+        return background.predictor()
+    except SufficeError:
+        return None
+
+
+def _prediction(found: PredictedLabel, deviation: float | None) -> PredictionAnswer:
+    said = prediction_sentence(
+        found.label, probability=found.probability, deviation=deviation, source=shortened(found.source, 60)
+    )
+    return PredictionAnswer(
+        source=found.source, label=found.label, probability=found.probability, deviation=deviation, sentence=said
+    )
+
+
+@labelling_router.post("/imports", responses=documented(409, 415, 507))
+def import_rows(sent: ImportSent, context: Context) -> ImportAnswer:
+    """Import labels, or predictions of another model, for items by their ids; all of them or none are written."""
+    table: dict[str, Any] = {
+        "id": [row.id for row in sent.rows],
+        "label": [row.label for row in sent.rows],
+        "probability": [row.probability for row in sent.rows],
+    }
+    if sent.kind == "labels":
+        report = context.project.import_labels(
+            table, label="label", person=sent.person, id="id", by="id", conflicts=sent.conflicts, check=sent.check
+        )
+    else:
+        report = context.project.import_predictions(
+            table,
+            prediction="label",
+            person=sent.person,
+            id="id",
+            by="id",
+            probability="probability",
+            source=sent.source,
+            check=sent.check,
+        )
+    context.background.wake()
+    return ImportAnswer(**report.as_dict(), sentences=report.sentences(trial=sent.check))
 
 
 @labelling_router.post("/undo", responses=documented(409, 415, 507))

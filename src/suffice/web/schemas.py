@@ -35,6 +35,11 @@ MEANINGS: Final = {
     "search": "a text of up to 200 characters",
     "only": "all, skipped, disagreed, unresolved or corrected",
     "saw_prediction": "whether the person saw a prediction for the item before answering",
+    "rows": "1 to 5000 objects with an id and a label; a prediction may have a probability from 0 to 1",
+    "kind": "labels or predictions",
+    "conflicts": "keep, replace or opinion: what happens where an item has another label",
+    "source": "what predictions are called when they are shown, up to 200 characters",
+    "check": "true to write nothing and to be told what would happen",
     "most": f"a whole number from 1 to {MOST_ROWS}",
     "format": "csv, jsonl or parquet",
 }
@@ -138,6 +143,32 @@ class ConfirmationSent(_Request):
 
     item: ItemNumber
     request: RequestName | None = None
+
+
+class ImportedRow(BaseModel):
+    """A label or a prediction for the item of an id; a prediction may have a probability."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: Annotated[str, Field(max_length=500, description="the id of an item")]
+    label: GivenLabel
+    probability: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+
+
+class ImportSent(_Request):
+    """Labels or predictions for items by their ids."""
+
+    rows: Annotated[list[ImportedRow], Field(min_length=1, max_length=5000, description=MEANINGS["rows"])]
+    kind: Annotated[Literal["labels", "predictions"], Field(description=MEANINGS["kind"])] = "labels"
+    conflicts: Annotated[Literal["keep", "replace", "opinion"], Field(description=MEANINGS["conflicts"])] = "keep"
+    source: Annotated[str, Field(max_length=200, description=MEANINGS["source"])] = "predictions"
+    check: Annotated[bool, Field(description=MEANINGS["check"])] = False
+
+
+class PredictionSent(_Request):
+    """A person who wants to see what the model says of an item."""
+
+    item: ItemNumber
 
 
 class ModelSent(_Request):
@@ -584,6 +615,45 @@ class ReviewAnswer(_Response):
     n_labelled: int
     sentence: Text
     note: Text
+
+
+class ImportAnswer(_Response):
+    """What became of rows that were imported, in numbers and in words."""
+
+    rows: int
+    matched_by: Literal["id", "row", "text"]
+    matched: int
+    labelled: int
+    opinions: int
+    replaced: int
+    same: int
+    kept: int
+    predicted: int
+    empty: int
+    unmatched: int
+    unmatched_examples: list[Text]
+    unknown: dict[str, int]
+    contradictory: int
+    in_check: int
+    written: bool
+    sentences: list[Text]
+
+
+class PredictionAnswer(_Response):
+    """A prediction for an item: of the model if ``source`` is empty, else of a file; and the same in words."""
+
+    source: Text
+    label: ShownLabel
+    probability: Number
+    deviation: Number
+    sentence: Text
+
+
+class PredictionsAnswer(_Response):
+    """The predictions for an item: none, that of the model, one from a file, or both."""
+
+    item: int
+    predictions: list[PredictionAnswer]
 
 
 class Health(_Response):
