@@ -22,6 +22,7 @@ from suffice.tables.file_reader import (
     read_columns,
     table_columns,
 )
+from suffice.tables.file_writer import exact
 from suffice.tables.table import named_column
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def _text_column(project: "Project") -> str:
 def _variants(key: str) -> tuple[str, ...]:
     """A key, and what it is without the apostrophe that an exported CSV has before texts like formulas."""
     text = key.strip()
-    return (text, text[1:]) if text.startswith("'") else (text,)
+    return text, exact(text)
 
 
 def _label(settings: Settings, cell: str, column: Column, row: int) -> Label | None:

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import islice
@@ -280,6 +280,7 @@ class Project:
         self.lock = threading.RLock()
         self._state = ProjectState(size)
         self._X: Floats | None = None
+        self._transformer: Any = None
         made = self.state().made
         if made is None:
             raise SufficeError(f"the journal of {self.place} has no beginning; take the project from a backup")
@@ -314,6 +315,71 @@ class Project:
         """What the model has learned, in files beside the project; a project in PostgreSQL keeps none."""
         file = self._database.file
         return LearnedFiles(None if file is None else file.parent / FOLDER, self._features_checksum)
+
+    @property
+    def made_with(self) -> Mapping[str, Any]:
+        """How the data was read when the project was made; empty in projects made by version 0.11 or older."""
+        with self.lock:
+            made = self.state().made
+        found: Mapping[str, Any] = {} if made is None else made.data.get("reading", {})
+        return found
+
+    @property
+    def n_items_made(self) -> int:
+        """Number of items that the project was made with; others were added later."""
+        with self.lock:
+            return self.state().n_items_made or self.size
+
+    def transformer(self) -> Any:
+        """The fitted transformer that makes features: a table with the project's columns in, ``n x D`` numbers out.
+
+        A project does not keep it, because loading it would need pickle. It is fitted again to the items that the
+        project was made with, and what it makes of them is compared with the features that the project keeps.
+
+        Raises:
+            SufficeError: The features were given as a file, or cannot be made again.
+        """
+        from suffice.project.project_features import fitted_transformer
+
+        with self.lock:
+            if self._transformer is None:
+                self._transformer = fitted_transformer(self)
+            return self._transformer
+
+    def pipeline(self) -> Any:
+        """The model that predicts now, as a scikit-learn pipeline: transformers of the columns, and the fitted model.
+
+        It predicts from a DataFrame, or a mapping from names to values, with the project's columns; for a project whose
+        features were given as a file, from features. The pipeline belongs to the caller, and stays as it is while the
+        project learns more. It can be saved with joblib; load such a file only if you trust whoever made it, because
+        loading it runs the code that it holds. ``suffice predict`` needs no such file.
+
+        Raises:
+            SufficeError: There are too few labels for a model, the model cannot learn them, or the features cannot be
+                made again.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> x = [k / 100 for k in range(100)]
+            >>> project = create_project(f"{folder.name}/sides", {"x": x}, classes=["left", "right"])
+            >>> for item in range(0, 100, 5):
+            ...     written = project.label(item, "left" if x[item] < 0.5 else "right", person="ann")
+            >>> pipeline = project.pipeline()
+            >>> pipeline.predict({"x": [-3.0, 7.0]}).tolist()
+            ['left', 'right']
+            >>> project.close(); folder.cleanup()
+        """
+        from sklearn.pipeline import Pipeline
+
+        from suffice.project.project_learner import learned_project
+
+        predictor = learned_project(self).predictor()
+        given = bool(self.made_with.get("features"))
+        steps = [] if given else [("features", self.transformer())]
+        steps += [] if predictor.transform is None else [("inputs", predictor.transform)]
+        return Pipeline([*steps, ("model", predictor.model)])
 
     def _features_checksum(self) -> str:
         with self._database.reading() as connection:

@@ -112,6 +112,7 @@ class ProjectState:
         made: The event that made the project, once it was seen.
         n_asked: New items that were asked for since the model started.
         n_random: Those of them that were drawn at random.
+        n_items_made: Number of items that the project was made with; None while no others were added.
 
     Examples:
         >>> state = ProjectState(3)
@@ -131,6 +132,8 @@ class ProjectState:
         self.model: str | None = None
         self.made: Event | None = None
         self.n_asked = self.n_random = 0
+        # Number of items that the project was made with, once others were added.
+        self.n_items_made: int | None = None
         # Items that were drawn at random when they were last asked for as new ones.
         self._drawn: set[int] = set()
         # Labels that somebody has confirmed, by item.
