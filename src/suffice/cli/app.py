@@ -60,6 +60,11 @@ COMMANDS: Final = {
         "suffice.cli.import_command:import_command",
         "Import labels from a file into a project, or predictions of another model.",
     ),
+    "add": CommandEntry("suffice.cli.add_command:add_command", "Add rows to a labelling project."),
+    "predict": CommandEntry(
+        "suffice.cli.predict_command:predict_command",
+        "Predict the labels of new rows with the model of a project.",
+    ),
     "export": CommandEntry(
         "suffice.cli.export_command:export_command",
         "Write the labels, the model's predictions with their uncertainty for all other items, and the report.",

@@ -208,6 +208,7 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
     Args:
         guarantee: What :meth:`suffice.checks.Guarantee.to_dict` returns. If the guarantee is not about the present
             model, also ``about_present_model``, which is False, and ``n_labelled``, the labels of the checked model.
+            If items were added since the check was drawn, also ``added``, their number.
 
     Examples:
         >>> said = {"statement": "At most 5 % of the predictions for the 4,618 unlabelled items are wrong."}
@@ -215,14 +216,19 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
         ['Guaranteed: at most 5 % of the predictions for the 4,618 unlabelled items are wrong.']
         >>> print(guarantee_sentences({**said, "about_present_model": False, "n_labelled": 300})[1])
         This is about the model at 300 labels. The present model is another and has no guarantee until it is checked.
+        >>> print(guarantee_sentences({**said, "about_present_model": False, "n_labelled": 300, "added": 50})[2])
+        It does not cover the 50 items that were added since the check was drawn.
     """
-    statement = guarantee["statement"]
+    statement, added = guarantee["statement"], guarantee.get("added", 0)
+    which = "item that was" if added == 1 else f"{added:,} items that were"
+    later = [f"It does not cover the {which} added since the check was drawn."] if added else []
     if guarantee.get("about_present_model", True):
-        return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}"]
+        return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}", *later]
     then = count(guarantee["n_labelled"], "label")
     return [
         f"Guaranteed for an earlier model: {statement[:1].lower()}{statement[1:]}",
         f"This is about the model at {then}. The present model is another and has no guarantee until it is checked.",
+        *later,
     ]
 
 
@@ -1343,3 +1349,25 @@ def prediction_sentence(
     what = number(float(prediction)) if isinstance(prediction, float) else str(prediction)
     near = f", give or take {number(deviation)}" if deviation is not None else ""
     return f"{who} says {what}{near}{'' if probability is None else f' ({percent(probability)})'}."
+
+
+def items_added_sentences(added: int, size: int, *, trial: bool = False, guaranteed: bool = False) -> list[str]:
+    """That items were added to a project, and what that means.
+
+    Args:
+        added: How many.
+        size: Items of the project now.
+        trial: Whether nothing was changed.
+        guaranteed: Whether the project has a guarantee.
+
+    Examples:
+        >>> print(items_added_sentences(50, 150, guaranteed=True)[1])
+        The guarantee does not cover them: draw a new check to cover all.
+        >>> items_added_sentences(1, 100, trial=True)
+        ['1 item would be added; the project has 100. Nothing was changed: this was a trial run.']
+    """
+    if trial:
+        nothing = "Nothing was changed: this was a trial run."
+        return [f"{count(added, 'item')} would be added; the project has {size:,}. {nothing}"]
+    said = [f"{count(added, 'item')} {'was' if added == 1 else 'were'} added; the project has {size:,}."]
+    return [*said, "The guarantee does not cover them: draw a new check to cover all."] if guaranteed else said

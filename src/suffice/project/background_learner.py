@@ -61,12 +61,16 @@ class LearnableProject(Protocol):
 
 
 class _PendingWork(NamedTuple):
-    """What is to be learned by which model, how many items to keep ready, and whether there is advice to stop."""
+    """What is to be learned by which model, how many items to keep ready, and whether there is advice to stop.
+
+    ``items`` is the number of items: once others are added, the model learns anew.
+    """
 
     answers: list[Answer]
     queue: int
     advised: bool
     model: str
+    items: int
 
 
 def queue_size(people: int, left: int) -> int:
@@ -419,7 +423,7 @@ class BackgroundLearner:
             self._held = state.n_labelled + state.n_skipped - len(learned)
             # The model does not know that items were answered whose answers are held back.
             size = min(queue_size(people, state.left) + max(0, self._held), _MOST_QUEUE)
-            return _PendingWork(learned, size, state.advice is not None, model)
+            return _PendingWork(learned, size, state.advice is not None, model, len(self._project.X))
 
     def _learned(self, work: _PendingWork) -> LearningStatus:
         with self._in_use:
@@ -437,10 +441,12 @@ class BackgroundLearner:
 
     def _learner_of(self, model: str, answers: list[Answer]) -> ProjectLearner:
         """The learner of a model; a new one continues from what is kept of some answers."""
-        if self._project_learner is None or self._project_learner.model != model:
-            self._project_learner = ProjectLearner(self._project.settings.using(model), self._project.X)
+        X, known = self._project.X, self._project_learner
+        if known is None or known.model != model or known.n_items != len(X):
+            self._project_learner = ProjectLearner(self._project.settings.using(model), X)
             if self._files is not None:
                 self._resumed = self._project_learner.resume_from(self._files, answers)
+        assert self._project_learner is not None
         return self._project_learner
 
     def _patience(self, seconds: float) -> Callable[[], bool]:

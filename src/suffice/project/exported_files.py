@@ -171,6 +171,7 @@ def guarantee_file(project: "Project") -> Exported | None:
         "predictions_in": "predictions" if guarantee.about_present_model else "checked_predictions",
         "covers": {
             "items_of_project": draw.before.size,
+            "items_added_later": project.size - draw.before.size,
             "unlabelled_items": len(draw.before.unlabelled),
             "classes": list(draw.classes),
         },
@@ -240,11 +241,15 @@ def _predicted_cells(
     at = np.asarray(positions, dtype=np.intp)
     labels, uncertainty = predictions.labels[at], predictions.uncertainty[at]
     shares = [] if predictions.probabilities is None else list(predictions.probabilities[at].T)
-    columns: list[Sequence[Cell]] = [_finite(labels), _finite(uncertainty), [item in skipped for item in positions]]
-    return list(zip(*columns, *map(_finite, shares), strict=True))
+    columns: list[Sequence[Cell]] = [
+        finite_cells(labels),
+        finite_cells(uncertainty),
+        [item in skipped for item in positions],
+    ]
+    return list(zip(*columns, *map(finite_cells, shares), strict=True))
 
 
-def _finite(values: NDArray[Any]) -> list[Any]:
+def finite_cells(values: NDArray[Any]) -> list[Any]:
     """What every format can hold: None in place of a number that is none."""
     listed: list[Any] = values.tolist()
     if values.dtype.kind == "f" and np.isfinite(values).all():

@@ -42,9 +42,11 @@ from suffice.project.storage import (
     features_checksum,
     read_events,
     read_features,
+    read_ids,
     read_items_at,
     read_rows_at,
     undamaged,
+    write_contents,
     write_events,
 )
 
@@ -281,13 +283,20 @@ class Project:
         self._state = ProjectState(size)
         self._X: Floats | None = None
         self._transformer: Any = None
+        # Items are drawn at random in this order.
+        self._order: NDArray[np.intp] | None = None
         made = self.state().made
         if made is None:
             raise SufficeError(f"the journal of {self.place} has no beginning; take the project from a backup")
         with undamaged(self.place):
             self.settings = Settings.from_dict(made.data["settings"])
-            # Items are drawn at random in this order.
-            self._order = np.random.default_rng([self.settings.seed, 7]).permutation(size)
+            self._order = self._random_order()
+
+    def _random_order(self) -> NDArray[np.intp]:
+        """The order in which items are drawn at random; another one once items were added."""
+        made = self._state.n_items_made
+        seed = [self.settings.seed, 7] if made is None else [self.settings.seed, 7, self.size]
+        return np.random.default_rng(seed).permutation(self.size)
 
     def __enter__(self) -> "Project":
         return self
@@ -440,6 +449,7 @@ class Project:
         name, size = checked_person(person), whole(n, "n", least=1)
 
         def decide(state: ProjectState, now: float) -> tuple[list[Draft], list[Assignment]]:
+            assert self._order is not None
             asked = choose(state, self.settings, AssignmentRequest(name, size, queue, self._order, now))
             started = has_started(state, self.settings)
             drafts = [
@@ -607,6 +617,71 @@ class Project:
             return drafts, state.imported_prediction(item)
 
         return self._write(decide)[1]
+
+    def add_items(
+        self, data: Any, *, person: str, id: str | None = None, features: Any = None, check: bool = False
+    ) -> int:
+        """Add rows to the project, and return how many.
+
+        The rows must have the columns of the project. Their features are made by the transformers that were fitted when
+        the project was made, see :meth:`transformer`. A column with the name of the target holds labels that exist
+        already. All rows are added or none, also if the program is killed meanwhile; other processes that have the
+        project open notice them. The model learns all labels again, with the larger pool.
+
+        A guarantee covers the items that were there when its check was drawn, and not those that are added later. An
+        open check goes on with its own items.
+
+        Args:
+            data: Path of a CSV or Parquet file, a DataFrame, a mapping from names of columns to values, or a list of
+                texts.
+            person: Who adds them.
+            id: Column that names the items. By default the column that named the items of the project, if there is one,
+                or a column called id; otherwise they are numbered.
+            features: Features of the rows, or the path of a .npy file, if those of the project were given as a file.
+            check: Change nothing, and return how many would be added.
+
+        Raises:
+            InvalidValueError: The rows cannot be used, or an id is there already.
+            SufficeError: Features cannot be made of new rows.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> project = create_project(f"{folder.name}/sizes", {"x": [1.0, 2.0, 3.0]}, classes=["small", "large"])
+            >>> project.add_items({"x": [2.5, 7.0], "label": ["", "large"]}, person="ann")
+            2
+            >>> project.size, project.state().label_of(4), project.item(4).id
+            (5, 'large', '5')
+            >>> project.close(); folder.cleanup()
+        """
+        from suffice.project.added_items import added_items
+
+        name, first = checked_person(person), self.size
+        source, items = added_items(self, data, id=id, features=features)
+        with self.lock:
+            with self._database.exclusive() as connection:
+                state = self._catch_up(connection)
+                if state.size != first:
+                    raise ConflictError("somebody else has added items in this moment; try again")
+                taken = read_ids(connection) & set(items.ids)
+                if taken:
+                    raise InvalidValueError(
+                        f"the project has an item {min(taken)!r} already; each item must have a name of its own"
+                    )
+                if check:
+                    return len(items)
+                write_contents(connection, items, after=first)
+                about = {"first": first, "count": len(items), "source": source}
+                drafts = [Draft(EventKind.items_added, name, data=about)]
+                drafts += [
+                    Draft(EventKind.labelled, source, first + k, {"label": label}) for k, label in items.labels.items()
+                ]
+                events = write_events(connection, drafts, after=state.seq, at=time.time())
+            # Committed: only now it counts.
+            for event in events:
+                self._take_in(event)
+        return len(items)
 
     def import_labels(  # noqa: PLR0913 - the options of ``suffice import``, by keyword
         self,
@@ -890,6 +965,7 @@ class Project:
             def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
                 known, alpha = before(state)
                 present = self.settings.using(state.model).model == model and state.answers() == answers
+                present &= len(predictions) == state.size
                 if known is not None or not present:
                     return [], known
                 draw = self._draw(state, asked, predictions, wanted, alpha)
@@ -1088,6 +1164,15 @@ class Project:
         if event.item is not None and not 0 <= event.item < self.size:
             raise ValueError(f"event {event.seq} is about item {event.item}, and there are {self.size}")
         self._state.apply(event)
+        if self._state.size > self.size:
+            self._grow()
+
+    def _grow(self) -> None:
+        """Take in items that were added."""
+        self.size, self._X = self._state.size, None
+        self.learned_files.features_changed()
+        if self._order is not None:
+            self._order = self._random_order()
 
     def _position(self, position: int | None) -> int:
         if isinstance(position, bool) or not isinstance(position, int | np.integer) or not 0 <= position < self.size:

@@ -294,6 +294,11 @@ class ProjectLearner:
         return list(self._answers)
 
     @property
+    def n_items(self) -> int:
+        """Number of items of the pool."""
+        return len(self._X)
+
+    @property
     def begun(self) -> bool:
         """Whether the model has the labels that it starts from."""
         return self._tracker is not None and self._tracker.begun

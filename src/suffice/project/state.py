@@ -225,8 +225,23 @@ class ProjectState:
         elif event.kind is EventKind.prediction_shown:
             assert event.item is not None
             self._shown.setdefault(event.item, set()).add(event.person)
+        elif event.kind is EventKind.items_added:
+            self._add_items(int(event.data["first"]), int(event.data["count"]))
         elif event.kind is EventKind.predictions_imported:
             self._predicted.update(predictions_of(event.data))
+
+    def _add_items(self, first: int, count: int) -> None:
+        """Make room for items that were added; there is room already for those that were there when it was opened."""
+        if self.n_items_made is None:
+            self.n_items_made = first
+        missing = first + count - len(self._done)
+        if missing > 0:
+            self._done = np.concatenate([self._done, np.zeros(missing, dtype=np.int8)])
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        return len(self._done)
 
     def answers(self) -> list[Answer]:
         """All labels and skips, in order."""
@@ -293,8 +308,10 @@ class ProjectState:
             check = self._check(each)
             found = check.guarantee
             if found is not None:
-                present = check.draw.model == model and self.learned() == each.learned
-                return ProjectGuarantee(found, check, present)
+                # With other items in the pool, a model may learn the same labels in another way.
+                same_items = check.draw.before.size == self.size
+                present = check.draw.model == model and same_items and self.learned() == each.learned
+                return ProjectGuarantee(found, check, present, self.size - check.draw.before.size)
         return None
 
     def items_before(self, size: int | None = None) -> ItemsBefore:

@@ -372,7 +372,8 @@ class PredictedAnswer(_Response):
 class GuaranteeAnswer(_Response):
     """What a check proves, of which items and model, at which confidence and from which sample.
 
-    ``about_present_model`` is false if the model has learned more since, or is another one.
+    ``about_present_model`` is false if the model has learned more since, or is another one. ``added`` is the number of
+    items that were added since the check was drawn; they are not covered.
     """
 
     format: int
@@ -397,6 +398,7 @@ class GuaranteeAnswer(_Response):
     predicted: PredictedAnswer | None = None
     evidence: Text
     about_present_model: bool
+    added: int
     check: int
     n_labelled: int
     model_name: Text
