@@ -6,8 +6,8 @@ The *recall* is the share of all relevant items that are found. A rule stores th
 items found. A step may hold one new label or several; relevant items of a larger step count from its end.
 
 These rules estimate, or rest on assumptions that a screening does not satisfy; only :class:`QuantileRecall` keeps its
-confidence, if its control sample is as required. :class:`suffice.learner.RecallGuarantee` guarantees a recall by a random
-check of the items that are unscreened at the end.
+confidence, if its control sample is as required. :class:`suffice.learner.RecallGuarantee` guarantees a recall by a
+random check of the items that are unscreened at the end.
 """
 
 import math
@@ -175,8 +175,8 @@ class QuantileRecall(Criterion):
 
     .. math:: \sum_{i < j} \binom{m}{i} \tau^i (1 - \tau)^{m - i} \ge \textrm{confidence}, \qquad m = \textrm{sample}.
 
-    The recall at the stop is then below :math:`\tau` with a probability of at most ``1 - confidence``, however often one
-    looks: the stop is the place of the :math:`j`-th control item in the order of the screening. This assumes that the
+    The recall at the stop is then below :math:`\tau` with a probability of at most ``1 - confidence``, however often
+    one looks: the stop is the place of the :math:`j`-th control item in the order of the screening. This assumes that the
     control items are drawn at random, and that the order does not depend on which items these are.
     :math:`\tau^m \le 1 - \textrm{confidence}` is required: 14 items for a recall of 0.8 and 59 for 0.95. Larger samples
     stop sooner. The labels of the control sample are paid for too.
@@ -367,8 +367,8 @@ class PoissonRecall(_GainCurve, Criterion):
 
     The screened items are divided into ``windows`` of equal length. The rate :math:`a e^{-k x}`, with :math:`k \ge 0`,
     is fitted to the shares of relevant items in them by least squares. Relevant items are taken for a Poisson process
-    with this rate, so that their number among all :math:`N` items has the mean :math:`\mu = \int_0^N a e^{-k x} dx`. The
-    rule stops when
+    with this rate, so that their number among all :math:`N` items has the mean :math:`\mu = \int_0^N a e^{-k x} dx`.
+    The rule stops when
 
     .. math:: r \ge \tau \min \{ n : P[\mathrm{Poisson}(\mu) \le n] \ge \textrm{confidence} \}
 
@@ -511,8 +511,8 @@ class Safe(_GainCurve, Criterion):
 
     Examples:
         >>> rule = Safe()
-        >>> for n, found in ((100, 30), (160, 30)):
-        ...     verdict = rule.observe(Step(n_labelled=n, relevant_found=found, pool_size=1000, estimated_relevant=90.0))
+        >>> for n in (100, 160):
+        ...     verdict = rule.observe(Step(n_labelled=n, relevant_found=30, pool_size=1000, estimated_relevant=90.0))
         >>> print(verdict)
         Go on at 160 labels: 160 items are screened, and 180 are required: twice the estimated number of relevant ones.
     """
