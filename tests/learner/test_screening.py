@@ -134,7 +134,6 @@ def test_what_a_screening_lacks_is_named() -> None:
         ({"control": [1]}, InvalidValueError, "give positive= too"),
         ({"positive": "yes", "control": [N]}, InvalidValueError, "control holds 400"),
         ({"positive": "yes", "control": [1, 1]}, InvalidValueError, "twice"),
-        ({"positive": "yes", "rule": sf.QuantileRecall(59)}, InvalidValueError, "control has 0"),
         (
             {"positive": "yes", "rule": sf.Budget(9) | sf.QuantileRecall(59), "control": [1]},
             InvalidValueError,

@@ -176,8 +176,8 @@ class QuantileRecall(Criterion):
     .. math:: \sum_{i < j} \binom{m}{i} \tau^i (1 - \tau)^{m - i} \ge \textrm{confidence}, \qquad m = \textrm{sample}.
 
     The recall at the stop is then below :math:`\tau` with a probability of at most ``1 - confidence``, however often
-    one looks: the stop is the place of the :math:`j`-th control item in the order of the screening. This assumes that the
-    control items are drawn at random, and that the order does not depend on which items these are.
+    one looks: the stop is the place of the :math:`j`-th control item in the order of the screening. This assumes that
+    the control items are drawn at random, and that the order does not depend on which items these are.
     :math:`\tau^m \le 1 - \textrm{confidence}` is required: 14 items for a recall of 0.8 and 59 for 0.95. Larger samples
     stop sooner. The labels of the control sample are paid for too.
 

@@ -256,7 +256,7 @@ class StopMonitor:
         if self._control and self._positive is None:
             raise InvalidValueError("control holds items of the positive class; give positive= too, its name")
         for each in rules_of_type(rule, QuantileRecall):
-            if each.sample != len(self._control):
+            if self._control and each.sample != len(self._control):
                 raise InvalidValueError(
                     f"QuantileRecall is for a control sample of {each.sample} items, and control has "
                     f"{len(self._control)}; give all of them, or another sample"
