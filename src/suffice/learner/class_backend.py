@@ -81,7 +81,7 @@ class ClassBackend(Backend):
 
     def batch(self, size: int) -> Indices:
         """The items of largest score."""
-        if self._unseen is not None and self._settings.positive not in self._codes:
+        if self._unseen is not None and not any(label == self._settings.positive for label in self._labels):
             return self._unseen.batch(size)
         return self._fixed.batch(size) if self._fixed is not None else self._pool.nearest(self._state, size)
 
