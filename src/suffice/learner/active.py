@@ -281,6 +281,31 @@ class ActiveLearner:
         """Number of labelled items of the positive class; None without ``positive``."""
         return None if self._positive is None else sum(self._relevance(self.labels.values()))
 
+    def expected_missed(self, most: int = REST_ITEMS) -> float:
+        """The number of items of the positive class among the unlabelled ones, as the model expects.
+
+        It is the sum of the probabilities of the class, calibrated by the random labels. It is an estimate, and blind
+        to kinds of items of which none is found yet.
+
+        Args:
+            most: How many unlabelled items are looked at, at most.
+
+        Raises:
+            SufficeError: The model has no label yet.
+            InvalidValueError: There is no positive class.
+        """
+        if self._positive is None:
+            raise InvalidValueError("expected_missed is for screening: give the learner positive=, the class")
+        rest, model = self._some_unlabelled(whole(most, "most", least=1)), self._bare_model()
+        classes = model.classes_.tolist()
+        if not len(rest) or self._positive not in classes:
+            return 0.0
+        with one_thread():
+            p = model.predict_proba(self._X[rest])[:, classes.index(self._positive)]
+            ratio = self._random_losses.class_ratio(model, self._labels, self._random_items, self._positive)
+        left = int(np.count_nonzero(self._status != 1))
+        return min(float(left), ratio * left * float(p.mean()))
+
     def _relevance(self, labels: Iterable[Any]) -> list[bool]:
         """Whether each label is the positive class."""
         return [bool(label == self._positive) for label in labels]

@@ -162,6 +162,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         6 %
     """
     answer = decision["answer"]
+    if decision.get("screening") is not None and answer in ("keep going", "enough"):
+        return _screening_words(decision)
     headline, tone = _HEADLINES[answer]
     planned = decision.get("plan")
     if answer == "too early" and decision.get("rule") == CATCHING_UP:
@@ -194,6 +196,38 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     remedy = " ".join(_remedy_sentences(decision)) if answer == "limit" else ""
     sentences = [*_guarantee_sentences(decision), *sentences]
     return DecisionWords(headline, tone, sentences, figure, note, outlook, said, summary, remedy)
+
+
+def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
+    """The decision of a screening in words."""
+    screening, screened = decision["screening"], decision["n_labelled"]
+    size, found = screened + decision["unlabelled"], screening["found"]
+    about = max(found, round(screening["estimated"]))
+    progress = (
+        f"{found:,} of about {two_digits(about) if about > found else about:,} relevant items are found (estimate)"
+    )
+    done = f"{screened:,} of {size:,} items are screened"
+    if decision["answer"] == "keep going" and decision.get("check_pending"):
+        headline, tone = "A check is running", "on"
+        pending = decision["check_pending"]
+        waiting = f"{count(pending, 'item')} of it {'is' if pending == 1 else 'are'} not yet labelled"
+        sentences = [f"{headline}: {waiting}.", f"{progress}, and {done}."]
+    elif decision["answer"] == "keep going":
+        headline, tone = "Keep screening", "on"
+        sentences = [f"{headline}: {progress}, and {done}."]
+    else:
+        proven = decision.get("target_guaranteed")
+        headline, tone = ("Your target is guaranteed" if proven else "You can stop now"), "good"
+        sentences = [f"{headline}: {progress}, and {done}."]
+        if not proven:
+            wanted = f"at least {percent(screening['recall'])} of class {screening['positive']!r} are found"
+            sentences.append(f"By the rule {decision['rule']}, {wanted}. Only a random check can guarantee it.")
+        if decision.get("since") is not None and decision["since"] < screened:
+            sentences.append(f"The rule first said so at {count(decision['since'], 'label')}.")
+    figure = f"{found:,} of ≈ {about:,}"
+    note = f"{shortened(str(screening['positive']), 20)} found, estimated"
+    summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
+    return DecisionWords(headline, tone, [*_guarantee_sentences(decision), *sentences], figure, note, summary=summary)
 
 
 def _guarantee_sentences(decision: Mapping[str, Any]) -> list[str]:
