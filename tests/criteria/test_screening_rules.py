@@ -324,7 +324,7 @@ def test_irrelevant_items_count_from_the_last_relevant_one() -> None:
 )
 def test_all_conditions_must_hold(size: int, estimated: float | None, stop: int | None) -> None:
     relevance = [1] * 30 + [0] * 130
-    others = {} if estimated is None else {"estimated_relevant": estimated}
+    others: dict[str, Any] = {} if estimated is None else {"estimated_relevant": estimated}
     assert stop_of(screened(Safe(), relevance, size=size, **others)) == stop
     for verdict in screened(Safe(), relevance, size=size, **others):
         assert ("required" in verdict.reason or "below the limit" in verdict.reason) != verdict.stop

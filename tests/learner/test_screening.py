@@ -172,7 +172,7 @@ def test_a_check_of_the_rest_guarantees_the_recall() -> None:
     assert proven is not None
     assert proven.quantity == "recall"
     assert monitor.relevant_found == sum(Y[list(monitor.labels)] == "yes")
-    assert proven.value <= monitor.relevant_found / (Y == "yes").sum()  # type: ignore[operator]
+    assert proven.value <= monitor.relevant_found / (Y == "yes").sum()
     assert monitor.verdict.stop == (proven.value >= 0.5)
     assert "found, class" in monitor._repr_html_()
 
@@ -214,7 +214,7 @@ def test_relevant_items_come_first() -> None:
     screen(learner, 120)
     assert learner.relevant_found == (Y[learner.labelled] == "yes").sum()
     at_random = (Y == "yes").sum() * 120 / N
-    assert learner.relevant_found > 2.0 * at_random  # type: ignore[operator]
+    assert learner.relevant_found > 2.0 * at_random
     p = learner.model.predict_proba(X)[:, 1]
     rest = np.setdiff1d(np.arange(N), learner.labelled)
     assert learner.ask().tolist() == [rest[p[rest].argmax()]]

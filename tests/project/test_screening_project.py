@@ -36,7 +36,7 @@ def made(folder: Path, **options: Any) -> Any:
 
 def screened(settings: Settings, features: Any, most: int) -> ProjectLearner:
     """A learner of a project that was told the items that it asked for."""
-    learner, answers = ProjectLearner(settings, features), []
+    learner, answers = ProjectLearner(settings, features), list[Answer]()
     order = np.random.default_rng(settings.seed).permutation(N)
     while len(answers) < most:
         learner.follow(answers)

@@ -52,6 +52,7 @@ _ACQUISITIONS: Final = (
     "entropy",
     "margin",
     "bald",
+    "relevance",
     "batchbald",
     "random",
     "k-centre",

@@ -151,7 +151,7 @@ def worth_facts(probabilities: Any, *, earlier: Any = None, draws: Any = None) -
     }
 
 
-def relevance_facts(probabilities: Any, labelled: Any) -> dict[str, float]:
+def relevance_facts(probabilities: Any, labelled: Any) -> dict[str, Any]:
     """Return the fields of a :class:`Step` that :class:`QuantCI` requires.
 
     Args:

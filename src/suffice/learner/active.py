@@ -225,9 +225,10 @@ class ActiveLearner:
     def _step_inputs(self, stop_set: Any, validation: Any, seed: Any) -> StepInputs:
         """The fields that the rule uses; what it does not use costs nothing."""
         held_out = validation_set(self._prepared, validation, self._X.shape[1])
-        given: dict[str, bool] = {"validated": held_out is not None, "screening": self._positive is not None}
-        require_provided(self._rule.needs(), self._prepared.model, **given)
-        self._used = self._rule.reads() & self._prepared.backend.provided_fields(**given)
+        validated, screening = held_out is not None, self._positive is not None
+        require_provided(self._rule.needs(), self._prepared.model, validated=validated, screening=screening)
+        provided = self._prepared.backend.provided_fields(validated=validated, screening=screening)
+        self._used = self._rule.reads() & provided
         counted = CLASS_COUNT_FIELDS | SCREENING_FIELDS
         names = self._used - DIVERGENCES - counted - (COUNTED_FIELDS - self._rule.needs())
         number = int(seed) if isinstance(seed, int | np.integer) else 0
