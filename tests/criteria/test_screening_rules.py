@@ -25,7 +25,7 @@ from suffice.criteria import (
     criterion_from_dict,
     relevance_facts,
 )
-from suffice.criteria.screening import _ExponentialRate, _poisson_quantile, lower_tails
+from suffice.criteria.screening import _ExponentialRate, _poisson_quantile, least_lower_tail
 from suffice.errors import InvalidValueError, MissingInputError
 
 
@@ -90,7 +90,7 @@ def test_the_least_probability_is_that_of_all_runs(relevance: list[int], left: i
 def test_tails_are_exact(size: int, relevant: int, missed: int, left: int) -> None:
     k = min(relevant, size)
     exact = tail(size + left, k + missed, size, k) if missed <= left else Fraction(0)
-    assert lower_tails([size], [k], missed, left)[0] == pytest.approx(float(exact), rel=1e-10, abs=1e-300)
+    assert least_lower_tail([size], [k], missed, left) == pytest.approx(float(exact), rel=1e-10, abs=1e-300)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_tails_are_exact(size: int, relevant: int, missed: int, left: int) -> No
     [(200_000, 300, 120, 800_000), (50_000, 0, 53, 950_000), (400_000, 9000, 900, 600_000), (990_000, 40, 3, 10_000)],
 )
 def test_tails_of_a_million_items(size: int, relevant: int, missed: int, left: int) -> None:
-    found = lower_tails([size], [relevant], missed, left)[0]
+    found = least_lower_tail([size], [relevant], missed, left)
     # The sum of all terms in integers, by their ratio.
     positives, population = relevant + missed, size + left
     scale = 10**60
@@ -143,7 +143,7 @@ def test_a_level_of_significance_holds_for_one_run_drawn_at_random() -> None:
         # One look, at a place chosen in advance, with the run of all items: 60 % are screened at random.
         found = int(relevance[:120].sum())
         missed = math.floor(found / Fraction("0.7")) + 1 - found
-        rejected = lower_tails([120], [found], missed, 80)[0] < 0.05
+        rejected = least_lower_tail([120], [found], missed, 80) < 0.05
         false += bool(rejected and found / 20 < 0.7)
     assert false / 2000 <= 0.06
 

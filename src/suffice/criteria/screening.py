@@ -39,6 +39,8 @@ __all__ = [
 
 # A term of a tail that is smaller than this share of the sum is left out.
 _NEGLIGIBLE: Final = 1e-17
+# Terms of a tail that are computed at a time.
+_BLOCK: Final = 64
 _TEST: Final = Comparison("probability of so few relevant items in the last ones", "<", "level")
 _CONTROL: Final = Comparison("number of control items found", ">=", "required number")
 _LOWER: Final = Comparison("lower end of the estimated recall", ">=", "target")
@@ -160,8 +162,7 @@ class RecallTest(_GainCurve, Criterion):
         starts = np.array([0, *self.counts], dtype=np.int64)
         before = np.array([0, *self.founds], dtype=np.int64)
         sizes, relevant = step.n_labelled - starts, found - before
-        tails = lower_tails(sizes[sizes > 0], relevant[sizes > 0], missed, left)
-        value = snapped(float(tails.min()), level)
+        value = snapped(least_lower_tail(sizes[sizes > 0], relevant[sizes > 0], missed, left), level)
         return self.comparison_verdict(step, _TEST, value, level)
 
 
@@ -587,15 +588,15 @@ def _least_sample(recall: float, confidence: float) -> int:
     return guess
 
 
-def lower_tails(sizes: Any, relevant: Any, missed: int, left: int) -> Floats:
-    r"""Return the probabilities that so few relevant items are in samples of what was unscreened.
+def least_lower_tail(sizes: Any, relevant: Any, missed: int, left: int) -> float:
+    r"""Return the least of the probabilities that so few relevant items are in samples of what was unscreened.
 
     .. math:: P[X \le k], \qquad X \sim \mathrm{Hyp}(n + u, k + d, n)
 
     for samples of :math:`n` items with :math:`k` relevant ones, after which :math:`u` items are unscreened and
-    :math:`d \ge 1` relevant ones are missed. Each tail is summed from its largest term on, on the side that does not
-    contain the mode, for all samples at once. The relative error grows with the number of items, to about 1e-8 for a
-    million.
+    :math:`d \ge 1` relevant ones are missed. The tail that does not contain the mode is at least its first term, and at
+    most a geometric series. Only the tails that can be the least by these bounds are summed. The relative error grows
+    with the number of items, to about 1e-8 for a million.
 
     Args:
         sizes: ``n`` of each sample, at least 1.
@@ -604,14 +605,14 @@ def lower_tails(sizes: Any, relevant: Any, missed: int, left: int) -> Floats:
         left: ``u``.
 
     Examples:
-        >>> lower_tails([3], [1], missed=1, left=1).round(4)  # both relevant items of 4 are in 3: P[X <= 1] = 1/2
-        array([0.5])
+        >>> least_lower_tail([3], [1], missed=1, left=1)  # both relevant items of 4 are in 3: P[X <= 1] = 1/2
+        0.5
     """
     from scipy.special import gammaln
 
     n, k = np.asarray(sizes, dtype=np.float64), np.asarray(relevant, dtype=np.float64)
     if missed > left:
-        return np.zeros(len(n))
+        return 0.0
     d, u = float(missed), float(left)
     positives, rest = k + d, u - d
     lower = k < (positives + 1.0) * (n + 1.0) / (n + u + 2.0)
@@ -624,29 +625,40 @@ def lower_tails(sizes: Any, relevant: Any, missed: int, left: int) -> Floats:
         *(-gammaln(each + 1.0) for each in (j, positives - j, n - j, room, n + u)),
     )
     first = np.exp(np.minimum(sum(log_first, np.zeros(len(n))), 0.0))
-    # The factors of the ratio of a term to the one before: two that fall and two that rise.
-    one, two = np.where(lower, j, positives - j), np.where(lower, room, n - j)
-    three, four = np.where(lower, positives - j, j) + 1.0, np.where(lower, n - j, room) + 1.0
-    total = _tail_sums(one, two, three, four)
-    tail = np.minimum(first * total, 1.0)
-    return np.asarray(np.where(certain, 1.0, np.where(lower, tail, 1.0 - tail)))
+    # The ratio of term x + 1 to term x is (one - x)(two - x) / ((three + x)(four + x)), which falls with x.
+    series = (
+        np.where(lower, j, positives - j),
+        np.where(lower, room, n - j),
+        np.where(lower, positives - j, j) + 1.0,
+        np.where(lower, n - j, room) + 1.0,
+    )
+    ratio = series[0] * series[1] / (series[2] * series[3])
+    most = np.minimum(first / np.maximum(1.0 - ratio, 1e-300), 1.0)
+    at_least = np.where(certain, 1.0, np.where(lower, first, 1.0 - most))
+    at_most = np.where(certain, 1.0, np.where(lower, most, 1.0 - first))
+    # Bounds may differ from the sums by rounding.
+    able = np.flatnonzero(at_least <= at_most.min() * (1.0 + 1e-9))
+    one, two, three, four = (each[able] for each in series)
+    tails = np.minimum(first[able] * _series_sums(one, two, three, four), 1.0)
+    found = np.where(certain[able], 1.0, np.where(lower[able], tails, 1.0 - tails))
+    return float(found.min())
 
 
-def _tail_sums(one: Floats, two: Floats, three: Floats, four: Floats) -> Floats:
+def _series_sums(one: Floats, two: Floats, three: Floats, four: Floats) -> Floats:
     """The sums of series whose ratios are ``(one - x)(two - x) / ((three + x)(four + x))`` for x = 0, 1, and so on."""
-    total, term, active = np.ones(len(one)), np.ones(len(one)), np.arange(len(one))
-    x = 0.0
-    while len(active):
-        ratio = (one - x) * (two - x) / ((three + x) * (four + x))
-        term = term * ratio
-        total[active] += term
-        # Ratios fall, so what follows is at most a geometric series.
-        going = (term * ratio > _NEGLIGIBLE * total[active] * (1.0 - ratio)) & (term > 0.0)
-        if not going.all():
-            active, term = active[going], term[going]
-            one, two, three, four = one[going], two[going], three[going], four[going]
-        x += 1.0
-    return total
+    total, term = np.ones(len(one)), np.ones(len(one))
+    x = np.arange(_BLOCK, dtype=np.float64)
+    while True:
+        # A factor that has reached 0 ends its series; those after it would be below 0.
+        falling = np.maximum(one[:, None] - x, 0.0) * np.maximum(two[:, None] - x, 0.0)
+        ratios = falling / ((three[:, None] + x) * (four[:, None] + x))
+        terms = term[:, None] * np.cumprod(ratios, axis=1)
+        total += terms.sum(axis=1)
+        term, ratio = terms[:, -1], ratios[:, -1]
+        # What follows is at most a geometric series.
+        if not (term * ratio > _NEGLIGIBLE * total * (1.0 - ratio)).any():
+            return total
+        x = x + _BLOCK
 
 
 class _ExponentialRate(NamedTuple):
