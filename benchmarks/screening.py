@@ -21,6 +21,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -48,7 +49,6 @@ RULES: Final[dict[str, tuple[Callable[[float], Criterion], float | None]]] = {
     "`RecallTest`": (sf.RecallTest, 0.05),
     "`QuantCI`": (sf.QuantCI, None),
     "`PoissonRecall`": (sf.PoissonRecall, 0.05),
-    "`PoissonRecall`, no least share": (lambda recall: sf.PoissonRecall(recall, least_share=0.0), 0.05),
     "`Knee`": (lambda _: sf.Knee(), None),
     "`Knee(0)`": (lambda _: sf.Knee(0), None),
     "`ConsecutiveIrrelevant(50)`": (lambda _: sf.ConsecutiveIrrelevant(50), None),
@@ -157,6 +157,8 @@ def stop_of(run: dict[str, Any], rule: Criterion) -> int:
 
 
 def _first_stop(run: dict[str, Any], rule: Criterion) -> int:
+    if isinstance(rule, sf.RecallTest):
+        return _first_rejection(run, rule)
     found = np.cumsum(np.array(list(run["relevance"]), dtype=int))
     rate = found[9] / 10.0
     for n in range(10, SIZE + 1):
@@ -174,6 +176,25 @@ def _first_stop(run: dict[str, Any], rule: Criterion) -> int:
         )
         if rule.observe(step).stop:
             return n
+    return SIZE
+
+
+def _first_rejection(run: dict[str, Any], rule: sf.RecallTest) -> int:
+    """The first stop of the test, by bisection: while nothing relevant comes, its probability falls."""
+    places = [place + 1 for place, digit in enumerate(run["relevance"]) if digit == "1"]
+
+    def stops(n: int, found: int) -> bool:
+        return rule.copy().observe(Step(n_labelled=n, relevant_found=found, pool_size=SIZE)).stop
+
+    for found, (first, after) in enumerate(pairwise([0, *places, SIZE + 1])):
+        if first:
+            rule.observe(Step(n_labelled=first, relevant_found=found, pool_size=SIZE))
+        if max(first, 10) < after and stops(after - 1, found):
+            low, high = max(first, 10), after - 1
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if stops(middle, found) else (middle + 1, high)
+            return low
     return SIZE
 
 
@@ -257,7 +278,8 @@ def tables(runs: Sequence[dict[str, Any]], recall: float) -> str:
     """Share screened, recall and runs under target: rules against shares of relevant items, over all collections."""
     outcomes: dict[str, dict[float, list[Outcome | None]]] = defaultdict(lambda: defaultdict(list))
     truths: list[bool] = []
-    for run in runs:
+    for number, run in enumerate(runs):
+        print(f"{recall}: run {number} of {len(runs)}", end="\r", flush=True)
         share = run["share"]
         outcomes["best in hindsight"][share].append(best(run, recall))
         for name, (make, _) in RULES.items():
