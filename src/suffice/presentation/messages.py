@@ -202,10 +202,8 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
     """The decision of a screening in words."""
     screening, screened = decision["screening"], decision["n_labelled"]
     size, found = screened + decision["unlabelled"], screening["found"]
-    about = max(found, round(screening["estimated"]))
-    progress = (
-        f"{found:,} of about {two_digits(about) if about > found else about:,} relevant items are found (estimate)"
-    )
+    about = max(found, two_digits(round(screening["estimated"])))
+    progress = f"{found:,} of about {about:,} relevant items are found (estimate)"
     done = f"{screened:,} of {size:,} items are screened"
     if decision["answer"] == "keep going" and decision.get("check_pending"):
         headline, tone = "A check is running", "on"
@@ -225,9 +223,19 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
         if decision.get("since") is not None and decision["since"] < screened:
             sentences.append(f"The rule first said so at {count(decision['since'], 'label')}.")
     figure = f"{found:,} of ≈ {about:,}"
-    note = f"{shortened(str(screening['positive']), 20)} found, estimated"
+    note = f"of {shortened(str(screening['positive']), 20)} found (estimate), {screened:,} of {size:,} screened"
+    next_ones = "The likeliest items come first, so that the next ones are less often relevant than those so far."
+    judged = f"The rule {decision['rule']}: {as_sentence(decision['reason'])}" if decision.get("reason") else ""
     summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
-    return DecisionWords(headline, tone, [*_guarantee_sentences(decision), *sentences], figure, note, summary=summary)
+    return DecisionWords(
+        headline,
+        tone,
+        [*_guarantee_sentences(decision), *sentences],
+        figure,
+        note,
+        outlook_note=f"{next_ones} {judged}".rstrip(),
+        summary=summary,
+    )
 
 
 def _guarantee_sentences(decision: Mapping[str, Any]) -> list[str]:
