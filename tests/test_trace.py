@@ -17,7 +17,7 @@ import suffice as sf
 from suffice.errors import InvalidValueError, MissingInputError, SufficeError
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.trace import STEP_FIELDS, Relearned, Trace
-from tests.every_rule import OF_CLASSES_ONLY, RULES, made_up_steps
+from tests.every_rule import OF_CLASSES_ONLY, OF_SCREENING, RULES, made_up_steps
 
 
 def run(steps: int = 60, *, learned: bool = True) -> Trace:
@@ -300,7 +300,7 @@ def test_which_rules_can_be_replayed() -> None:
         return {name for name, rule in RULES.items() if rule.needs() <= trace.recorded}
 
     assert replayable(told("numbers")) == set(RULES) - OF_CLASSES_ONLY
-    assert replayable(told("classes")) == replayable(told("batches")) == set(RULES) - {"MaxVariance"}
+    assert replayable(told("classes")) == replayable(told("batches")) == set(RULES) - OF_SCREENING - {"MaxVariance"}
     assert replayable(made_up()) == set(RULES)
 
 

@@ -64,7 +64,7 @@ class Alternative(NamedTuple):
     clear: bool = True
 
 
-class Screening(NamedTuple):
+class ScreeningProgress(NamedTuple):
     """How far a screening for a positive class is.
 
     Attributes:
@@ -131,7 +131,7 @@ class Decision:
     check_pending: int = 0
     avoided: float | None = None
     price: float | None = None
-    screening: Screening | None = None
+    screening: ScreeningProgress | None = None
 
     @property
     def target_guaranteed(self) -> bool:

@@ -13,7 +13,7 @@ from rich.console import Console
 import suffice as sf
 from suffice.checks import Guarantee
 from suffice.cli.project_options import ProjectOptions, opened_project
-from suffice.decision import Decision, Screening, decide
+from suffice.decision import Decision, ScreeningProgress, decide
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.messages import decision_words
 from suffice.project import create_project, open_project
@@ -97,7 +97,7 @@ def test_page_report_and_status_say_how_far_it_is(tmp_path: Path) -> None:
     json.dumps(told, allow_nan=False)
 
 
-ABOUT = Decision("too early", 120, 880, share=True, screening=Screening("in", 40, 43.4, 0.9))
+ABOUT = Decision("too early", 120, 880, share=True, screening=ScreeningProgress("in", 40, 43.4, 0.9))
 
 
 def verdict(*, stop: bool) -> sf.Verdict:

@@ -49,7 +49,7 @@ class ScreeningRequest:
 
 
 @dataclass(frozen=True)
-class Screening:
+class ScreenedTable:
     """A screening of a table.
 
     Attributes:
@@ -127,7 +127,7 @@ def screen_table(request: RunRequest, wanted: ScreeningRequest) -> None:
         job = read_job(plain, output.console)
         positive = _class_named(wanted.positive, job, request.target)
         learner, found = _screened(plain, wanted, job, rule, positive, output.console)
-    result = Screening(
+    result = ScreenedTable(
         positive=wanted.positive,
         recall=recall,
         rule=rule,
@@ -218,7 +218,7 @@ def _screened(
             items = learner.ask(min(size, job.labels - done))
 
 
-def _show(console: Console, found: Screening) -> None:
+def _show(console: Console, found: ScreenedTable) -> None:
     """Tell a person how it came out."""
     gains = np.cumsum(found.relevance).astype(float).tolist()
     width = max(20, min(64, console.width - 10))
@@ -236,7 +236,7 @@ def _show(console: Console, found: Screening) -> None:
         console.print(f"The rule: {reason}.", style="dim", markup=False)
 
 
-def _as_json(found: Screening, job: TableJob, saved: Path | None) -> dict[str, Any]:
+def _as_json(found: ScreenedTable, job: TableJob, saved: Path | None) -> dict[str, Any]:
     about = found.about()
     last = found.verdicts[-1] if found.verdicts else None
     return {

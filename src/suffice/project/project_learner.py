@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from suffice.checks import GuaranteePlan
 from suffice.criteria import ErrorStability, LabelWorth, Verdict
-from suffice.decision import Alternative, Decision, ErrorNow, Screening, decide
+from suffice.decision import Alternative, Decision, ErrorNow, ScreeningProgress, decide
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.learner.backend import backend_type
@@ -338,13 +338,13 @@ class ProjectLearner:
             return found
         return decide(shown, replace(found, alternative=compared, plan=plan))
 
-    def _screening(self, judge: ActiveLearner) -> Screening:
+    def _screening(self, judge: ActiveLearner) -> ScreeningProgress:
         """What was found of the positive class, and how much of it the model expects among the other items."""
         settings = self._settings
         assert settings.positive is not None
         assert settings.recall is not None
         found = judge.relevant_found or 0
-        return Screening(settings.positive, found, found + judge.expected_missed(), settings.recall)
+        return ScreeningProgress(settings.positive, found, found + judge.expected_missed(), settings.recall)
 
     def _plan_at(self, judge: ActiveLearner, error: ErrorNow) -> GuaranteePlan | None:
         """The plan for the wanted error. It takes up to a second, so it is made as often as estimates are recorded."""
