@@ -247,6 +247,18 @@ def _stacked(parts: list[Rows]) -> Rows:
     return vstack(parts, format="csr")
 
 
+def same_rows(one: Rows, other: Rows) -> bool:
+    """Whether two tables of features are equal, dense or sparse.
+
+    Examples:
+        >>> same_rows(np.zeros((2, 1)), np.zeros((2, 1)))
+        True
+    """
+    if one.shape != other.shape or isinstance(one, np.ndarray) != isinstance(other, np.ndarray):
+        return False
+    return bool(np.array_equal(one, other) if isinstance(one, np.ndarray) else (one != other).nnz == 0)
+
+
 def _dense(features: Rows) -> Floats:
     return np.asarray(features.toarray() if hasattr(features, "toarray") else features, dtype=np.float64)
 
