@@ -1006,8 +1006,8 @@ class StopMonitor:
         for item, probabilities, votes, mean, variance in state["earlier"]:
             p, ballot = (None if each is None else tuple(each) for each in (probabilities, votes))
             self._earlier[item] = _Earlier(p, ballot, mean, variance)
-        for n, serial, codes, labels in state["marks"]:
-            labelled = None if labels is None else dict(map(tuple, labels))
+        for n, serial, codes, *labels in state["marks"]:
+            labelled = dict(map(tuple, labels[0])) if labels and labels[0] is not None else None
             self._marks.append(_Mark(n, serial, _decoded(codes), None, labelled))
         self._recent.restore(state["recent"], np.float64 if self._task == "regression" else np.intp)
         self._steps = [Step(**{name: _decoded(value) for name, value in step.items()}) for step in state["steps"]]

@@ -17,6 +17,11 @@ MOST_WEIGHTS: Final = 2000
 _MOST_OFF: Final = 0.5
 # Distance to the mode in posterior standard deviations at which Newton's next step is the last.
 _NEAR: Final = 1e-10
+_ROUNDED: Final = 1e-6
+# Largest change of a logit by the last step.
+_SLIGHT: Final = 1e-3
+# Distance up to which the objective is nearly a parabola.
+_CLOSE: Final = 0.1
 _MOST_STEPS: Final = 200
 _EPS: Final = float(np.finfo(np.float64).eps)
 
@@ -79,13 +84,18 @@ def fitted_posterior(model: Any, X: Any, y: Any, *, refit: bool = False) -> Any:
         >>> import suffice as sf
         >>> old = fitted_posterior(model, X[:4], y[:4], refit=True)
         >>> round(sf.kl(new, old), 3)
-        0.082
+        0.125
     """
     prior = model_prior(model)
     if prior is None:
         raise _unknown(model)
     features, labels = prior.features(X), _plain(y)
     _require_rows(features, labels)
+    if prior.reduced(features.shape[1]):
+        raise InvalidValueError(
+            f"{prior.name} has more than {MOST_WEIGHTS:,} weights; use suffice.posteriors.posterior_pair, because the "
+            "posteriors of two sets of labels cannot be compared otherwise"
+        )
     return prior.posteriors(features, [(np.arange(len(labels)), labels)], own=None if refit else 0)[0]
 
 
@@ -200,7 +210,6 @@ def model_prior(model: Any) -> ModelPrior | None:
         elif _is_a(model, ("sklearn", "BaseSearchCV")) and hasattr(model, "best_estimator_"):
             model = model.best_estimator_
         elif type(model).__module__.startswith("skactiveml") and hasattr(model, "estimator_"):
-            # These wrappers fit their model on the numbers of the classes.
             classes = np.asarray(model.classes_).tolist() if hasattr(model, "classes_") else None
             model = model.estimator_
         else:
@@ -264,9 +273,9 @@ def _dense(features: Rows) -> Floats:
 
 
 def _plain_classes(model: Any, classes: list[Any] | None) -> tuple[Any, ...]:
-    """The classes of a model by the names that the labels have."""
+    """The classes of a model by the names that the labels have; a wrapper may fit it on the numbers of its classes."""
     own = np.asarray(model.classes_).tolist()
-    return tuple(own if classes is None else (classes[int(code)] for code in own))
+    return tuple(own if classes is None or set(own) <= set(classes) else (classes[int(code)] for code in own))
 
 
 def _named(classes: Sequence[Any]) -> str:
@@ -336,6 +345,7 @@ def _design(name: str, features: Rows, precisions: Floats, intercept: float | No
     else:
         if not (precisions > 0.0).all():
             raise _too_many(name, weights, "The prior is flat, so that all of them count")
+        features, where = _distinct_rows(features)
         if features.shape[0] >= MOST_WEIGHTS:
             raise _too_many(name, weights, f"The {features.shape[0]:,} labels do not reduce them")
         scale = 1.0 / np.sqrt(precisions)
@@ -347,7 +357,7 @@ def _design(name: str, features: Rows, precisions: Floats, intercept: float | No
         reduced = outputs * (len(roots) + len(constant))
         if reduced > MOST_WEIGHTS:
             raise _too_many(name, weights, f"Those in the span of {features.shape[0]:,} labels are {reduced:,}")
-        rows, precisions = basis * roots, np.ones(len(roots))
+        rows, precisions = (basis * roots)[where], np.ones(len(roots))
 
         def coordinates(weights: Floats) -> Floats:
             return np.asarray((scaled @ (weights / scale).T).T @ basis / roots)
@@ -355,6 +365,19 @@ def _design(name: str, features: Rows, precisions: Floats, intercept: float | No
     if constant:
         rows = np.column_stack([rows, np.ones(len(rows))])
     return _Design(rows, np.concatenate([precisions, constant]), coordinates)
+
+
+def _distinct_rows(features: Rows) -> tuple[Rows, Any]:
+    """The rows without repetitions, and the place of each row among them."""
+    if isinstance(features, np.ndarray):
+        keys = [row.tobytes() for row in features]
+    else:
+        table = features.sorted_indices()
+        parts = [np.split(each, table.indptr[1:-1]) for each in (table.indices, table.data)]
+        keys = [one.tobytes() + other.tobytes() for one, other in zip(*parts, strict=True)]
+    places: dict[bytes, int] = {}
+    where = np.array([places.setdefault(key, len(places)) for key in keys], dtype=np.intp)
+    return features[np.unique(where, return_index=True)[1]], where
 
 
 def _too_many(name: str, weights: int, why: str) -> InvalidValueError:
@@ -604,28 +627,44 @@ def _logistic_mode(  # noqa: PLR0913, PLR0917 - the data of one problem
         loss = weights @ (logsumexp(logits, axis=1) - logits[own])
         return float(loss + 0.5 * (precisions * beta**2).sum())
 
-    beta = start if np.isfinite(start).all() else np.zeros_like(start)
-    value = objective(beta)
-    for _ in range(_MOST_STEPS):
-        p = softmax(rows @ beta.T @ basis.T, axis=1)
+    def probabilities_and_gradient(beta: Floats) -> tuple[Floats, Floats]:
+        p = np.asarray(softmax(rows @ beta.T @ basis.T, axis=1))
         residual = p.copy()
         residual[own] -= 1.0
-        gradient = (basis.T @ (residual * weights[:, None]).T) @ rows + precisions * beta
+        return p, (basis.T @ (residual * weights[:, None]).T) @ rows + precisions * beta
+
+    def newton(factor: Any, gradient: Floats) -> tuple[Floats, float]:
+        step = cho_solve(factor, gradient.ravel()).reshape(gradient.shape)
+        return step, float(np.sqrt(max(0.0, float((gradient * step).sum()))))
+
+    beta, nearest = start if np.isfinite(start).all() else np.zeros_like(start), np.inf
+    for _ in range(_MOST_STEPS):
+        p, gradient = probabilities_and_gradient(beta)
         information = _curvature(rows, p, weights, basis)
         information[np.diag_indices_from(information)] += np.tile(precisions, len(beta))
-        step = cho_solve(cho_factor(information, lower=True), gradient.ravel()).reshape(beta.shape)
-        distance = float(np.sqrt(max(0.0, float((gradient * step).sum()))))
+        factor = cho_factor(information, lower=True)
+        step, distance = newton(factor, gradient)
         if not np.isfinite(distance):
             break
-        if distance <= _NEAR:
+        # Where half of a small distance is not reached with another Hessian, the rest is rounding. If there is no
+        # minimum, because the classes are separate and the prior is flat, each step still changes logits by about 1.
+        near = distance <= _NEAR or 0.5 * nearest < distance < _ROUNDED
+        if near and np.abs(rows @ step.T).max() <= _SLIGHT:
             return beta - step, information
-        share = 1.0
-        # Near the minimum the objective is flat up to rounding, and Newton's step is right.
-        while (following := objective(beta - share * step)) > value - 1e-4 * share * distance**2 and distance > 1e-3:
-            share *= 0.5
-            if share < 1e-12:
-                raise np.linalg.LinAlgError("no step lowers the objective")
-        beta, value = beta - share * step, following
+        nearest = min(nearest, distance)
+        if distance > _CLOSE:
+            value, share = objective(beta), 1.0
+            while not objective(beta - share * step) <= value - 1e-4 * share * distance**2:
+                share *= 0.5
+                if share < 1e-12:
+                    raise np.linalg.LinAlgError("no step lowers the objective")
+            beta = beta - share * step
+            continue
+        # Close to the minimum, steps with one Hessian converge fast, and cost little.
+        last = np.inf
+        while distance > _NEAR and distance <= 0.1 * last:
+            beta, last = beta - step, distance
+            step, distance = newton(factor, probabilities_and_gradient(beta)[1])
     raise np.linalg.LinAlgError("Newton's method does not converge")
 
 
