@@ -327,9 +327,7 @@ def test_many_classes_are_independent_binary_processes(scheme: str) -> None:
         binary = GaussianProcessClassifier(base.kernel_, optimizer=None).fit(X[used], np.isin(Y3[used], positive))
         rows = np.flatnonzero(used)
         first = rows[rows < OLD]
-        sides = posterior_pair(
-            binary, (X[first], np.isin(Y3[first], positive)), (X[rows], np.isin(Y3[rows], positive))
-        )
+        sides = posterior_pair(binary, (X[first], np.isin(Y3[first], positive)), (X[rows], np.isin(Y3[rows], positive)))
         total += sf.kl(sides.new, sides.old)
     assert isinstance(new, IndependentPosteriors)
     assert sf.kl(new, old) == pytest.approx(total, rel=1e-9)
@@ -392,7 +390,7 @@ def test_wrappers_of_scikit_activeml() -> None:
         wrapped.fit(X, given_labels)
         one, other = (fitted_posterior(each, X[:OLD], labels[:OLD]) for each in (plain, wrapped))
         assert sf.kl(one, other) < 1e-18
-        assert not model_prior(wrapped) != model_prior(plain)
+        assert model_prior(wrapped) == model_prior(plain)
 
 
 class _Wrapped:
@@ -452,10 +450,15 @@ def test_the_span_of_the_labels_gives_the_same_divergences(kind: str, monkeypatc
     assert sf.kl(reduced.old, reduced.new) == pytest.approx(sf.kl(pair.old, pair.new), rel=1e-6)
 
 
+def documents(n: int) -> Any:
+    """Rows of 20,000 features, 30 of which are not 0."""
+    words = np.random.default_rng(0).integers(0, 20_000, size=30 * n)
+    return sparse.csr_matrix((np.full(30 * n, 0.2), (np.repeat(np.arange(n), 30), words)), shape=(n, 20_000))
+
+
 def test_twenty_thousand_features() -> None:
-    rows = sparse.random(60, 20_000, density=0.002, format="csr", random_state=0)
-    labels = np.where(np.arange(60) % 2, "a", "b")
-    model = exact().fit(rows, labels)
+    rows, labels = documents(60), np.where(np.arange(60) % 2, "a", "b")
+    model = LogisticRegression().fit(rows, labels)
     old, new = posterior_pair(model, (rows[:50], labels[:50]), (rows, labels))
     assert new.dimension <= 111
     assert 0.0 < sf.kl(new, old) < np.inf
@@ -464,11 +467,11 @@ def test_twenty_thousand_features() -> None:
     with pytest.raises(InvalidValueError, match=message):
         posterior_pair(model, (rows[:50], labels[:50]), (rows, labels))
     model.C = 1.0
-    many = sparse.random(2100, 20_000, density=0.001, format="csr", random_state=0)
+    many = documents(2100)
     with pytest.raises(InvalidValueError, match=r"20,001 weights.*The 2,100 labels do not reduce them"):
         posterior_pair(model, (many[:5], labels[:5]), (many[5:], np.resize(labels, 2095)))
     three = np.resize(["a", "b", "c"], 60)
-    model = exact().fit(rows, three)
+    model = LogisticRegression().fit(rows, three)
     with pytest.raises(InvalidValueError, match="the posteriors of two sets of labels cannot be compared otherwise"):
         fitted_posterior(model, rows, three)
 
@@ -483,7 +486,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 4), st.integers(6, 14), st.integers(1, 5))
 def test_divergences_do_not_depend_on_the_names_of_classes(
     family: str, seed: int, classes: int, n: int, more: int

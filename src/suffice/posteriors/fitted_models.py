@@ -13,7 +13,7 @@ from suffice.posteriors.distributions import Gaussian, GaussianProcessPosterior,
 
 #: Largest number of weights of a posterior with a dense precision.
 MOST_WEIGHTS: Final = 2000
-# Weights of a model may be off the minimum of its loss by so many posterior standard deviations, in the mean of squares.
+# Weights of a model may be off the minimum of its loss by so many posterior standard deviations, root mean square.
 _MOST_OFF: Final = 0.5
 # Distance to the mode in posterior standard deviations at which Newton's next step is the last.
 _NEAR: Final = 1e-10
@@ -552,7 +552,9 @@ def _logistic_prior(model: Any, transform: Callable[[Any], Any], classes: list[A
     _require_fitted(model, "coef_")
     searched = hasattr(model, "Cs")
     if searched and not model.refit:
-        raise InvalidValueError(f"the weights of this {name} are averages over folds, which have no posterior; set refit=True")
+        raise InvalidValueError(
+            f"the weights of this {name} are averages over folds, which have no posterior; set refit=True"
+        )
     chosen = np.unique(np.asarray(model.C_ if searched else model.C, dtype=np.float64))
     if len(chosen) > 1:
         raise InvalidValueError(f"this {name} has another C for each class, {chosen.tolist()}; give it one")
@@ -709,9 +711,7 @@ class _FunctionPrior(ModelPrior):
                 _require_count(self.name, len(labels), self.labels)
             y = (np.array(labels, dtype=np.float64) - centre) / scale
             found.append(
-                GaussianProcessPosterior(
-                    inputs[rows], y, noise=noise[rows], kernel=self.kernel, scaling=self.scaling
-                )
+                GaussianProcessPosterior(inputs[rows], y, noise=noise[rows], kernel=self.kernel, scaling=self.scaling)
             )
         return found
 
