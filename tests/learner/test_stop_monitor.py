@@ -593,7 +593,7 @@ def test_texts_whose_words_change() -> None:
     texts = [f"{text} only{i // 30}" for i, text in enumerate(TEXTS)]
     monitor = followed([clone(model), model], sets, texts)
     assert "only1" in model[0].vocabulary_
-    assert_divergences(monitor, pair_of(model, *sets, texts))
+    assert_divergences(monitor, pair_of(model, sets[0], sets[1], texts))
 
 
 def test_an_unchanged_prior_gives_the_numbers_of_the_models_themselves() -> None:

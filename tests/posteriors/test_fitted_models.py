@@ -323,7 +323,7 @@ def test_many_classes_are_independent_binary_processes(scheme: str) -> None:
     for k, base in enumerate(model.base_estimator_.estimators_):
         positive = [names[k]] if scheme == "one_vs_rest" else [[names[1]], [names[2]], [names[2]]][k]
         classes = names if scheme == "one_vs_rest" else [[0, 1], [0, 2], [1, 2]][k]
-        used = np.isin(Y3, classes if scheme == "one_vs_rest" else [names[c] for c in classes])  # type: ignore[index]
+        used = np.isin(Y3, classes if scheme == "one_vs_rest" else [names[c] for c in classes])
         binary = GaussianProcessClassifier(base.kernel_, optimizer=None).fit(X[used], np.isin(Y3[used], positive))
         rows = np.flatnonzero(used)
         first = rows[rows < OLD]

@@ -179,7 +179,7 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The posterior after other labels under the hyper-parameters in use, of the classes known now."""
         model = clone(self).set_params(classes=self.classes_)
         inputs, labels = np.asarray(X, dtype=np.float64), class_labels(y, self.classes_)
-        found = model.at(inputs, labels, self.alpha_, self.learned_at_, n_components=self.n_components_)
+        found: Self = model.at(inputs, labels, self.alpha_, self.learned_at_, n_components=self.n_components_)
         return found.posterior
 
     @property

@@ -38,20 +38,17 @@ class PosteriorPair(NamedTuple):
 def fitted_posterior(model: Any, X: Any, y: Any, *, refit: bool = False) -> Any:
     r"""Return the posterior of a fitted model, given the labels that it was fitted on.
 
-    ============================  ====================================================================================
-    model                         posterior
-    ============================  ====================================================================================
-    ``LogisticRegression``,       Laplace's approximation, :math:`N(w, H^{-1})` with the Hessian ``H`` of the penalised
-    ``LogisticRegressionCV``      loss at its minimum ``w``. The prior precision of a weight is ``1/C``; intercepts have
-                                  a flat prior (with ``solver="liblinear"``: :math:`1 / (C s^2)` for
-                                  ``intercept_scaling`` ``s``). Of ``K > 2`` classes, ``K - 1`` orthonormal contrasts.
-    ``GaussianProcessClassifier`` Laplace's approximation: the process after pseudo-observations with the noise
-                                  :math:`1 / p(1 - p)`. Of many classes, one process for each binary problem.
-    ``BayesianRidge``,            Gaussian over the coefficients and the intercept, which has a flat prior.
-    ``ARDRegression``
-    ``GaussianProcessRegressor``  The function, with its kernel.
-    models of suffice             Their own.
-    ============================  ====================================================================================
+    - ``LogisticRegression`` and ``LogisticRegressionCV``: Laplace's approximation, :math:`N(w, H^{-1})` with the Hessian
+      ``H`` of the penalised loss at its minimum ``w``. The prior precision of a weight is ``1/C``. Intercepts have a flat
+      prior; with ``solver="liblinear"``, the precision :math:`1 / (C s^2)` for ``intercept_scaling`` ``s``. For ``K > 2``
+      classes the posterior is that of ``K - 1`` orthonormal contrasts of the weights. Their sum has the prior under any
+      labels, and does not change a divergence.
+    - ``GaussianProcessClassifier``: Laplace's approximation, as the process after pseudo-observations with the noise
+      :math:`1 / p(1 - p)`. For many classes, one process for each binary problem.
+    - ``BayesianRidge`` and ``ARDRegression``: the Gaussian of coefficients and intercept, which has a flat prior.
+      Coefficients that ``ARDRegression`` has pruned are left out.
+    - ``GaussianProcessRegressor``: the function, with the kernel of the model.
+    - The models of suffice: their own posterior.
 
     A pipeline, a search with ``best_estimator_`` and a wrapper of scikit-activeml have the posterior of the model in
     it. Inputs are transformed by the fitted transformers.
@@ -485,10 +482,10 @@ class _LogisticPrior(ModelPrior):
         basis = np.zeros((size, size - 1))
         for m in range(size - 1):
             basis[: m + 1, m], basis[m + 1, m] = 1.0, -(m + 1.0)
-        return basis / np.linalg.norm(basis, axis=0)
+        return np.asarray(basis / np.linalg.norm(basis, axis=0))
 
     def reduced(self, width: int) -> bool:
-        return self.basis.shape[1] * (width + (self.intercept is not None)) > MOST_WEIGHTS
+        return bool(self.basis.shape[1] * (width + (self.intercept is not None)) > MOST_WEIGHTS)
 
     def absent(self, labels: Sequence[Any]) -> str:
         given = set(labels)
@@ -544,7 +541,7 @@ class _LogisticPrior(ModelPrior):
             counts = np.bincount(codes, minlength=len(self.classes))
             return np.asarray(len(codes) / (np.count_nonzero(counts) * counts[codes]))
         given = dict(self.class_weight)
-        return np.array([float(given.get(name, 1.0)) for name in self.classes])[codes]
+        return np.asarray(np.array([float(given.get(name, 1.0)) for name in self.classes])[codes])
 
 
 def _logistic_prior(model: Any, transform: Callable[[Any], Any], classes: list[Any] | None) -> ModelPrior:
@@ -561,7 +558,7 @@ def _logistic_prior(model: Any, transform: Callable[[Any], Any], classes: list[A
     strength, penalty = float(chosen[0]), getattr(model, "penalty", "deprecated")
     share = {"l1": 1.0, "l2": 0.0, None: 0.0}.get(penalty)
     if share is None:
-        ratio = getattr(model, "l1_ratio_" if searched else "l1_ratio", None)
+        ratio: Any = getattr(model, "l1_ratio_" if searched else "l1_ratio", None)
         share = max((float(each) for each in np.ravel(ratio) if each is not None), default=0.0)
     if share > 0.0:
         raise InvalidValueError(
