@@ -30,6 +30,7 @@ from suffice.posteriors import (
     posterior_pair,
 )
 from suffice.posteriors.fitted_models import model_prior, same_rows
+from suffice.testing import check_posterior
 
 RNG = np.random.default_rng(3)
 N = 40
@@ -337,6 +338,13 @@ def test_many_classes_are_independent_binary_processes(scheme: str) -> None:
     assert 0.0 < sf.kl(*late) < np.inf
 
 
+def test_independent_posteriors_conform() -> None:
+    one, other = Gaussian([0.0, 1.0], diagonal=[1.0, 2.0]), Gaussian([0.5, 1.0], diagonal=[1.5, 2.0])
+    check_posterior(IndependentPosteriors([one, other]), IndependentPosteriors([other, one]))
+    model = GaussianProcessClassifier().fit(X, Y3)
+    check_posterior(*posterior_pair(model, (X[:OLD], Y3[:OLD]), (X, Y3)))
+
+
 def test_parts_must_match() -> None:
     one = Gaussian(0.0, 1.0)
     assert sf.kl(IndependentPosteriors([one, one]), IndependentPosteriors([one, Gaussian(1.0, 1.0)])) == 0.5
@@ -559,7 +567,15 @@ def test_classes_that_do_not_fit() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [LogisticRegression, GaussianProcessClassifier, BayesianRidge, ARDRegression, GaussianProcessRegressor],
+    [
+        LogisticRegression,
+        GaussianProcessClassifier,
+        BayesianRidge,
+        ARDRegression,
+        GaussianProcessRegressor,
+        sf.models.BayesianLogistic,
+        sf.models.GaussianProcess,
+    ],
 )
 def test_models_that_are_not_fitted(kind: Any) -> None:
     with pytest.raises(InvalidValueError, match=f"this {kind.__name__} is not fitted yet; call fit"):

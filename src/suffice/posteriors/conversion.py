@@ -39,8 +39,8 @@ def caveat(thing: object) -> str:
     """What the posterior of a converted model leaves out, so that a divergence of it guarantees nothing; or nothing.
 
     scikit-learn's ``BayesianRidge`` fits an intercept outside its posterior. It moves with every label and no
-    divergence of the coefficients sees it. :func:`~suffice.posteriors.fitted_posterior` includes it, because it is given
-    the labels.
+    divergence of the coefficients sees it. :func:`~suffice.posteriors.fitted_posterior`, which is given the labels,
+    includes it.
 
     Examples:
         >>> from sklearn.linear_model import BayesianRidge
