@@ -62,14 +62,16 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "texts": (make_pipeline(TfidfVectorizer(), LogisticRegression()), TEXTS, Y),
     "GaussianProcess": (GaussianProcessRegressor(RBF(2.0) + WhiteKernel(0.1), optimizer=None), X, Z),
     "BayesianRidge": (BayesianRidge(fit_intercept=False), X, Z),
+    "GaussianProcessClassifier": (GaussianProcessClassifier(1.0 * RBF(2.0)), X, Y),
+    "ARDRegression": (ARDRegression(), X, Z),
 }
 COMMITTEES = {"RandomForest", "ExtraTrees"}
-NUMBERS = {"GaussianProcess", "BayesianRidge"}
+NUMBERS = {"GaussianProcess", "BayesianRidge", "ARDRegression"}
 NEEDS_COMMITTEE = {"InformationGain", "SelectionAgreement", "ValidationSetAgreement", "IntrinsicStopping"}
 #: Rules that no model gets a verdict of, with the missing input.
 NEVER = {"PacBayes": "kl_prior", "HeldOutPlateau": "validation_error, validation_labels"}
 DIVERGENCES = {"ErrorStability", "DeterministicBoundRuns"}
-POSTERIORS = {"LogisticRegression", "texts", "GaussianProcess", "BayesianRidge"}
+POSTERIORS = {"LogisticRegression", "texts", "GaussianProcessClassifier", *NUMBERS}
 FOR_NUMBERS = {"ExpectedCost", "LabelWorth", "MaxVariance", "InformationGain", "Budget", "PoolFraction", "CostLimit"}
 
 
@@ -200,7 +202,7 @@ def trees(model: Any, pool: Any, items: Any) -> Any:
 
 
 def noise_of(model: Any, inputs: Any) -> Any:
-    if isinstance(model, BayesianRidge):
+    if isinstance(model, BayesianRidge | ARDRegression):
         return 1.0 / model.alpha_
     return model.kernel_.diag(inputs) - np.diag(model.kernel_(inputs, inputs))
 
@@ -628,6 +630,28 @@ def test_removed_labels_are_part_of_the_posterior_before() -> None:
     said = monitor.update(clone(model).fit(X[ITEMS[:30]], Y[ITEMS[:30]]), ITEMS[:30], Y[ITEMS[:30]])
     assert not said.ready
     assert "this is the first" in said.reason
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_any_change_of_labels_is_compared_under_one_prior(data: st.DataObject) -> None:
+    """Labels, classes and C change: each update has the divergences of its labels, or says why not."""
+    monitor, marks = sf.StopMonitor(X[:14], STABLE), []
+    for _ in range(data.draw(st.integers(2, 5))):
+        items = data.draw(st.lists(st.integers(0, 13), min_size=4, max_size=14, unique=True))
+        labels = data.draw(st.lists(st.sampled_from("abc"), min_size=len(items), max_size=len(items)))
+        labels[:2] = ["a", "b"]
+        now = np.array(items), np.array(labels)
+        model = LogisticRegression(C=data.draw(st.sampled_from([0.5, 2.0]))).fit(X[now[0]], now[1])
+        said = monitor.update(model, *now)
+        marks = [mark for mark in marks if len(mark[0]) < len(items)]
+        if said.value is not None:
+            assert_divergences(monitor, pair_of(model, marks[-1], now), 1e-6)
+        elif marks and set(marks[-1][1].tolist()) != set(labels):
+            assert "class 'c' had" in said.reason
+        else:
+            assert "this is the first" in said.reason or "not known any more" in said.reason
+        marks.append(now)
 
 
 def test_a_late_class_leaves_one_step_undecided() -> None:
