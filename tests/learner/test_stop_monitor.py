@@ -636,7 +636,8 @@ def test_removed_labels_are_part_of_the_posterior_before() -> None:
 @given(st.data())
 def test_any_change_of_labels_is_compared_under_one_prior(data: st.DataObject) -> None:
     """Labels, classes and C change: each update has the divergences of its labels, or says why not."""
-    monitor, marks = sf.StopMonitor(X[:14], STABLE), []
+    monitor = sf.StopMonitor(X[:14], STABLE)
+    marks: list[tuple[Any, Any]] = []
     for _ in range(data.draw(st.integers(2, 5))):
         items = data.draw(st.lists(st.integers(0, 13), min_size=4, max_size=14, unique=True))
         labels = data.draw(st.lists(st.sampled_from("abc"), min_size=len(items), max_size=len(items)))
