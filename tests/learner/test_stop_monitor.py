@@ -160,7 +160,8 @@ def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
             "error_scale": 1.0,
         }
         if before:
-            facts |= {"reducible_error": gain, "recent_gain": gain}
+            share = facts["unlabelled_error"] * 50.0 / (50.0 + n)
+            facts |= {"reducible_error": max(gain, share), "recent_gain": gain}
             facts |= divergences_by_hand(name, before, n) if name in POSTERIORS else {}
         p_stop = model.predict_proba(rows(pool, stop))
         facts |= {
@@ -803,9 +804,10 @@ def test_a_function_of_mean_and_deviation() -> None:
     assert said.ready
     assert monitor.trace().measures["unlabelled_error"].tolist() == [0.25] * 3
     assert monitor.error_estimate().random_labels == 20
-    # Nothing tells noise apart, so the recent gain stands for the reducible error.
+    # Nothing tells noise apart, so the recent gain or a falling share of the error stands for the reducible error.
     measured = monitor.trace().measures
-    assert measured["reducible_error"].tolist() == measured["recent_gain"].tolist()
+    wanted = [max(gain, 0.25 * 50 / (50 + n)) for gain, n in zip(measured["recent_gain"], ROUNDS[1:], strict=True)]
+    assert measured["reducible_error"].tolist() == pytest.approx(wanted)
     with pytest.raises(MissingInputError, match=r"pool_variance: LinearRegression does not tell the variance"):
         sf.StopMonitor(X, sf.MaxVariance(0.1), predict=spread).update(
             LinearRegression().fit(X[:9], Z[:9]), range(9), Z[:9]

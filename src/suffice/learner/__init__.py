@@ -1,7 +1,7 @@
 """Active learning loops: ask which item to label next, tell its label, learn whether to stop."""
 
 # Importing a backend registers it.
-from suffice.learner import class_backend, gaussian_backend, network_backend  # noqa: F401
+from suffice.learner import class_backend, estimator_backend, gaussian_backend, network_backend  # noqa: F401
 from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
 from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee

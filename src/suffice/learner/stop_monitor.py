@@ -59,6 +59,7 @@ from suffice.learner.step_inputs import (
     VALIDATION_FIELDS,
     RecentGain,
     stacked,
+    stop_items,
 )
 from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels, is_missing
@@ -79,11 +80,14 @@ _ASKED_ITEMS: Final = 5
 _FEWEST_RANDOM: Final = 10
 # Number of the stream of random numbers that checks are drawn from.
 _CHECK_STREAM: Final = 18
-# Fields that require a committee of classifiers, and those that require the variance of noise-free values.
-_COMMITTEE_FIELDS: Final = frozenset({"selected_agreement", "stop_agreement", "pool_gain"})
+#: Fields that require a committee of classifiers.
+COMMITTEE_FIELDS: Final = frozenset({"selected_agreement", "stop_agreement", "pool_gain"})
+# At so many labels, half of the error is taken for removable if nothing is known.
+_REMOVABLE: Final = 50.0
+# Fields that require the variance of noise-free values.
 _LATENT_FIELDS: Final = frozenset({"pool_variance", "pool_gain"})
 _PROBABILITY_FIELDS: Final = (SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | REST_FIELDS | {"train_error"}) - (
-    _COMMITTEE_FIELDS
+    COMMITTEE_FIELDS
 )
 _NUMBER_FIELDS: Final = LOSS_FIELDS | REST_FIELDS | {"expected_error"}
 # Fields that compare the model with the one of the update before.
@@ -180,9 +184,9 @@ class StopMonitor:
     of the present model. If these have changed, the posterior of the update before is computed again from its labels.
 
     :class:`suffice.LabelWorth` requires the part of the error that more labels can remove. It is computed from a
-    committee or a posterior, if there is one. Otherwise the recent gain stands for it and so counts twice; also for a
-    committee whose members are certain of everything, as the trees of a forest with default settings are, because they
-    do not tell noise from ignorance.
+    committee or a posterior, if there is one. Otherwise the recent gain stands for it, or the share ``50 / (50 + n)``
+    of the error at ``n`` labels if that is larger; also for a committee whose members are certain of everything, as the
+    trees of a forest with default settings are, because they do not tell noise from ignorance.
 
     Args:
         X_pool: All items, labelled and unlabelled: an array, a table of pandas or polars, a sparse matrix, a list of
@@ -197,6 +201,8 @@ class StopMonitor:
             standard deviation of the label, ``(N, N)``. ``X`` is a part of the pool in its own form. The function must
             use the model that it is given, which may be a copy. The columns are those of ``model.classes_``, else the
             classes in sorted order.
+        stop_set: The stop set, or its size, for rules that watch predictions; 2000 items of the pool (or all), drawn
+            with the seed, if left out.
 
     Attributes:
         verdict: What the rule says now.
@@ -224,6 +230,7 @@ class StopMonitor:
         mistake_cost: float = 1.0,
         seed: int = 0,
         predict: Predict | None = None,
+        stop_set: StopSet | int | None = None,
     ) -> None:
         self._label_cost = real(label_cost, "label_cost", "above 0", lambda x: x > 0.0)
         self._mistake_cost = real(mistake_cost, "mistake_cost", "above 0", lambda x: x > 0.0)
@@ -243,7 +250,7 @@ class StopMonitor:
         self._sample = np.sort(self._order[:_SAMPLE_ITEMS])
         self._stop: Indices = np.zeros(0, dtype=np.intp)
         if self._rule.reads() & STOP_SET_FIELDS:
-            self._stop = StopSet.draw(size, seed=self._seed).indices
+            self._stop = stop_items(stop_set, size, self._seed)
         self._since = time.monotonic()
         self._task: str | None = None
         self._classes: list[Any] = []
@@ -288,6 +295,11 @@ class StopMonitor:
     def random_labels(self) -> int:
         """Number of labels that calibrate :meth:`error_estimate`."""
         return len(self._calibrating())
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps that the rule has judged, or judged again after labels were removed."""
+        return list(self._steps)
 
     def update(self, model: Any, indices: Any, labels: Any, random: Any = ()) -> Verdict:
         """Return what the rule says of a model and all labels so far.
@@ -415,8 +427,8 @@ class StopMonitor:
             provided.add("classes_seen")
             if fitted.gives_probabilities:
                 provided |= _PROBABILITY_FIELDS
-                if reads & _COMMITTEE_FIELDS and fitted.has_committee(self._sample[:_TRIED_ITEMS]):
-                    provided |= _COMMITTEE_FIELDS
+                if reads & COMMITTEE_FIELDS and fitted.has_committee(self._sample[:_TRIED_ITEMS]):
+                    provided |= COMMITTEE_FIELDS
         elif fitted.gives_deviation:
             provided |= _NUMBER_FIELDS
             if reads & _LATENT_FIELDS and fitted.numbers(self._sample[:1]).latent is not None:
@@ -602,8 +614,9 @@ class StopMonitor:
         if reducible is not None:
             found["reducible_error"] = float(reducible[rest].mean()) if rest.any() else 0.0
         elif last is not None:
-            # Nothing tells which part of the error more labels can remove: what they removed lately stands for it.
-            found["reducible_error"] = gain
+            # Nothing tells which part of the error more labels can remove: what they removed lately stands for it, or
+            # a share that falls with the number of labels. A model that has not begun to learn has removed nothing.
+            found["reducible_error"] = max(gain, found["unlabelled_error"] * _REMOVABLE / (_REMOVABLE + n))
         return found
 
     # Verdicts.
@@ -1155,7 +1168,7 @@ def _why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: P
         return f"{name}.predict does not take return_std=True; give predict=, {_FUNCTION} (mean, std)"
     if "pool_variance" in lacks:
         return f"it is for numbers, and {name} predicts classes"
-    if fitted.gives_probabilities and lacks & _COMMITTEE_FIELDS:
+    if fitted.gives_probabilities and lacks & COMMITTEE_FIELDS:
         return (
             f"a committee is needed, and {name} has no estimators_ whose average it predicts; give predict=, "
             f"{_FUNCTION} the probabilities of K members, N x K x C"
