@@ -184,9 +184,10 @@ class StopMonitor:
     of the present model. If these have changed, the posterior of the update before is computed again from its labels.
 
     :class:`suffice.LabelWorth` requires the part of the error that more labels can remove. It is computed from a
-    committee, the posterior of a model of suffice, or the variance of a Bayesian regression. Otherwise the recent gain stands for it, or the share ``50 / (50 + n)``
-    of the error at ``n`` labels if that is larger; also for a committee whose members are certain of everything, as the
-    trees of a forest with default settings are, because they do not tell noise from ignorance.
+    committee, the posterior of a model of suffice, or the variance of a Bayesian regression. Otherwise the recent gain
+    stands for it, or the share ``50 / (50 + n)`` of the error at ``n`` labels if that is larger; also for a committee
+    whose members are certain of everything, as the trees of a forest with default settings are, because they do not
+    tell noise from ignorance.
 
     Args:
         X_pool: All items, labelled and unlabelled: an array, a table of pandas or polars, a sparse matrix, a list of
