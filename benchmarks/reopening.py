@@ -91,7 +91,12 @@ def make(place: Path, size: Size) -> list[str]:
     write_project(place, settings, items).close()
     drafts, order = [], np.random.default_rng(1).permutation(size.items)[: size.labels].tolist()
     for k, item in enumerate(order):
-        about = {"until": 0.0, "why": "", "random": k % 5 == 0 or k < settings.initial, "started": k >= settings.initial}
+        about = {
+            "until": 0.0,
+            "why": "",
+            "random": k % 5 == 0 or k < settings.initial,
+            "started": k >= settings.initial,
+        }
         drafts.append(Draft(EventKind.asked, "ann", item, about))
         drafts.append(Draft(EventKind.labelled, "ann", item, {"label": y[item]}))
     database = Database(place / FILE)
