@@ -14,7 +14,7 @@ from suffice.arguments import real, whole
 from suffice.checks import CheckPlan, Guarantee, GuaranteePlan, plan, plan_recall
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
-from suffice.criteria import Criterion, LabelWorth, Step, Verdict
+from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
 from suffice.decision import (
     Alternative,
     Decision,
@@ -82,6 +82,30 @@ _REDUCIBLE_ITEMS: Final = 500
 # Numbers of the streams of random numbers that checks, and the order of a running check, are drawn from.
 _CHECK_STREAM: Final = 18
 _RUNNING_STREAM: Final = 19
+
+
+# Attributes that follow from the arguments of a learner, and those that are saved in another form.
+_FIXED_ATTRIBUTES: Final = frozenset(
+    {
+        "_rule",
+        "_prepared",
+        "_X",
+        "_compared_inputs",
+        "_costs",
+        "_clock",
+        "_since",
+        "_validated",
+        "_first",
+        "_backend",
+        "_selection",
+        "_about",
+        "_looked_at",
+        "_check_sequence",
+        "_unlearned",
+        "_running",
+        "_used",
+    }
+)
 
 
 class ActiveLearner:
@@ -1054,6 +1078,52 @@ class ActiveLearner:
         # An earlier check may have been unable to label some of them.
         for item in items:
             self._check_sequence.answered(item, check.record.labels[item])
+
+    def progress(self) -> dict[str, Any]:
+        """What was learned so far, for :meth:`resume`: plain values, arrays, and objects of this package.
+
+        The values are not copied; save them before the next label.
+
+        Raises:
+            SufficeError: The learner draws random items or has checks; their state is not part of it.
+        """
+        if self._selection.draws_at_random or self._running is not None or self._check_sequence.checks:
+            raise SufficeError(
+                "progress is for a learner with random_share=0.0 and without checks; this one has others"
+            )
+        return {
+            "attributes": {name: value for name, value in self.__dict__.items() if name not in _FIXED_ATTRIBUTES},
+            "rule": self._rule.state_dict(),
+            "count": self._selection.count,
+            "backend": self._backend.progress(),
+        }
+
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue exactly where another learner stood: each further label gives the same results to the last bit.
+
+        Args:
+            progress: What :meth:`progress` returned, of a learner with the same arguments. It belongs to this learner
+                from now on.
+
+        Raises:
+            InvalidValueError: The saved rule cannot be restored.
+
+        Examples:
+            >>> import numpy as np
+            >>> from copy import deepcopy
+            >>> from suffice.models import BayesianRidge
+            >>> X = np.random.default_rng(0).normal(size=(50, 2)); y = X @ [1.0, 2.0]
+            >>> first = ActiveLearner(BayesianRidge(), X, acquisition="order")
+            >>> verdicts = [first.tell(item, y[item]) for item in range(20)]
+            >>> second = ActiveLearner(BayesianRidge(), X, acquisition="order")
+            >>> second.resume(deepcopy(first.progress()))
+            >>> first.tell(20, y[20]) == second.tell(20, y[20])
+            True
+        """
+        self.__dict__.update(progress["attributes"])
+        self._rule = criterion_from_dict(progress["rule"])
+        self._selection.resume(progress["count"])
+        self._backend.resume(progress["backend"])
 
     def trace(self) -> Trace:
         """The run so far; where steps differ in size, ``indices`` holds all items in order."""

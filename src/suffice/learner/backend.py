@@ -3,11 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from itertools import groupby
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 
 from suffice.acquisition import Indices
 from suffice.divergence import KLPair
@@ -181,6 +182,7 @@ class Backend(ABC):
         sparse_inputs: Whether inputs may be a sparse matrix.
         refits: Whether the model is fitted again to all labels at every step, so that it may need labels to transform
             inputs, and may accept missing inputs.
+        fixed_attributes: Names of the attributes that follow from model, settings and the other attributes.
         supports_checkpoints: Whether :meth:`state` and :meth:`restore` are implemented.
     """
 
@@ -192,6 +194,7 @@ class Backend(ABC):
     any_input_shape: ClassVar[bool] = False
     sparse_inputs: ClassVar[bool] = False
     refits: ClassVar[bool] = False
+    fixed_attributes: ClassVar[frozenset[str]] = frozenset({"_model", "_settings"})
     supports_checkpoints: ClassVar[bool] = False
 
     @abstractmethod
@@ -289,6 +292,14 @@ class Backend(ABC):
         """Continue from a saved state; ``y`` holds the labels of the whole pool."""
         raise NotImplementedError
 
+    def progress(self) -> dict[str, Any]:
+        """All attributes that do not follow from model and settings: what was learned. They are not copied."""
+        return {name: value for name, value in self.__dict__.items() if name not in self.fixed_attributes}
+
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue exactly from the output of :meth:`progress` of a backend with the same model and settings."""
+        self.__dict__.update(progress)
+
     @classmethod
     def provided_fields(cls, *, validated: bool) -> frozenset[str]:
         """Fields of a step that a loop with this backend provides.
@@ -342,10 +353,20 @@ def register_backend(model_type: type) -> Callable[[_AnyBackend], _AnyBackend]:
             raise InvalidValueError(
                 f"{name}.step_fields must be fields of suffice.Step; {', '.join(unknown)} is none of them"
             )
+        if not backend.__module__.startswith("suffice.learner."):
+            # A backend that replaces one of ours comes after it.
+            _register_own()
         _BACKENDS[model_type] = backend
         return backend
 
     return register
+
+
+@cache
+def _register_own() -> None:
+    """Import the backends of this package, which registers them."""
+    for name in ("class_backend", "estimator_backend", "gaussian_backend", "network_backend"):
+        import_module(f"suffice.learner.{name}")
 
 
 def backend_type(model: Any) -> type[Backend]:
@@ -354,11 +375,14 @@ def backend_type(model: Any) -> type[Backend]:
     Raises:
         InvalidTypeError: There is none.
     """
+    _register_own()
     for base in type(model).__mro__:
         if base in _BACKENDS:
             return _BACKENDS[base].for_model(model)
     # Estimators that contain others, such as GridSearchCV, are classifiers or regressors as those are.
     if not isinstance(model, type) and hasattr(model, "get_params"):
+        from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+
         for kind, base in ((is_classifier, ClassifierMixin), (is_regressor, RegressorMixin)):
             if base in _BACKENDS and kind(model):
                 return _BACKENDS[base].for_model(model)
