@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 
 import suffice as sf
 from suffice.criteria.rule_info import example_rule
-from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import backend_type
 from suffice.learner.estimator_backend import ClassifierBackend, CommitteeBackend, RegressorBackend
 from suffice.learner.prepare import final_estimator, provided_fields
@@ -313,6 +313,8 @@ def test_unusable_settings_are_refused() -> None:
         sf.ActiveLearner(LogisticRegression(), X, acquisition="variance")
     with pytest.raises(MissingInputError, match="kl_new_old"):
         sf.ActiveLearner(GaussianNB(), X, criterion=sf.ErrorStability(0.05))
+    with pytest.raises(SufficeError, match="progress is for the models of suffice; GaussianNB"):
+        _run(GaussianNB(), CLASSES, acquisition="margin").progress()
     with pytest.raises(MissingInputError, match="kl_new_old"):
         sf.simulate(GaussianNB(), X, CLASSES, record=sf.ErrorStability(0.05))
 

@@ -16,7 +16,7 @@ from suffice.acquisition import Indices, entropy, label_free_chooser, margin, re
 from suffice.criteria import Criterion, Step, Verdict
 from suffice.divergence import KLPair
 from suffice.engines.memory import require_memory
-from suffice.errors import InvalidValueError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.model_predictions import FittedModel, PoolRows
 from suffice.learner.step_inputs import (
@@ -166,6 +166,14 @@ class EstimatorBackend(Backend):
         if self._past:
             self._past[-1] = found
         return StepResults.joined(self._past)
+
+    def progress(self) -> dict[str, Any]:
+        """Refuse to be saved: an estimator is an object of another package.
+
+        Raises:
+            SufficeError: Always.
+        """
+        raise SufficeError(f"progress is for the models of suffice; {type(self._estimator).__name__} is none of them")
 
     def fitted(self) -> Any:
         """The fitted estimator, which belongs to the caller."""
