@@ -43,6 +43,7 @@ from suffice.learner import ErrorGuarantee
 from suffice.learner.error_estimate import calibration_ratio
 from suffice.learner.step_inputs import RecentGain
 from suffice.posteriors import fitted_posterior, posterior_pair
+from tests.every_rule import OF_SCREENING
 
 RNG = np.random.default_rng(0)
 N = 260
@@ -98,6 +99,8 @@ def refusal(name: str, rule: str) -> str | None:
     if rule in NEVER:
         return NEVER[rule]
     needs = ", ".join(sorted(example_rule(sf.criteria.RULES[rule]).needs()))
+    if rule in OF_SCREENING:
+        return needs.removeprefix("pool_size, ")
     if rule in DIVERGENCES:
         return None if name in POSTERIORS else needs
     if name in NUMBERS:
