@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
 
 from suffice.checks import Guarantee, GuaranteePlan
 from suffice.criteria import Criterion, LabelWorth, Verdict
@@ -298,6 +297,8 @@ def checked_error(guarantee: Guarantee) -> ErrorNow:
     counted = guarantee.unlabelable_as == "wrong"
     wrong = guarantee.wrong + (guarantee.unlabelable if counted else 0)
     size = guarantee.checked - (0 if counted else guarantee.unlabelable)
+    from scipy.special import betaincinv  # takes as long to import as the rest, and is not always needed
+
     low, high = (float(betaincinv(wrong + 0.5, size - wrong + 0.5, point)) for point in (0.05, 0.95))
     value = wrong / max(size, 1)
     return ErrorNow(value, min(low, value), max(high, value), size)

@@ -237,7 +237,7 @@ def test_the_report_is_written_where_it_is_asked_for(pets: Path, tmp_path: Path)
 
 def test_files_of_a_project_in_a_database_go_to_the_folder_where_one_is(pets: Path) -> None:
     with open_project(pets) as project:
-        found = Reading(project, "postgresql://ann:sesame@host/pets", LearningStatus(), None)
+        found = Reading(project, "postgresql://ann:sesame@host/pets", project.settings, [], LearningStatus())
         assert found.folder == Path("pets-export")
 
 

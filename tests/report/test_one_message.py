@@ -41,7 +41,7 @@ def words(text: str) -> str:
 
 def terminal(project: Project, told: dict[str, Any], found: Any) -> str:
     out = io.StringIO()
-    reading = Reading(project, "p", found, None)
+    reading = Reading(project, "p", project.settings, [], found)
     status_command._tell(Console(file=out, width=10_000, force_terminal=False), reading, told)
     return words(out.getvalue())
 

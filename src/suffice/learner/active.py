@@ -14,7 +14,7 @@ from suffice.arguments import real, whole
 from suffice.checks import CheckPlan, Guarantee, GuaranteePlan, plan, plan_recall
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
-from suffice.criteria import Criterion, LabelWorth, Step, Verdict
+from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
 from suffice.decision import (
     Alternative,
     Decision,
@@ -87,6 +87,30 @@ _CHECK_STREAM: Final = 18
 _RUNNING_STREAM: Final = 19
 
 
+# Attributes that follow from the arguments of a learner, and those that are saved in another form.
+_FIXED_ATTRIBUTES: Final = frozenset(
+    {
+        "_rule",
+        "_prepared",
+        "_X",
+        "_compared_inputs",
+        "_costs",
+        "_clock",
+        "_since",
+        "_validated",
+        "_first",
+        "_backend",
+        "_selection",
+        "_about",
+        "_looked_at",
+        "_check_sequence",
+        "_unlearned",
+        "_running",
+        "_used",
+    }
+)
+
+
 class ActiveLearner:
     """A pool, a model and a stopping rule, driven by whoever has the labels.
 
@@ -95,8 +119,9 @@ class ActiveLearner:
     same calls give the same picks and verdicts.
 
     Args:
-        model: One of :mod:`suffice.models`, or a pipeline that ends in one: its transformers are fitted on the pool. It
-            is not changed.
+        model: One of :mod:`suffice.models`, or any classifier or regressor of scikit-learn, which is fitted again after
+            every step and has no divergences; or a pipeline that ends in one: its transformers are fitted on the pool.
+            It is not changed.
         X_pool: Inputs, ``m x D``.
         criterion: The stopping rule, which is copied. Left out, it is :class:`suffice.LabelWorth` with its defaults: a
             wrong prediction among the unlabelled items costs as much as a label.
@@ -165,13 +190,14 @@ class ActiveLearner:
         if self._positive is not None and not self._of_classes:
             raise InvalidValueError(f"positive is a class, {positive!r}, and the model predicts numbers; leave it out")
         self._X = self._prepared.inputs(X_pool, "X_pool")
+        self._size = self._X.shape[0]
         # Inputs for other models to compare with: those before the pipeline, where they are numbers.
         plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
         self._compared_inputs = X_pool if plain else self._X
         inputs = self._step_inputs(stop_set, validation, seed)
-        self._costs, self._clock, self._since = label_costs(costs, len(self._X)), clock, clock()
+        self._costs, self._clock, self._since = label_costs(costs, self._size), clock, clock()
         self._validated = 0 if inputs.validation is None else len(inputs.validation[1])
-        self._first = first_items(initial, len(self._X), rng)
+        self._first = first_items(initial, self._size, rng)
         screening = self._positive is not None
         name, share = acquisition_and_share(self._prepared.backend, acquisition, random_share, screening=screening)
         with one_thread():
@@ -187,7 +213,7 @@ class ActiveLearner:
                     positive=self._positive,
                 ),
             )
-        self._selection = ItemSelection(self._backend, len(self._X), share, rng, all_random=name == "random")
+        self._selection = ItemSelection(self._backend, self._size, share, rng, all_random=name == "random")
         self._about: dict[str, Any] = {
             "model": " ".join(repr(model).split()),
             "acquisition": name,
@@ -210,7 +236,7 @@ class ActiveLearner:
         self._version = 0
         self._running = None if check_share is None else self._new_running_sample(check_share, seed)
         # 0: no label; 1: learned; 2: skipped; 3: labelled for the running check, and not learned.
-        self._status = np.zeros(len(self._X), dtype=np.int8)
+        self._status = np.zeros(self._size, dtype=np.int8)
         self._labels: dict[int, Any] = {}
         self._sizes: list[int] = []
         self._new_old: list[float] = []
@@ -232,7 +258,7 @@ class ActiveLearner:
         counted = CLASS_COUNT_FIELDS | SCREENING_FIELDS
         names = self._used - DIVERGENCES - counted - (COUNTED_FIELDS - self._rule.needs())
         number = int(seed) if isinstance(seed, int | np.integer) else 0
-        return new_step_inputs(names, len(self._X), stop_set, seed=number, validation=held_out)
+        return new_step_inputs(names, self._size, stop_set, seed=number, validation=held_out)
 
     def _new_running_sample(self, share: Any, seed: Any) -> RunningSample:
         wanted = [rule for rule in guarantee_rules(self._rule) if isinstance(rule, ErrorGuarantee)]
@@ -245,7 +271,7 @@ class ActiveLearner:
         confidence = max((rule.confidence for rule in wanted), default=0.95)
         rng = _check_rng(seed, _RUNNING_STREAM)
         self._about["check_share"] = float(share) if isinstance(share, float) else share
-        return RunningSample.start(len(self._X), share, confidence, None if self._of_classes else min(tolerances), rng)
+        return RunningSample.start(self._size, share, confidence, None if self._of_classes else min(tolerances), rng)
 
     def __repr__(self) -> str:
         return f"ActiveLearner({self._about['model']}: {len(self._labels)} labelled, {self.left} left)"
@@ -360,7 +386,7 @@ class ActiveLearner:
     def _some_unlabelled(self, most: int) -> Indices:
         """Unlabelled items that estimates are averaged over, always the same ones while they are unlabelled."""
         if self._looked_at is None:
-            self._looked_at = np.random.default_rng(0).permutation(len(self._X))
+            self._looked_at = np.random.default_rng(0).permutation(self._size)
         order = self._looked_at
         return np.sort(order[self._status[order] != 1][:most])
 
@@ -507,8 +533,8 @@ class ActiveLearner:
 
     def _bare_model(self) -> Any:
         """The current model without its pipeline, which takes inputs as they are kept here."""
-        model = self.current_model
-        return model if self._prepared.transform is None else model.steps[-1][1]
+        self._require_begun()
+        return self._backend.judged_model()
 
     def ask(self, n: int = 1) -> Indices:
         """Which items to label next, the most useful first. Asking again before telling gives the same.
@@ -589,7 +615,7 @@ class ActiveLearner:
         Raises:
             InvalidValueError: A label that cannot be used, or an item that has one: nothing is changed.
         """
-        items = checked_indices(indices, len(self._X), "indices")
+        items = checked_indices(indices, self._size, "indices")
         given = np.atleast_1d(np.asarray(as_labels(labels)))
         if given.shape != items.shape:
             raise InvalidValueError(
@@ -684,7 +710,7 @@ class ActiveLearner:
         Returns:
             What the rule says now: stop, if nothing is left to ask for.
         """
-        items = checked_indices(indices, len(self._X), "indices")
+        items = checked_indices(indices, self._size, "indices")
         known = items[np.isin(self._status[items], (1, 3))]
         if len(known):
             raise InvalidValueError(f"item {known[0]} has a label; only items without one can be skipped")
@@ -726,7 +752,7 @@ class ActiveLearner:
         Raises:
             InvalidValueError: The item has no label, or the new one cannot be used: nothing is changed.
         """
-        items, given = checked_indices(index, len(self._X), "index"), np.atleast_1d(np.asarray(as_labels(label)))
+        items, given = checked_indices(index, self._size, "index"), np.atleast_1d(np.asarray(as_labels(label)))
         if len(items) != 1 or given.shape != (1,):
             raise InvalidValueError("correct takes one item and its label at a time")
         item, label = int(items[0]), given[0]
@@ -1111,6 +1137,52 @@ class ActiveLearner:
         for item in items:
             self._check_sequence.answered(item, check.record.labels[item])
 
+    def progress(self) -> dict[str, Any]:
+        """What was learned so far, for :meth:`resume`: plain values, arrays, and objects of this package.
+
+        The values are not copied; save them before the next label.
+
+        Raises:
+            SufficeError: The learner draws random items or has checks; their state is not part of it.
+        """
+        if self._selection.draws_at_random or self._running is not None or self._check_sequence.checks:
+            raise SufficeError(
+                "progress is for a learner with random_share=0.0 and without checks; this one has others"
+            )
+        return {
+            "attributes": {name: value for name, value in self.__dict__.items() if name not in _FIXED_ATTRIBUTES},
+            "rule": self._rule.state_dict(),
+            "count": self._selection.count,
+            "backend": self._backend.progress(),
+        }
+
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue exactly where another learner stood: each further label gives the same results to the last bit.
+
+        Args:
+            progress: What :meth:`progress` returned, of a learner with the same arguments. It belongs to this learner
+                from now on.
+
+        Raises:
+            InvalidValueError: The saved rule cannot be restored.
+
+        Examples:
+            >>> import numpy as np
+            >>> from copy import deepcopy
+            >>> from suffice.models import BayesianRidge
+            >>> X = np.random.default_rng(0).normal(size=(50, 2)); y = X @ [1.0, 2.0]
+            >>> first = ActiveLearner(BayesianRidge(), X, acquisition="order")
+            >>> verdicts = [first.tell(item, y[item]) for item in range(20)]
+            >>> second = ActiveLearner(BayesianRidge(), X, acquisition="order")
+            >>> second.resume(deepcopy(first.progress()))
+            >>> first.tell(20, y[20]) == second.tell(20, y[20])
+            True
+        """
+        self.__dict__.update(progress["attributes"])
+        self._rule = criterion_from_dict(progress["rule"])
+        self._selection.resume(progress["count"])
+        self._backend.resume(progress["backend"])
+
     def trace(self) -> Trace:
         """The run so far; where steps differ in size, ``indices`` holds all items in order."""
         items = np.array(list(self._labels), dtype=np.intp)
@@ -1150,7 +1222,7 @@ class ActiveLearner:
     def _tell(self, items: Indices, given: "np.typing.NDArray[Any]", drawn: Indices) -> Verdict:
         if self._begun:
             if len(drawn):
-                self._random_losses.predict(self._backend.current_model(), self._X[drawn], drawn)
+                self._random_losses.predict(self._backend.judged_model(), self._X[drawn], drawn)
             result = self._backend.learn(items, given, together=True)
             self._version += 1
             self._note(items, given, drawn)
@@ -1200,7 +1272,7 @@ class ActiveLearner:
         if "calibration" in self._used:
             # Only random labels change it, and leaving labels out is expensive.
             if random:
-                model = self._backend.current_model()
+                model = self._backend.judged_model()
                 self._calibration = self._random_losses.ratio(model, self._labels, self._random_items)
             self._measures[-1] = {**self._measures[-1], "calibration": np.array([self._calibration])}
         if history is not None:
@@ -1208,7 +1280,9 @@ class ActiveLearner:
         else:
             inputs = {name: values for name, values in self._measures[-1].items() if name in STEP_FIELDS}
             count = [self._begun + sum(self._sizes)]
-            step = Step.sequence(count, self._new_old[-1:], self._old_new[-1:], estimated=self._estimated, **inputs)[0]
+            known = not math.isnan(self._new_old[-1])
+            pair = (self._new_old[-1:], self._old_new[-1:]) if known else (None, None)
+            step = Step.sequence(count, *pair, estimated=self._estimated, **inputs)[0]
             self.verdicts.append(self._rule.observe(step))
             self.verdict = self._exhausted(self.verdicts[-1])
 
@@ -1232,7 +1306,7 @@ class ActiveLearner:
         found = {
             "cost": float(self._costs[self.labelled].sum()),
             "seconds": self._clock() - self._since,
-            "pool_size": len(self._X),
+            "pool_size": self._size,
             "validation_labels": self._validated,
             "random_labels": self.random_labels,
         }
@@ -1248,9 +1322,7 @@ class ActiveLearner:
         random = set(self._random_items)
         return {
             "relevant_found": np.cumsum(relevance),
-            "estimated_relevant": relevant_estimates(
-                relevance, [item in random for item in self._labels], len(self._X)
-            ),
+            "estimated_relevant": relevant_estimates(relevance, [item in random for item in self._labels], self._size),
         }
 
     def _recount(self) -> None:

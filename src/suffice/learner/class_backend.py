@@ -1,5 +1,6 @@
 """The backend of logistic regression: Laplace posteriors of two classes or many."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -49,6 +50,15 @@ class ClassBackend(Backend):
     # Of two classes it picks what the entropy picks; of many, the entropy asks for what is unsure among all of them.
     default_acquisition = "margin"
     default_random_share = 0.2
+    fixed_attributes = Backend.fixed_attributes | {
+        "_name",
+        "_all_features",
+        "_features",
+        "_capacity",
+        "_pool",
+        "_test",
+        "_validation",
+    }
 
     def __init__(self, model: BayesianLogistic, settings: RunSettings) -> None:
         self._model, self._settings = model, settings
@@ -182,6 +192,13 @@ class ClassBackend(Backend):
             self._settings.X[rows], labels, self._alpha, self._learned_at, self._state, self._n_components
         )
 
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue exactly from the output of :meth:`progress`."""
+        super().resume(progress)
+        if self._history.indices:
+            self._features = self._used(self._all_features)
+            self._make_sets()
+
     def expected_errors(self, rows: Indices) -> tuple[Floats, Floats]:
         """The probabilities of a wrong prediction, and their reducible parts."""
         found = self._predictor().errors(rows)
@@ -266,11 +283,15 @@ class ClassBackend(Backend):
                 chosen = self._capacity.choose(features, codes, size, self._alpha, learn=learn)
                 self._n_components, self._alpha = chosen
                 self._features = self._used(self._all_features)
+        self._make_sets()
+        return self._replay()
+
+    def _make_sets(self) -> None:
+        """Make pool, test set and validation set for the present features and classes."""
         self._pool = self._new_pool()
         self._test = self._new_test()
         validation = self._known_rows(self._settings.step_inputs.validation, "validation")
         self._validation = None if validation is None else self._averaged(validation)
-        return self._replay()
 
     def _replay(self) -> StepResults:
         indices = np.array(self._history.indices, dtype=np.intp)

@@ -111,6 +111,15 @@ class ItemSelection:
         """Whether some or all labels after the initial ones are random."""
         return self._order is not None or self.all_random
 
+    @property
+    def count(self) -> int:
+        """Labels after the initial ones."""
+        return self._count
+
+    def resume(self, count: int) -> None:
+        """Continue after so many labels that came after the initial ones; for a share of 0."""
+        self._count = count
+
     def begin(self, indices: Indices) -> None:
         """Leave out the items of the initial labels."""
         self.skip(indices)

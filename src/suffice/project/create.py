@@ -11,7 +11,7 @@ from dataclasses import replace
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from suffice.project.connections import Connection, has_log, sa, sync_folder
 from suffice.project.events import Draft, EventKind, checked_label, checked_person
 from suffice.project.items import Items
 from suffice.project.labelling_project import ConflictError, Project
-from suffice.project.read_items import ReadingOptions, read_items
 from suffice.project.settings import (
     DEFAULT_INITIAL,
     DEFAULT_RANDOM_SHARE,
@@ -45,6 +44,9 @@ from suffice.project.storage import (
     write_events,
 )
 from suffice.tables.file_reader import is_path
+
+if TYPE_CHECKING:
+    from suffice.project.read_items import ReadingOptions
 
 
 def require_layout(database: Database) -> None:
@@ -252,6 +254,8 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
             f"{type(data).__name__}; wrap other tables in a DataFrame"
         )
     items, text = (data, text) if is_path(data) or not _is_list(data) else _texts(data, text)
+    from suffice.project.read_items import ReadingOptions
+
     with _features_file(features) as features_file, _argument_names():
         return make_project(
             path,
@@ -285,7 +289,7 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
 def make_project(  # noqa: PLR0913 - as above
     place: str | Path,
     data: Any,
-    options: ReadingOptions,
+    options: "ReadingOptions",
     *,
     model: str | None = None,
     rule: Criterion | Callable[[Settings], Criterion] | None = None,
@@ -317,6 +321,8 @@ def make_project(  # noqa: PLR0913 - as above
         positive: The class that a screening looks for.
         recall: The share of it to find.
     """
+    from suffice.project.read_items import read_items
+
     _require_empty(place)
     items = read_items(data, options)
     if initial is not None and initial > len(items):
