@@ -180,3 +180,16 @@ def test_options_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         opened(positive="in", recall="0.9")
     with pytest.raises(InvalidValueError, match="stops by Knee"):
         opened(rule="Safe")
+
+
+@pytest.mark.parametrize("rule", [sf.RecallTest(0.8), sf.QuantCI(0.8), sf.ConsecutiveIrrelevant(20)], ids=repr)
+def test_a_screening_continues_from_a_checkpoint(tmp_path: Path, rule: sf.Criterion) -> None:
+    with made(tmp_path, rule=rule) as project:
+        whole = screened(project.settings, project.X, 60)
+        half, again = (ProjectLearner(project.settings, project.X) for _ in range(2))
+    half.follow(whole._answers[:40])
+    saved = half._checkpoint()
+    assert saved is not None
+    assert again._resume(whole._answers, [saved])
+    again.follow(whole._answers)
+    assert again.learning_status(queue=3) == whole.learning_status(queue=3)
