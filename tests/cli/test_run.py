@@ -832,7 +832,6 @@ def test_a_tolerance_counts_predictions_that_are_off() -> None:
     assert "--tolerance is for numbers" in str(classes.exception)
 
 
-@pytest.mark.usefixtures("fewer_trees")
 def test_where_the_model_is_the_wrong_one_another_is_named() -> None:
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(2, 500))

@@ -115,7 +115,6 @@ def by_hand(project: Project) -> Any:
     return learner.learning_status()
 
 
-@pytest.mark.usefixtures("fewer_trees")
 def test_another_model_learns_all_labels_anew(tmp_path: Path) -> None:
     with circle(tmp_path / "p") as project, BackgroundLearner(project) as background:
         assert background.wait_settled(60.0)
@@ -155,7 +154,6 @@ def _switch(place: str, pipe: Any) -> None:
         pipe.send(background.learning_status.decision)
 
 
-@pytest.mark.usefixtures("fewer_trees")
 def test_two_processes_agree(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
