@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from sklearn.pipeline import make_pipeline
@@ -18,6 +18,7 @@ from suffice.checks import Check, Guarantee, PredictedItems, plan, spent_alpha, 
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner import ErrorGuarantee, ModelCheck
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+from tests.thoroughness import examples
 
 
 def classes(m: int = 200, seed: int = 0) -> tuple[Any, Any]:
@@ -732,7 +733,7 @@ def test_exact_coverage_on_a_small_pool(monkeypatch: pytest.MonkeyPatch) -> None
     assert falsified
 
 
-@settings(max_examples=25, deadline=None)
+@examples(40)
 @given(st.data())
 def test_any_order_of_calls(data: st.DataObject) -> None:
     """The guarantee is that of the answers that count, and the learner knows each label once."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -42,6 +42,7 @@ from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputErro
 from suffice.learner import ErrorGuarantee
 from suffice.learner.error_estimate import calibration_ratio
 from suffice.learner.step_inputs import RecentGain
+from tests.thoroughness import examples
 
 RNG = np.random.default_rng(0)
 N = 260
@@ -1121,7 +1122,7 @@ class _Table:
         self.p = p
 
 
-@settings(max_examples=40, deadline=None)
+@examples(60)
 @given(st.data())
 def test_any_sequence_of_updates_leaves_a_consistent_monitor(data: st.DataObject) -> None:
     size, labels = 12, {}

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 
@@ -15,6 +14,7 @@ from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.numerics.special_functions import Floats
 from suffice.project.error_estimates import expected_error
 from tests.project.following import CASES
+from tests.thoroughness import examples
 
 MANY = 40_000
 
@@ -198,7 +198,7 @@ def test_the_same_model_says_the_same_again() -> None:
     assert expected_error(model, case.X) == expected_error(model, case.X)
 
 
-@hypothesis_settings(max_examples=60, deadline=None)
+@examples(80)
 @given(
     curve=st.lists(st.floats(1e-3, 10.0), min_size=4, max_size=60),
     labels=st.integers(1, 400),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.learner import ActiveLearner
@@ -33,6 +33,7 @@ from suffice.project.status_summary import learning_sentences, status
 from tests.project.following import CASES
 from tests.project.labelled_projects import of_feature
 from tests.project.making_projects import about, make, picture, replayed
+from tests.thoroughness import examples
 
 SIZE = 60
 PEOPLE = ("ann", "bob", "carol")
@@ -389,7 +390,7 @@ def test_the_words_say_what_the_estimate_rests_on(tmp_path: Path) -> None:
         assert learning_sentences(found, project.settings, 30, size=80) == told["words"]
 
 
-@settings(max_examples=8)
+@examples(16)
 @given(share=st.sampled_from([0.0, 0.25, 0.6]), seed=st.integers(0, 2**16))
 def test_several_people_at_one_project_keep_the_share(
     tmp_path_factory: pytest.TempPathFactory, share: float, seed: int
