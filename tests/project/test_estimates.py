@@ -136,7 +136,7 @@ def test_more_labels_of_a_right_model_narrow_the_interval(name: str) -> None:
     rng = np.random.default_rng(6)
     X = rng.normal(size=(1500, case.X.shape[1]))
     widths, values = [], []
-    for n in (20, 100, 800):
+    for n in (20, 80, 320):
         if case.settings.task == "classification":
             scores = X @ np.random.default_rng(1).normal(size=(X.shape[1], len(case.settings.classes)))
             y: Any = np.array(case.settings.classes)[(scores + rng.gumbel(size=scores.shape)).argmax(axis=1)]
