@@ -62,8 +62,9 @@ def begun(model: Any = None, y: Any = Y, **options: Any) -> sf.ActiveLearner:
 each_approximation = pytest.mark.parametrize("approximation", ["dropout", "last-layer"])
 
 
-@each_approximation
-@pytest.mark.parametrize("acquisition", ["batchbald", "bald"])
+@pytest.mark.parametrize(
+    ("approximation", "acquisition"), crossed(["dropout", "last-layer"], ["batchbald", "bald"], every=2)
+)
 def test_the_loop_is_the_simulation(approximation: str, acquisition: str) -> None:
     model = network(approximation=approximation)
     learner = begun(model, acquisition=acquisition, criterion=sf.ErrorStability(0.2, calibration=1))
