@@ -31,7 +31,7 @@ from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputErro
 from suffice.learner.backend import backend_type
 from suffice.learner.estimator_backend import ClassifierBackend, CommitteeBackend, RegressorBackend
 from suffice.learner.prepare import final_estimator, provided_fields
-from tests.thoroughness import examples
+from tests.thoroughness import crossed, examples
 
 _RNG = np.random.default_rng(0)
 X = _RNG.normal(size=(200, 4))
@@ -120,8 +120,7 @@ def test_the_inputs_of_a_rule_are_those_of_a_monitor_beside_the_same_fits(name: 
                 np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", ["forest", "logistic", "bayesian"])
-@pytest.mark.parametrize("rule_name", sf.criteria.RULES)
+@pytest.mark.parametrize(("rule_name", "name"), crossed(sf.criteria.RULES, ["forest", "logistic", "bayesian"], every=3))
 def test_every_rule_gives_a_verdict_or_names_what_it_lacks(rule_name: str, name: str) -> None:
     rule = example_rule(sf.criteria.RULES[rule_name])
     model, y = (REGRESSORS[name], NUMBERS) if name == "bayesian" else (CLASSIFIERS[name], CLASSES)

@@ -42,7 +42,7 @@ from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputErro
 from suffice.learner import ErrorGuarantee
 from suffice.learner.error_estimate import calibration_ratio
 from suffice.learner.step_inputs import RecentGain
-from tests.thoroughness import examples
+from tests.thoroughness import crossed, examples
 
 RNG = np.random.default_rng(0)
 N = 260
@@ -229,8 +229,7 @@ def numbers_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("rule_name", sf.criteria.RULES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "rule_name"), crossed(MODELS, sf.criteria.RULES, every=4))
 def test_every_rule_gives_the_verdict_on_a_step_built_by_hand_or_names_what_is_missing(
     name: str, rule_name: str
 ) -> None:
@@ -904,8 +903,14 @@ def test_a_check_of_numbers() -> None:
 # Records.
 
 
-@pytest.mark.parametrize("name", ["RandomForest", "texts", "LogisticRegression", "BayesianRidge"])
-@pytest.mark.parametrize("rule_name", sorted(set(sf.criteria.RULES) - DIVERGENCES - {"TimeLimit"}))
+@pytest.mark.parametrize(
+    ("name", "rule_name"),
+    crossed(
+        ["RandomForest", "texts", "LogisticRegression", "BayesianRidge"],
+        sorted(set(sf.criteria.RULES) - DIVERGENCES - {"TimeLimit"}),
+        every=4,
+    ),
+)
 def test_a_monitor_continues_from_json_with_the_same_verdicts(name: str, rule_name: str) -> None:
     if refusal(name, rule_name) is not None:
         return
