@@ -77,8 +77,7 @@ def watched(model: Any, data: Data, **options: Any) -> tuple[Trace, list[Any]]:
     return sf.simulate(model, data.X, data.y, watch=look, **{**settings, **options}), models
 
 
-@pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize(("name", "batch"), crossed(REGRESSORS, [4, 1], every=2))
 def test_of_numbers_it_is_the_squared_error_of_the_mean(name: str, batch: int) -> None:
     data = numbers()
     trace, models = watched(REGRESSORS[name], data, steps=40 // batch, batch=batch)
