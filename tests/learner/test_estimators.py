@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -31,6 +31,7 @@ from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputErro
 from suffice.learner.backend import backend_type
 from suffice.learner.estimator_backend import ClassifierBackend, CommitteeBackend, RegressorBackend
 from suffice.learner.prepare import final_estimator, provided_fields
+from tests.thoroughness import crossed, examples
 
 _RNG = np.random.default_rng(0)
 X = _RNG.normal(size=(200, 4))
@@ -119,8 +120,7 @@ def test_the_inputs_of_a_rule_are_those_of_a_monitor_beside_the_same_fits(name: 
                 np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", ["forest", "logistic", "bayesian"])
-@pytest.mark.parametrize("rule_name", sf.criteria.RULES)
+@pytest.mark.parametrize(("rule_name", "name"), crossed(sf.criteria.RULES, ["forest", "logistic", "bayesian"], every=3))
 def test_every_rule_gives_a_verdict_or_names_what_it_lacks(rule_name: str, name: str) -> None:
     rule = example_rule(sf.criteria.RULES[rule_name])
     model, y = (REGRESSORS[name], NUMBERS) if name == "bayesian" else (CLASSIFIERS[name], CLASSES)
@@ -329,7 +329,7 @@ def test_the_members_of_a_forest_choose_labels() -> None:
     np.testing.assert_allclose(sf.acquisition.bald(members)[chosen], best, rtol=1e-6)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(24)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(0, 5))
 def test_skipped_and_labelled_items_are_never_asked_for(sizes: list[int], seed: int) -> None:
     learner = sf.ActiveLearner(GaussianNB(), X[:40], initial=4, seed=seed)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -44,6 +44,7 @@ from suffice.learner.error_estimate import calibration_ratio
 from suffice.learner.step_inputs import RecentGain
 from suffice.posteriors import fitted_posterior, posterior_pair
 from tests.every_rule import OF_SCREENING
+from tests.thoroughness import crossed, examples
 
 RNG = np.random.default_rng(0)
 N = 260
@@ -249,8 +250,7 @@ def numbers_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("rule_name", sf.criteria.RULES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "rule_name"), crossed(MODELS, sf.criteria.RULES, every=4))
 def test_every_rule_gives_the_verdict_on_a_step_built_by_hand_or_names_what_is_missing(
     name: str, rule_name: str
 ) -> None:
@@ -1150,8 +1150,14 @@ def test_a_check_of_numbers() -> None:
 # Records.
 
 
-@pytest.mark.parametrize("name", ["RandomForest", "texts", "LogisticRegression", "BayesianRidge"])
-@pytest.mark.parametrize("rule_name", sorted(set(sf.criteria.RULES) - DIVERGENCES - {"TimeLimit"}))
+@pytest.mark.parametrize(
+    ("name", "rule_name"),
+    crossed(
+        ["RandomForest", "texts", "LogisticRegression", "BayesianRidge"],
+        sorted(set(sf.criteria.RULES) - DIVERGENCES - {"TimeLimit"}),
+        every=4,
+    ),
+)
 def test_a_monitor_continues_from_json_with_the_same_verdicts(name: str, rule_name: str) -> None:
     if refusal(name, rule_name) is not None:
         return
@@ -1359,7 +1365,7 @@ class _Table:
         self.p = p
 
 
-@settings(max_examples=40, deadline=None)
+@examples(60)
 @given(st.data())
 def test_any_sequence_of_updates_leaves_a_consistent_monitor(data: st.DataObject) -> None:
     size, labels = 12, {}
