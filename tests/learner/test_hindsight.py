@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import ExtraTreesClassifier
 
 import suffice as sf
 from suffice.errors import InvalidValueError
 from suffice.learner.hindsight import audit_orders, audited_stop, run_decision
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+from tests.thoroughness import some
 
 
 def classes(rows: int = 240, seed: int = 0) -> tuple[Any, Any]:
@@ -23,7 +25,7 @@ def numbers(rows: int = 200, seed: int = 0) -> tuple[Any, Any]:
     return X, X @ [3.0, 2.0, 1.0] + rng.normal(size=rows)
 
 
-@pytest.mark.parametrize("acquisition", [None, "margin", "random"])
+@pytest.mark.parametrize("acquisition", some([None, "margin", "random"], every=2))
 def test_the_decision_is_that_of_a_learner_that_is_asked_and_told(acquisition: str | None) -> None:
     X, y = classes()
     rule = sf.LabelWorth()
@@ -42,7 +44,7 @@ def test_the_decision_is_that_of_a_learner_that_is_asked_and_told(acquisition: s
     )
 
 
-@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("batch", some([7, 1], every=2))
 def test_numbers_and_batches(batch: int) -> None:
     X, y = numbers()
     trace = sf.simulate(GaussianProcess(), X, y, batch=batch)
@@ -79,7 +81,6 @@ def test_a_run_without_steps_is_refused() -> None:
         run_decision(BayesianLogistic(), X, y, trace, sf.LabelWorth())
 
 
-@pytest.mark.usefixtures("fewer_trees")
 def test_a_stop_in_doubt_is_looked_at_again() -> None:
     """Where another model may be better, labelling goes on until that is clear, to twice the labels at most."""
     rng = np.random.default_rng(1)
@@ -140,3 +141,26 @@ def test_a_run_records_what_the_default_rule_needs() -> None:
     assert len(trace.replay(sf.LabelWorth())) == 50
     assert dict(sf.simulate(BayesianRidge(), X, y, record=()).measures) == {}
     assert sf.LabelWorth().needs() <= sf.audit(BayesianRidge(), X, y).recorded
+
+
+def test_an_audit_names_a_model_that_is_better_on_the_rows_after_the_stop() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 2))
+    y = np.where((X**2).sum(axis=1) < 1.4, "inside", "outside")
+    trace = sf.audit(BayesianLogistic(), X, y)
+    found = audited_stop(BayesianLogistic(), X, y, trace, sf.Budget(150))
+    assert found.alternative is not None
+    assert found.alternative.clear
+    assert found.decision is not None
+    assert found.decision.answer == "limit"
+    # By hand: the forest learns the same 150 rows and predicts the other 450.
+    if found.alternative.name == "forest":
+        from suffice.learner.model_comparison import _TREES
+
+        forest = ExtraTreesClassifier(_TREES, random_state=0).fit(X[:150], y[:150])
+        assert found.alternative.error == (forest.predict(X[150:]) != y[150:]).mean()
+    assert found.alternative.present == found.error
+    assert found.alternative.labels == 450
+    line = np.where(X[:, 0] > 0.0, "left", "right")
+    straight = audited_stop(BayesianLogistic(), X, line, sf.audit(BayesianLogistic(), X, line), sf.Budget(150))
+    assert straight.alternative is None

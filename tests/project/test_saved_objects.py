@@ -30,8 +30,11 @@ def same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, np.ndarray):
-        layout = one.flags.f_contiguous == other.flags.f_contiguous and one.flags.c_contiguous == other.flags.c_contiguous
-        return one.dtype == other.dtype and one.shape == other.shape and layout and one.tobytes() == other.tobytes()
+        layout = (
+            one.flags.f_contiguous == other.flags.f_contiguous and one.flags.c_contiguous == other.flags.c_contiguous
+        )
+        kind = one.dtype == other.dtype and one.shape == other.shape
+        return bool(kind and layout and one.tobytes() == other.tobytes())
     if isinstance(one, float | np.floating):
         return np.asarray(one).tobytes() == np.asarray(other).tobytes()
     if isinstance(one, list | tuple):
@@ -212,4 +215,6 @@ def test_deep_nesting_is_damage() -> None:
 
 def test_modules_are_those_of_this_package_and_without_side_effects() -> None:
     assert all(name.startswith("suffice.") for name in MODULES)
-    assert not any(part in name for name in MODULES for part in ("cli", "web", "tables", "files", "storage", "research"))
+    assert not any(
+        part in name for name in MODULES for part in ("cli", "web", "tables", "files", "storage", "research")
+    )

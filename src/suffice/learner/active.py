@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -62,10 +62,13 @@ from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     COUNTED_FIELDS,
+    SCREENING_FIELDS,
     StepInputs,
     classes_seen,
     joined_rows,
     new_step_inputs,
+    positive_class,
+    relevant_estimates,
 )
 from suffice.learner.stop_set import StopSet
 from suffice.learner.suspicious_labels import SuspiciousLabel, suspicious_labels
@@ -117,13 +120,14 @@ class ActiveLearner:
     same calls give the same picks and verdicts.
 
     Args:
-        model: One of :mod:`suffice.models`, or a pipeline that ends in one: its transformers are fitted on the pool. It
-            is not changed.
+        model: One of :mod:`suffice.models`, or any classifier or regressor of scikit-learn, which is fitted again after
+            every step and has no divergences; or a pipeline that ends in one: its transformers are fitted on the pool.
+            It is not changed.
         X_pool: Inputs, ``m x D``.
         criterion: The stopping rule, which is copied. Left out, it is :class:`suffice.LabelWorth` with its defaults: a
             wrong prediction among the unlabelled items costs as much as a label.
         acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
-            the model, with its share of random labels.
+            the model, with its share of random labels; with ``positive``, it is ``"relevance"``.
         random_share: Share of the labels, 0 to 1, that are drawn at random from the unlabelled items instead. Such
             labels tell how good the model is on the others. Left out, it is 0 for an acquisition that is named.
         seed: Seed of all randomness.
@@ -137,6 +141,9 @@ class ActiveLearner:
             order and never learned, and bound the error at all times; see :attr:`running_check`. For numbers the rule
             must have a tolerance: :class:`suffice.learner.ErrorGuarantee` or :class:`suffice.LabelWorth`. Left out,
             there is no running check, and :meth:`check` draws checks on demand.
+        positive: For screening: the class that is looked for. The acquisition ``"relevance"`` asks for the items with
+            the largest probability of it; until the first one is found, for items at random. Rules such as
+            :class:`suffice.RecallTest` require it.
         clock: Seconds, for rules that limit time; they count from here.
 
     Attributes:
@@ -171,6 +178,7 @@ class ActiveLearner:
         validation: tuple[Any, Any] | None = None,
         costs: Any = None,
         check_share: float | None = None,
+        positive: Any = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if criterion is not None and not isinstance(criterion, Criterion):
@@ -179,21 +187,34 @@ class ActiveLearner:
         self._rule = LabelWorth() if criterion is None else criterion.copy()
         self._rule.reset()
         self._prepared = prepare(model, X_pool)
+        self._positive = positive_class(positive)
+        if self._positive is not None and not self._of_classes:
+            raise InvalidValueError(f"positive is a class, {positive!r}, and the model predicts numbers; leave it out")
         self._X = self._prepared.inputs(X_pool, "X_pool")
+        self._size = self._X.shape[0]
         # Inputs for other models to compare with: those before the pipeline, where they are numbers.
         plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
         self._compared_inputs = X_pool if plain else self._X
         inputs = self._step_inputs(stop_set, validation, seed)
-        self._costs, self._clock, self._since = label_costs(costs, len(self._X)), clock, clock()
+        self._costs, self._clock, self._since = label_costs(costs, self._size), clock, clock()
         self._validated = 0 if inputs.validation is None else len(inputs.validation[1])
-        self._first = first_items(initial, len(self._X), rng)
-        name, share = acquisition_and_share(self._prepared.backend, acquisition, random_share)
+        self._first = first_items(initial, self._size, rng)
+        screening = self._positive is not None
+        name, share = acquisition_and_share(self._prepared.backend, acquisition, random_share, screening=screening)
         with one_thread():
             self._backend = self._prepared.backend(
                 self._prepared.model,
-                RunSettings(self._X, name, rng, dtype=number_type(dtype), expected=256, step_inputs=inputs),
+                RunSettings(
+                    self._X,
+                    name,
+                    rng,
+                    dtype=number_type(dtype),
+                    expected=256,
+                    step_inputs=inputs,
+                    positive=self._positive,
+                ),
             )
-        self._selection = ItemSelection(self._backend, len(self._X), share, rng, all_random=name == "random")
+        self._selection = ItemSelection(self._backend, self._size, share, rng, all_random=name == "random")
         self._about: dict[str, Any] = {
             "model": " ".join(repr(model).split()),
             "acquisition": name,
@@ -201,6 +222,8 @@ class ActiveLearner:
         }
         if share > 0.0:
             self._about["random_share"] = share
+        if self._positive is not None:
+            self._about["positive"] = self._positive
         # Items that were drawn at random: those offered, and those of them that are labelled, in order.
         self._drawn = {int(i) for i in self._first} if isinstance(initial, int | np.integer) else set()
         self._random_items: list[int] = []
@@ -214,7 +237,7 @@ class ActiveLearner:
         self._version = 0
         self._running = None if check_share is None else self._new_running_sample(check_share, seed)
         # 0: no label; 1: learned; 2: skipped; 3: labelled for the running check, and not learned.
-        self._status = np.zeros(len(self._X), dtype=np.int8)
+        self._status = np.zeros(self._size, dtype=np.int8)
         self._labels: dict[int, Any] = {}
         self._sizes: list[int] = []
         self._new_old: list[float] = []
@@ -229,11 +252,14 @@ class ActiveLearner:
     def _step_inputs(self, stop_set: Any, validation: Any, seed: Any) -> StepInputs:
         """The fields that the rule uses; what it does not use costs nothing."""
         held_out = validation_set(self._prepared, validation, self._X.shape[1])
-        require_provided(self._rule.needs(), self._prepared.model, validated=held_out is not None)
-        self._used = self._rule.reads() & self._prepared.backend.provided_fields(validated=held_out is not None)
-        names = self._used - DIVERGENCES - CLASS_COUNT_FIELDS - (COUNTED_FIELDS - self._rule.needs())
+        validated, screening = held_out is not None, self._positive is not None
+        require_provided(self._rule.needs(), self._prepared.model, validated=validated, screening=screening)
+        provided = self._prepared.backend.provided_fields(validated=validated, screening=screening)
+        self._used = self._rule.reads() & provided
+        counted = CLASS_COUNT_FIELDS | SCREENING_FIELDS
+        names = self._used - DIVERGENCES - counted - (COUNTED_FIELDS - self._rule.needs())
         number = int(seed) if isinstance(seed, int | np.integer) else 0
-        return new_step_inputs(names, len(self._X), stop_set, seed=number, validation=held_out)
+        return new_step_inputs(names, self._size, stop_set, seed=number, validation=held_out)
 
     def _new_running_sample(self, share: Any, seed: Any) -> RunningSample:
         wanted = [rule for rule in guarantee_rules(self._rule) if isinstance(rule, ErrorGuarantee)]
@@ -246,7 +272,7 @@ class ActiveLearner:
         confidence = max((rule.confidence for rule in wanted), default=0.95)
         rng = _check_rng(seed, _RUNNING_STREAM)
         self._about["check_share"] = float(share) if isinstance(share, float) else share
-        return RunningSample.start(len(self._X), share, confidence, None if self._of_classes else min(tolerances), rng)
+        return RunningSample.start(self._size, share, confidence, None if self._of_classes else min(tolerances), rng)
 
     def __repr__(self) -> str:
         return f"ActiveLearner({self._about['model']}: {len(self._labels)} labelled, {self.left} left)"
@@ -277,6 +303,40 @@ class ActiveLearner:
     def random_labels(self) -> int:
         """Number of labels that calibrate :meth:`error_estimate`."""
         return self._random_losses.count(self._prepared.model, self._random_items)
+
+    @property
+    def relevant_found(self) -> int | None:
+        """Number of labelled items of the positive class; None without ``positive``."""
+        return None if self._positive is None else sum(self._relevance(self.labels.values()))
+
+    def expected_missed(self, most: int = REST_ITEMS) -> float:
+        """The number of items of the positive class among the unlabelled ones, as the model expects.
+
+        It is the sum of the probabilities of the class, calibrated by the random labels. It is an estimate, and blind
+        to kinds of items of which none is found yet.
+
+        Args:
+            most: How many unlabelled items are looked at, at most.
+
+        Raises:
+            SufficeError: The model has no label yet.
+            InvalidValueError: There is no positive class.
+        """
+        if self._positive is None:
+            raise InvalidValueError("expected_missed is for screening: give the learner positive=, the class")
+        rest, model = self._some_unlabelled(whole(most, "most", least=1)), self._bare_model()
+        classes = model.classes_.tolist()
+        if not len(rest) or self._positive not in classes:
+            return 0.0
+        with one_thread():
+            p = model.predict_proba(self._X[rest])[:, classes.index(self._positive)]
+            ratio = self._random_losses.class_ratio(model, self._labels, self._random_items, self._positive)
+        left = int(np.count_nonzero(self._status != 1))
+        return min(float(left), ratio * left * float(p.mean()))
+
+    def _relevance(self, labels: Iterable[Any]) -> list[bool]:
+        """Whether each label is the positive class."""
+        return [bool(label == self._positive) for label in labels]
 
     @property
     def left(self) -> int:
@@ -327,7 +387,7 @@ class ActiveLearner:
     def _some_unlabelled(self, most: int) -> Indices:
         """Unlabelled items that estimates are averaged over, always the same ones while they are unlabelled."""
         if self._looked_at is None:
-            self._looked_at = np.random.default_rng(0).permutation(len(self._X))
+            self._looked_at = np.random.default_rng(0).permutation(self._size)
         order = self._looked_at
         return np.sort(order[self._status[order] != 1][:most])
 
@@ -507,8 +567,8 @@ class ActiveLearner:
 
     def _bare_model(self) -> Any:
         """The current model without its pipeline, which takes inputs as they are kept here."""
-        model = self.current_model
-        return model if self._prepared.transform is None else model.steps[-1][1]
+        self._require_begun()
+        return self._backend.judged_model()
 
     def ask(self, n: int = 1) -> Indices:
         """Which items to label next, the most useful first. Asking again before telling gives the same.
@@ -589,7 +649,7 @@ class ActiveLearner:
         Raises:
             InvalidValueError: A label that cannot be used, or an item that has one: nothing is changed.
         """
-        items = checked_indices(indices, len(self._X), "indices")
+        items = checked_indices(indices, self._size, "indices")
         given = np.atleast_1d(np.asarray(as_labels(labels)))
         if given.shape != items.shape:
             raise InvalidValueError(
@@ -684,7 +744,7 @@ class ActiveLearner:
         Returns:
             What the rule says now: stop, if nothing is left to ask for.
         """
-        items = checked_indices(indices, len(self._X), "indices")
+        items = checked_indices(indices, self._size, "indices")
         known = items[np.isin(self._status[items], (1, 3))]
         if len(known):
             raise InvalidValueError(f"item {known[0]} has a label; only items without one can be skipped")
@@ -726,7 +786,7 @@ class ActiveLearner:
         Raises:
             InvalidValueError: The item has no label, or the new one cannot be used: nothing is changed.
         """
-        items, given = checked_indices(index, len(self._X), "index"), np.atleast_1d(np.asarray(as_labels(label)))
+        items, given = checked_indices(index, self._size, "index"), np.atleast_1d(np.asarray(as_labels(label)))
         if len(items) != 1 or given.shape != (1,):
             raise InvalidValueError("correct takes one item and its label at a time")
         item, label = int(items[0]), given[0]
@@ -741,7 +801,7 @@ class ActiveLearner:
             self._random_losses.label(item, label)
             if history is not None:
                 self._version += 1
-                self._recount_classes()
+                self._recount()
                 self._replaced(history)
         self._check_sequence.answered(item, given.tolist()[0])
         if self._running is not None:
@@ -1196,7 +1256,7 @@ class ActiveLearner:
     def _tell(self, items: Indices, given: "np.typing.NDArray[Any]", drawn: Indices) -> Verdict:
         if self._begun:
             if len(drawn):
-                self._random_losses.predict(self._backend.current_model(), self._X[drawn], drawn)
+                self._random_losses.predict(self._backend.judged_model(), self._X[drawn], drawn)
             result = self._backend.learn(items, given, together=True)
             self._version += 1
             self._note(items, given, drawn)
@@ -1246,7 +1306,7 @@ class ActiveLearner:
         if "calibration" in self._used:
             # Only random labels change it, and leaving labels out is expensive.
             if random:
-                model = self._backend.current_model()
+                model = self._backend.judged_model()
                 self._calibration = self._random_losses.ratio(model, self._labels, self._random_items)
             self._measures[-1] = {**self._measures[-1], "calibration": np.array([self._calibration])}
         if history is not None:
@@ -1254,7 +1314,9 @@ class ActiveLearner:
         else:
             inputs = {name: values for name, values in self._measures[-1].items() if name in STEP_FIELDS}
             count = [self._begun + sum(self._sizes)]
-            step = Step.sequence(count, self._new_old[-1:], self._old_new[-1:], estimated=self._estimated, **inputs)[0]
+            known = not math.isnan(self._new_old[-1])
+            pair = (self._new_old[-1:], self._old_new[-1:]) if known else (None, None)
+            step = Step.sequence(count, *pair, estimated=self._estimated, **inputs)[0]
             self.verdicts.append(self._rule.observe(step))
             self.verdict = self._exhausted(self.verdicts[-1])
 
@@ -1278,20 +1340,36 @@ class ActiveLearner:
         found = {
             "cost": float(self._costs[self.labelled].sum()),
             "seconds": self._clock() - self._since,
-            "pool_size": len(self._X),
+            "pool_size": self._size,
             "validation_labels": self._validated,
             "random_labels": self.random_labels,
         }
         if "classes_seen" in self._used:
             found["classes_seen"] = len(set(self._labels.values()))
+        if self._used & SCREENING_FIELDS:
+            found |= {name: values[-1] for name, values in self._screening_counts().items()}
         return {name: np.array([value]) for name, value in found.items() if name in self._used}
 
-    def _recount_classes(self) -> None:
-        """Count the classes of all steps again, after a label was changed."""
+    def _screening_counts(self) -> dict[str, Any]:
+        """The numbers of relevant items that were found, and that are estimated, after each label."""
+        relevance = self._relevance(self._labels.values())
+        random = set(self._random_items)
+        return {
+            "relevant_found": np.cumsum(relevance),
+            "estimated_relevant": relevant_estimates(relevance, [item in random for item in self._labels], self._size),
+        }
+
+    def _recount(self) -> None:
+        """Count the classes and the relevant items of all steps again, after a label was changed."""
+        ends = self._begun + np.cumsum(np.array(self._sizes, dtype=np.intp))
+        if self._used & SCREENING_FIELDS:
+            counted = {name: values for name, values in self._screening_counts().items() if name in self._used}
+            for number, end in enumerate(ends):
+                again = {name: values[end - 1 : end] for name, values in counted.items()}
+                self._measures[number] = {**self._measures[number], **again}
         if "classes_seen" in self._used:
             labels = np.asarray(as_labels(list(self._labels.values())))
             counts: Any = classes_seen(labels[:1], labels[1:, None])
-            ends = self._begun + np.cumsum(np.array(self._sizes, dtype=np.intp))
             for number, end in enumerate(ends):
                 self._measures[number] = {**self._measures[number], "classes_seen": counts[end - 2 : end - 1]}
 

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from suffice.project.label_import import Conflicts, ImportReport, MatchBy
 
 BY_MODEL = "the model is least sure of it"
+#: In a screening.
+BY_RELEVANCE = "by the model it is the likeliest to be relevant"
 AT_FIRST = "drawn at random: the model starts from such items"
 TO_ESTIMATE = "drawn at random, to estimate the error"
 #: Where the model has chosen no item that is free.
@@ -227,6 +229,7 @@ def _new_items(
         return
     chosen = free(int(item) for item in request.queue if state.is_open(int(item)))
     asked, random = state.n_asked, state.n_random
+    by_choice = BY_MODEL if settings.positive is None else BY_RELEVANCE
     while True:
         to_check = is_random(settings.random_share, asked, random)
         item = None if to_check else next(chosen, None)
@@ -235,7 +238,7 @@ def _new_items(
             item = next(drawn, None)
         if item is None:
             return
-        yield item, BY_MODEL if by_model else TO_ESTIMATE if to_check else AT_RANDOM, not by_model
+        yield item, by_choice if by_model else TO_ESTIMATE if to_check else AT_RANDOM, not by_model
         asked, random = asked + 1, random + (not by_model)
 
 
