@@ -59,8 +59,20 @@ def labels_file(project: "Project", format: Format) -> Exported:
         MissingExtraError: It is Parquet, and pyarrow is not installed.
     """
     known, settings = checked_format(format), project.settings
-    with project.lock:
-        labelled = project.state().labelled()
+    count = 0
+
+    def counted() -> Iterator[Rows]:
+        nonlocal count
+        for rows in label_rows(project):
+            count += len(rows)
+            yield rows
+
+    content = encoded(label_columns(settings), counted(), known)
+    return Exported(f"labels.{known}", MEDIA_TYPES[known], content, count)
+
+
+def label_columns(settings: "Settings") -> list[Column]:
+    """The columns of :func:`labels_file`."""
     own = [
         Column("labelled_by"),
         Column("labelled_at"),
@@ -71,10 +83,14 @@ def labels_file(project: "Project", format: Format) -> Exported:
         Column("saw_prediction", "flag"),
         Column("confirmed", "flag"),
     ]
-    columns = _columns(settings, [_target(settings), *own])
-    by_item = {each.item: each for each in labelled}
-    chunks = _chunks(project, list(by_item), lambda part: [_labelled_cells(by_item[item]) for item in part])
-    return Exported(f"labels.{known}", MEDIA_TYPES[known], encoded(columns, chunks, known), len(labelled))
+    return _columns(settings, [_target(settings), *own])
+
+
+def label_rows(project: "Project") -> Iterator[Rows]:
+    """The rows of :func:`labels_file`, some at a time."""
+    with project.lock:
+        by_item = {each.item: each for each in project.state().labelled()}
+    yield from _chunks(project, list(by_item), lambda part: [_labelled_cells(by_item[item]) for item in part])
 
 
 def predictions_file(project: "Project", predictions: "Predictions", format: Format) -> Exported:
