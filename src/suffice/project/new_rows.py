@@ -54,7 +54,7 @@ def write_predictions(
     renamed = distinct([column.name for column in own], taken=names)
     columns = [*map(Column, names), *(each._replace(name=name) for each, name in zip(own, renamed, strict=True))]
     inputs = _given(features) if features is not None else None
-    transformer = None if inputs is not None else project.transformer()
+    transformer: Any = None if inputs is not None else project.transformer()
 
     def chunks() -> Iterator[Rows]:
         start = 0
