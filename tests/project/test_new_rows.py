@@ -203,7 +203,7 @@ def test_others_notice_at_once(project: Project) -> None:
 
 
 def test_two_who_add_at_once_do_not_mix(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from suffice.project import added_items as module
+    from suffice.project import new_rows as module
 
     real = module.added_items
     with open_project(project.place) as other:
