@@ -271,3 +271,43 @@ def test_models_that_a_project_cannot_have_are_answered(pets: Path, model: str, 
     result = run_suffice("switch", str(pets), "--model", model)
     assert result.returncode == code
     assert answer in " ".join(result.stderr.split())
+
+
+def test_classes_are_shown_and_changed(pets: Path) -> None:
+    before = told("classes", str(pets))
+    names = [each["name"] for each in before["classes"]]
+    assert names == ["cat", "dog", "eel"]
+    counts = {each["name"]: each["labels"] for each in before["classes"]}
+    assert f"cat: {counts['cat']} label" in said("classes", str(pets))
+    assert "The classes are changed; all labels stay." in said("classes", str(pets), "--add", "fox", "--person", "ann")
+    said("classes", str(pets), "--rename", "cat", "tiger")
+    said("classes", str(pets), "--merge", "dog", "--into", "eel")
+    said("classes", str(pets), "--remove", "fox")
+    after = told("classes", str(pets), "--order", "eel,tiger")
+    assert after == {
+        "classes": [
+            {"name": "eel", "labels": counts["dog"] + counts["eel"]},
+            {"name": "tiger", "labels": counts["cat"]},
+        ],
+        "before": ["tiger", "eel"],
+    }
+    assert [each["name"] for each in told("status", str(pets))["classes"]] == ["eel", "tiger"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "answer"),
+    [
+        (("--add", "cat"), 2, "the class 'cat' is there twice"),
+        (("--rename", "cat", "dog"), 1, "the project has the class 'dog' already; merge the two instead"),
+        (("--merge", "cat"), 2, "--merge and --into belong together"),
+        (("--add", "fox", "--remove", "cat"), 2, "--add and --remove cannot be done at once"),
+        (("--remove", "cat"), 1, "the class 'cat' has labels, so it cannot be removed; merge it into another one"),
+        (("--order", "cat,dog"), 2, "order must name each class once; the classes are cat, dog, eel"),
+    ],
+)
+def test_changes_that_classes_cannot_have_are_answered(
+    pets: Path, options: tuple[str, ...], code: int, answer: str
+) -> None:
+    result = run_suffice("classes", str(pets), *options)
+    assert result.returncode == code
+    assert answer in " ".join(result.stderr.split())

@@ -603,3 +603,31 @@ def test_the_same_labels_come_out_as_went_in(app: FastAPI, script: Script) -> No
     with project_of(app).lock:
         calls = [(call.item, call.label) for call in project_of(app).state().answers()]
     assert calls == [(item, kind_of(item)) for item in items]
+
+
+def test_classes_are_changed_for_everybody(app: FastAPI, script: Script) -> None:
+    post(script, "labels", person="Ann", item=0, label="spam")
+    before = script.get("/api/project").json()
+    change = {"person": "Ann", "classes": ["wanted", "unwanted", "other"], "before": ["spam", "ham"]}
+    moved = {"spam": "unwanted", "ham": "wanted"}
+    receipt = post(script, "classes", **change, moved=moved, request="one")
+    assert not receipt["repeated"]
+    assert post(script, "classes", **change, moved=moved, request="one")["repeated"]
+    after = script.get("/api/project").json()
+    assert after["classes"] == ["wanted", "unwanted", "other"]
+    assert after["revision"] == receipt["seq"] > before["revision"] == 0
+    assert script.get("/api/status").json()["revision"] == receipt["seq"]
+    assert script.get("/api/labels").json()["rows"][0]["label"] == "unwanted"
+    late = script.post(
+        "/api/classes", json={"person": "Bob", "classes": ["spam", "ham", "x"], "before": ["spam", "ham"]}
+    )
+    assert late.status_code == 409
+    assert "the classes were changed meanwhile and are now wanted, unwanted, other" in late.json()["detail"]
+    old = script.post("/api/labels", json={"person": "Bob", "item": 1, "label": "spam"})
+    assert old.status_code == 422
+    assert "is none of the classes; they are wanted, unwanted, other" in old.json()["detail"]
+    again = {"person": "Bob", "before": after["classes"]}
+    for classes, words in ((["a"], "2 to 200 classes"), (["a", "a"], "is there twice"), ([" ", "b"], "1 to 200 char")):
+        answer = script.post("/api/classes", json={**again, "classes": classes})
+        assert (answer.status_code, words in answer.json()["detail"]) == (422, True)
+    assert background_of(app).wait_settled(30.0)

@@ -23,7 +23,10 @@ ACCESS = Access(host="testserver", csrf="csrf-of-the-page")
 NO_PROJECT = create_app(cast(Project, None), cast(BackgroundLearner, None), ACCESS)
 SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", NO_PROJECT)
 # A label may be well formed and still be none of the classes of the project; so may a model and what is to be checked.
-PROJECT_DECIDES = {"/api/labels", "/api/corrections", "/api/model", "/api/checks", "/api/checks/offers"}
+PROJECT_DECIDES = {
+    *("/api/labels", "/api/corrections", "/api/model", "/api/classes"),
+    *("/api/checks", "/api/checks/offers"),
+}
 
 
 @pytest.fixture(scope="module", params=["classification", "regression"])
@@ -63,6 +66,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/corrections"),
         ("post", "/api/undo"),
         ("post", "/api/model"),
+        ("post", "/api/classes"),
         ("get", "/api/checks/offers"),
         ("post", "/api/checks"),
         ("post", "/api/checks/abort"),

@@ -51,6 +51,10 @@ COMMANDS: Final = {
         "suffice.cli.switch_command:switch_command",
         "Let another model learn the labels of a project, from the first one on.",
     ),
+    "classes": CommandEntry(
+        "suffice.cli.classes_command:classes_command",
+        "Show the classes of a project, or add, rename, merge, reorder and remove them. No label is lost.",
+    ),
     "export": CommandEntry(
         "suffice.cli.export_command:export_command",
         "Write the labels, the model's predictions with their uncertainty for all other items, and the report.",

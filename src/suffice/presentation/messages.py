@@ -208,6 +208,7 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
     Args:
         guarantee: What :meth:`suffice.checks.Guarantee.to_dict` returns. If the guarantee is not about the present
             model, also ``about_present_model``, which is False, and ``n_labelled``, the labels of the checked model.
+            If it is about other classes, also ``classes_since``: ``"merged"`` or ``"changed"``.
 
     Examples:
         >>> said = {"statement": "At most 5 % of the predictions for the 4,618 unlabelled items are wrong."}
@@ -215,14 +216,25 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
         ['Guaranteed: at most 5 % of the predictions for the 4,618 unlabelled items are wrong.']
         >>> print(guarantee_sentences({**said, "about_present_model": False, "n_labelled": 300})[1])
         This is about the model at 300 labels. The present model is another and has no guarantee until it is checked.
+        >>> earlier = {**said, "about_present_model": False, "n_labelled": 300, "quantity": "error"}
+        >>> print(guarantee_sentences({**earlier, "classes_since": "merged"})[1].partition(". ")[0])
+        This is about the model at 300 labels and the classes of that time; classes were merged since, which can only \
+lower the share of wrong predictions
     """
     statement = guarantee["statement"]
     if guarantee.get("about_present_model", True):
         return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}"]
     then = count(guarantee["n_labelled"], "label")
+    about = f"This is about the model at {then}"
+    since = guarantee.get("classes_since", "same")
+    if since == "merged" and guarantee["quantity"] == "error":
+        about += " and the classes of that time; classes were merged since, which can only lower the share of wrong "
+        about += "predictions"
+    elif since != "same":
+        about += " and the classes of that time; the classes were changed since"
     return [
         f"Guaranteed for an earlier model: {statement[:1].lower()}{statement[1:]}",
-        f"This is about the model at {then}. The present model is another and has no guarantee until it is checked.",
+        f"{about}. The present model is another and has no guarantee until it is checked.",
     ]
 
 

@@ -30,6 +30,7 @@ class EventKind(StrEnum):
     model_changed = "model changed"
     check_started = "check started"
     check_aborted = "check aborted"
+    classes_changed = "classes changed"
 
 
 #: Events that a person can undo.
@@ -47,7 +48,8 @@ class Draft:
         data: What else is to be known, as JSON values: ``label`` of labels and corrections, ``until`` and ``why`` of
             an item asked, ``of`` (the number of another event) of one undone, ``n_labelled`` and ``reason`` of advice,
             ``model`` (its name) of a change of the model. For a check that starts see
-            :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is aborted has its ``number``.
+            :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is aborted has its ``number``. For a
+            change of the classes see :meth:`suffice.project.class_change.ClassChange.event_data`.
             An item that is asked for as a new one, and not for a second opinion or once more, has also ``random``
             (whether it was drawn at random) and ``started`` (whether the model had its first labels then).
         request: A name that the sender chose for it: what is sent again under the same name is not done again.

@@ -1,4 +1,4 @@
-"""What a labelling project is about: fixed when it is made, and kept in its journal."""
+"""What a labelling project is about, kept in its journal."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -17,6 +17,10 @@ DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "kernel
 DEFAULT_INITIAL: Final = 10
 #: Share of the later items that are drawn at random, if nothing else is asked for. They calibrate the estimated error.
 DEFAULT_RANDOM_SHARE: Final = 0.2
+# Settings that change nothing in what is learned.
+_ONLY_SHOWN: Final = frozenset(
+    {"name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes"}
+)
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,27 @@ class Settings:
             ('kernel', 'logistic')
         """
         return self if model is None or model == self.model else replace(self, model=model)
+
+    def with_changes(self, changes: Mapping[str, Any]) -> "Settings":
+        """The same settings with some of them changed.
+
+        Args:
+            changes: Names of settings with their new values, as JSON values.
+
+        Examples:
+            >>> settings = Settings("p", "classification", ("a", "b"), "y", "table", ("x",), None, "logistic", {})
+            >>> settings.with_changes({"classes": ["a", "b", "c"]}).classes
+            ('a', 'b', 'c')
+        """
+        return Settings.from_dict({**self.as_dict(), **changes}) if changes else self
+
+    def learns_like(self, other: "Settings") -> bool:
+        """Whether a model learns the same from the same answers under other settings."""
+        return self.learned_part() == other.learned_part()
+
+    def learned_part(self) -> dict[str, Any]:
+        """The settings on which it depends what is learned, as JSON values."""
+        return {key: value for key, value in self.as_dict().items() if key not in _ONLY_SHOWN}
 
     def models(self) -> list[str]:
         """Names of the models that the project can have, the default first."""

@@ -1,14 +1,17 @@
 """Where a labelling project stands: a fold over its events, the same for the same journal."""
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.checks import Check
+from suffice.project.class_change import ClassChange
 from suffice.project.events import ACTS, Event, EventKind, Label
-from suffice.project.project_check import CheckDraw, ItemsBefore, ProjectCheck, ProjectGuarantee
+from suffice.project.project_check import CheckDraw, ClassesSince, ItemsBefore, ProjectCheck, ProjectGuarantee
 
 
 class Answer(NamedTuple):
@@ -80,6 +83,56 @@ class _CheckState:
         self.items = np.array(draw.items, dtype=np.intp)
         self.members = frozenset(draw.items)
         self.aborted = False
+        self.classes_since: ClassesSince = "same"
+        # Once the classes are others: for each answer its name then and now, and present classes with their name then.
+        self._then: dict[int, tuple[Label, Label]] = {}
+        self._same_classes: dict[str, str] = {}
+
+    def label_then(self, item: int, label: Label | None) -> Label | None:
+        """The present label of an item in the classes of the check; a later class is none of them."""
+        if self.classes_since == "same" or label is None:
+            return label
+        if item in self._then and self._then[item][1] == label:
+            return self._then[item][0]
+        name = str(label)
+        if name in self._same_classes:
+            return self._same_classes[name]
+        return f"{name} (later class)" if name in self.draw.classes else name
+
+    def follow(self, change: ClassChange, labels: Mapping[int, Label | None]) -> None:
+        """Take in a change of the classes: rename them here too, or keep the answers in the classes of the check.
+
+        Args:
+            change: The change.
+            labels: The labels before it.
+        """
+        if self.classes_since == "same" and change.keeps_answers:
+            self.draw = self.draw.renamed(change.label)
+        else:
+            if self.classes_since == "same":
+                self._same_classes = {name: name for name in change.before}
+            known = {
+                item: label
+                for item in (*self.draw.items, *self.draw.before.labelled)
+                if (label := labels.get(item)) is not None
+            }
+            then = {item: self.label_then(item, label) for item, label in known.items()}
+            self._then = {
+                item: (name, change.label(str(known[item]))) for item, name in then.items() if name is not None
+            }
+            kept = change.kept
+            self._same_classes = {
+                kept[name]: then_name for name, then_name in self._same_classes.items() if name in kept
+            }
+            if change.added or change.removed:
+                self.classes_since = "changed"
+            elif change.merged and self.classes_since == "same":
+                self.classes_since = "merged"
+        self.learned = [each._replace(label=_moved(each.label, change)) for each in self.learned]
+
+
+def _moved(label: Label | None, change: ClassChange) -> Label | None:
+    return change.label(label) if isinstance(label, str) else label
 
 
 class ProjectState:
@@ -95,6 +148,10 @@ class ProjectState:
     check that have an answer, up to the first one that has none, count as drawn at random; those of a check of the
     precision of a class do not.
 
+    When the classes change, all labels have their new names from then on; a name can be used again later. A class that
+    is renamed is the same class for a check. If classes are added, merged or removed, a check keeps its answers in the
+    classes that it started with, and its guarantee is no longer about the present model.
+
     Args:
         size: Number of items.
 
@@ -104,6 +161,8 @@ class ProjectState:
         advice: The advice to stop, while it stands.
         model: Name of the model that learns since it was changed, or None if it never was.
         made: The event that made the project, once it was seen.
+        changes: Settings that were changed since, with their present values. It is replaced whole.
+        revision: Number of the last event that changed settings or the model; 0 if there was none.
         n_asked: New items that were asked for since the model started.
         n_random: Those of them that were drawn at random.
 
@@ -124,7 +183,8 @@ class ProjectState:
         self.advice: Advice | None = None
         self.model: str | None = None
         self.made: Event | None = None
-        self.n_asked = self.n_random = 0
+        self.changes: Mapping[str, Any] = {}
+        self.n_asked = self.n_random = self.revision = 0
         # Items that were drawn at random when they were last asked for as new ones.
         self._drawn: set[int] = set()
         # 0: open; 1: labelled; 2: skipped.
@@ -184,20 +244,29 @@ class ProjectState:
             self.advice = Advice(int(event.data["n_labelled"]), str(event.data["reason"]), event.at)
         elif event.kind is EventKind.withdrawn:
             self.advice = None
-        elif event.kind is EventKind.model_changed:
-            self.model = str(event.data["model"])
         elif event.kind is EventKind.check_started:
             self._start_check(event)
         elif event.kind is EventKind.check_aborted:
             self._abort_check(int(event.data["number"]))
         elif event.kind is EventKind.made:
             self.made = event
+        else:
+            self._change_settings(event)
         # Last, so that one that cannot be taken in is met again, and not passed over.
         self.seq, self.last = event.seq, event
         if event.request is not None:
             self._requests[event.request] = event
         if event.person:
             self._last[event.person] = event.at
+
+    def _change_settings(self, event: Event) -> None:
+        if event.kind is EventKind.model_changed:
+            self.model = str(event.data["model"])
+        elif event.kind is EventKind.classes_changed:
+            self._change_classes(ClassChange.from_event_data(event.data))
+        else:
+            return
+        self.revision = event.seq
 
     def answers(self) -> list[Answer]:
         """All labels and skips, in order."""
@@ -264,7 +333,8 @@ class ProjectState:
             check = self._check(each)
             found = check.guarantee
             if found is not None:
-                present = check.draw.model == model and self.learned() == each.learned
+                same = check.draw.model == model and each.classes_since == "same"
+                present = same and self.learned() == each.learned
                 return ProjectGuarantee(found, check, present)
         return None
 
@@ -282,7 +352,7 @@ class ProjectState:
 
     def _check(self, found: _CheckState) -> ProjectCheck:
         draw = found.draw
-        told = {item: self._told[item] for item in draw.items if item in self._told}
+        told = {item: found.label_then(item, self._told[item]) for item in draw.items if item in self._told}
         record = Check(
             draw.items,
             draw.pool,
@@ -292,8 +362,9 @@ class ProjectState:
             frozenset(item for item, label in told.items() if label is None),
             found.aborted,
         )
-        before = {item: label for item in draw.before.labelled if (label := self._told.get(item)) is not None}
-        return ProjectCheck(draw, record, before, newest=found is self._checks[-1])
+        labels = {item: found.label_then(item, self._told.get(item)) for item in draw.before.labelled}
+        before = {item: label for item, label in labels.items() if label is not None}
+        return ProjectCheck(draw, record, before, found is self._checks[-1], found.classes_since)
 
     def _is_open(self, check: _CheckState) -> bool:
         return not check.aborted and len(self.open_among(check.items)) > 0
@@ -336,6 +407,28 @@ class ProjectState:
     def _random_items(self) -> set[int]:
         """All items that count as drawn at random."""
         return self._drawn if self._holding is None else self._drawn | self._random_prefix(self._holding)
+
+    def uses_class(self, name: str) -> bool:
+        """Whether somebody has given a label of this class that was not undone, also where it does not count."""
+        return any(act.data.get("label") == name for acts in self._acts.values() for act in acts)
+
+    def _change_classes(self, change: ClassChange) -> None:
+        """Give all labels their new names."""
+        if self._holding is not None and not change.keeps_answers:
+            # The model learns other classes from now on, so it is not the checked one.
+            self._let_go(self._holding)
+        for check in self._checks:
+            check.follow(change, self._told)
+        self._told = {item: _moved(label, change) for item, label in self._told.items()}
+        self._counts = Counter(label for label in self._told.values() if label is not None)
+
+        def renamed(act: Event) -> Event:
+            label = act.data.get("label")
+            return act if label not in change.moved else replace(act, data={**act.data, "label": change.moved[label]})
+
+        self._acts = {item: [renamed(act) for act in acts] for item, acts in self._acts.items()}
+        self._by_person = {person: [renamed(act) for act in acts] for person, acts in self._by_person.items()}
+        self.changes = {**self.changes, "classes": change.after}
 
     def _answered(self, item: int) -> None:
         """Let answers go when there is an act outside a check that is complete; undoing one is an act too."""

@@ -333,6 +333,7 @@ def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, An
         "n_skipped": state.n_skipped,
         "size": size,
         "left": state.left,
+        "revision": state.revision,
         "classes": [{"name": name, "count": counts.get(name, 0)} for name in settings.classes],
         "people": [{"name": name, "labels": each.labels, "last": moment(each.last)} for name, each in people],
         "agreement": None if alike is None else asdict(alike),

@@ -43,6 +43,7 @@ from suffice.web.schemas import (
     AskedItem,
     CheckOffersAnswer,
     CheckSent,
+    ClassesSent,
     Format,
     Health,
     ItemAnswer,
@@ -246,10 +247,10 @@ ItemInPath = Annotated[int, InPath(ge=0, le=LAST_ITEM, description=MEANINGS["ite
 @reading_router.get("/project", responses=documented())
 def get_project(context: Context) -> ProjectAnswer:
     """What the project is about; and the value that a page sends as X-Suffice-CSRF with everything that it posts."""
-    settings = context.project.current_settings
-    rule = settings.criterion()
     with context.project.lock:
-        made = context.project.state().made
+        settings, state = context.project.current_settings, context.project.state()
+        made, revision = state.made, state.revision
+    rule = settings.criterion()
     threshold = getattr(rule, "threshold", None)
     return ProjectAnswer(
         name=settings.name,
@@ -267,6 +268,7 @@ def get_project(context: Context) -> ProjectAnswer:
         overlap=settings.overlap,
         source=settings.source,
         made=0.0 if made is None else made.at,
+        revision=revision,
         notes=list(settings.notes),
         version=suffice.__version__,
         csrf=context.access.csrf,
@@ -435,6 +437,13 @@ def undo(sent: UndoSent, context: Context) -> Receipt:
 def switch_model(sent: ModelSent, context: Context) -> Receipt:
     """Let another model learn all labels, from the first one on; no label is lost."""
     return _done(context, lambda: context.project.switch_model(sent.model, person=sent.person, request=sent.request))
+
+
+@labelling_router.post("/classes", responses=documented(409, 415, 507))
+def change_classes(sent: ClassesSent, context: Context) -> Receipt:
+    """Add, rename, merge, reorder or remove classes; the model learns all labels again, and no label is lost."""
+    asked = sent.model_dump(exclude={"classes"})
+    return _done(context, lambda: context.project.change_classes(sent.classes, **asked))
 
 
 @labelling_router.post("/checks", responses=documented(409, 415, 507))

@@ -22,6 +22,9 @@ MEANINGS: Final = {
     "item": f"the number of an item, a whole number from 0 to {LAST_ITEM}",
     "label": "the name of a class (up to 1000 characters) or a finite number",
     "model": "the name of a model, one of those that GET /api/project lists",
+    "classes": "the names of 2 to 200 classes, in the order of their keys",
+    "moved": "present names of classes, each with the name that its labels get",
+    "before": "the names of the present classes, in order",
     "size": "the number of items to check, a whole number of at least 1",
     "share": "a number above 0 and below 1",
     "tolerance": "a number of at least 0, in units of the target",
@@ -137,6 +140,22 @@ class ModelSent(_Request):
     request: RequestName | None = None
 
 
+_ClassNames = list[Annotated[str, Field(max_length=1000)]]
+
+
+class ClassesSent(_Request):
+    """A person who adds, renames, merges, reorders or removes classes.
+
+    A class that is moved to a new name is renamed, one that is moved to another class is merged into it. ``before`` are
+    the classes that the person saw: if they are others meanwhile, nothing is changed.
+    """
+
+    classes: Annotated[_ClassNames, Field(description=MEANINGS["classes"])]
+    moved: Annotated[dict[str, Annotated[str, Field(max_length=1000)]], Field(description=MEANINGS["moved"])] = {}
+    before: Annotated[_ClassNames, Field(description=MEANINGS["before"])]
+    request: RequestName | None = None
+
+
 _Share = Annotated[float, Field(gt=0.0, lt=1.0, description=MEANINGS["share"])]
 _Tolerance = Annotated[float, Field(ge=0.0, allow_inf_nan=False, description=MEANINGS["tolerance"])]
 _ClassName = Annotated[str, Field(max_length=1000, description="the name of a class")]
@@ -184,7 +203,7 @@ class ModelAnswer(_Response):
 
 
 class ProjectAnswer(_Response):
-    """What the project is about."""
+    """What the project is about; ``revision`` is the event that changed it last, as in the status."""
 
     name: Text
     task: Literal["classification", "regression"]
@@ -201,6 +220,7 @@ class ProjectAnswer(_Response):
     overlap: float
     source: Text
     made: float
+    revision: int
     notes: list[Text]
     version: str
     csrf: str
@@ -331,7 +351,8 @@ class PredictedAnswer(_Response):
 class GuaranteeAnswer(_Response):
     """What a check proves, of which items and model, at which confidence and from which sample.
 
-    ``about_present_model`` is false if the model has learned more since, or is another one.
+    ``about_present_model`` is false if the model has learned more since, or is another one. ``classes`` are those that
+    the guarantee is about; ``classes_since`` says whether they are still those of the project, also under other names.
     """
 
     format: int
@@ -360,6 +381,7 @@ class GuaranteeAnswer(_Response):
     n_labelled: int
     model_name: Text
     classes: list[Text]
+    classes_since: Literal["same", "merged", "changed"]
     sentences: list[Text]
     figure: Text
     figure_note: Text
@@ -503,6 +525,7 @@ class StatusAnswer(_Response):
     n_skipped: int
     size: int
     left: int
+    revision: int
     learned: int
     behind: int
     model: ModelAnswer

@@ -35,7 +35,9 @@ export function makeLabelView(root, project) {
   const through = new Set();
   const aside = new Set();
 
-  const answer = makeAnswer(project, (label) => act("api/labels", { label }, `Recorded: ${labelText(label)}.`));
+  const newAnswer = () => makeAnswer(project, (label) => act("api/labels", { label }, `Recorded: ${labelText(label)}.`));
+  let answer = newAnswer();
+  let classes = project.classes.join("\n");
   const skipButton = button(skip, { "aria-keyshortcuts": "s" }, "Skip ", h("kbd", {}, "s"));
   const undoButton = button(undo, { "aria-keyshortcuts": "u" }, "Undo ", h("kbd", {}, "u"));
   const problem = h("p", { class: "problem", role: "alert" });
@@ -143,6 +145,14 @@ export function makeLabelView(root, project) {
     for (const { image } of queue.slice(1)) if (image) new Image().src = image.replace(/^\//, "");
   }
 
+  /** Take no answer for a moment: what comes sooner was meant for something else. */
+  function glance(item) {
+    shownAt = performance.now();
+    article.dataset.ready = "false";
+    const began = shownAt;
+    setTimeout(() => { if (drawn === item && shownAt === began) article.dataset.ready = "true"; }, GLANCE + 20);
+  }
+
   function draw() {
     const item = queue[0] ?? null;
     const fresh = item === null || drawn?.item !== item.item;
@@ -160,8 +170,7 @@ export function makeLabelView(root, project) {
     article.dataset.ready = "false";
     if (item === null) return;
     kept.set("current", String(item.item), tab);
-    shownAt = performance.now();
-    setTimeout(() => { if (drawn === item) article.dataset.ready = "true"; }, GLANCE + 20);
+    glance(item);
     // What was typed was meant for the item before.
     answer.clear();
     put(article, h("p", { class: "item-id" }, item.id, item.check && h("span", { class: "chip" }, "check item, drawn at random")),
@@ -179,6 +188,15 @@ export function makeLabelView(root, project) {
   });
 
   watch(({ status }) => {
+    if (classes !== project.classes.join("\n")) {
+      classes = project.classes.join("\n");
+      const old = answer.element;
+      answer = newAnswer();
+      old.replaceWith(answer.element);
+      // A key that was about to be pressed may have another meaning now.
+      if (drawn) glance(drawn);
+      toast("The classes were changed.");
+    }
     if (status) {
       card.update(status);
       banner.update(status);

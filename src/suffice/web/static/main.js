@@ -6,14 +6,18 @@ import { makeLabelView } from "./label.js";
 import { watchOutbox } from "./outbox.js";
 import { askPerson, person, showPerson } from "./person.js";
 import { makeProgressView } from "./progress.js";
+import { makeSettingsView } from "./settings.js";
 import { keysTo, showShortcuts } from "./shortcuts.js";
 import { kept, openProject, refresh, store, watch } from "./store.js";
 import { makeTableView } from "./table.js";
 import { hush } from "./toast.js";
 import { isStop } from "./verdict.js";
 
-const MAKERS = { label: makeLabelView, progress: makeProgressView, labels: makeTableView, export: makeExportView };
-const TITLES = { label: "Label", progress: "Progress", labels: "Labels", export: "Export" };
+const MAKERS = {
+  label: makeLabelView, progress: makeProgressView, labels: makeTableView, export: makeExportView,
+  settings: makeSettingsView,
+};
+const TITLES = { label: "Label", progress: "Progress", labels: "Labels", export: "Export", settings: "Settings" };
 const views = {};
 const at = (id) => document.getElementById(id);
 
@@ -42,6 +46,7 @@ function title(name = document.body.dataset.view) {
 
 function header() {
   const { status } = store;
+  at("project-name").textContent = store.project.name;
   if (status) {
     at("counter").textContent = `${count(status.n_labelled)} of ${count(status.size)} labelled`;
     title();

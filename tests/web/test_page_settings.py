@@ -1,0 +1,84 @@
+"""The settings in a real browser: classes, for one person and for two at once."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from suffice.project.events import EventKind
+from tests.web.browsing import Server, Watched, chromium, served, write_rows
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def sizes(tmp_path: Path) -> Iterator[Server]:
+    rows = [(f"row {k}", (k * 37) % 100 - 50) for k in range(60)]
+    data = write_rows(tmp_path / "sizes.csv", ("id", "size"), rows)
+    with served(data, "--id", "id", "--classes", "small,large", "--target", "kind", "--initial", "4") as server:
+        yield server
+
+
+def test_classes_are_changed_and_keys_follow(browser: "Browser", sizes: Server) -> None:
+    with closing(Watched(browser, sizes, "Ann")) as ann, closing(Watched(browser, sizes, "Bob")) as bob:
+        first = ann.press("1")
+        ann.settle()
+        page = ann.page
+        ann.go("settings")
+        page.fill("input[aria-label='Name of small']", "tiny")
+        page.click("text=Add a class")
+        page.keyboard.type("huge")
+        page.click("button[aria-label='Move tiny down'], button[aria-label='Move small down']")
+        page.click("text=Save the classes")
+        ann.said("The classes are changed.")
+        assert page.eval_on_selector_all(".class-rows input", "all => all.map((each) => each.value)") == [
+            *("large", "tiny", "huge"),
+        ]
+        event = sizes.events(EventKind.classes_changed)[0]
+        assert event.person == "Ann"
+        assert event.data == {
+            **{"before": ["small", "large"], "classes": ["large", "tiny", "huge"], "moved": {"small": "tiny"}},
+        }
+        # Everybody else is told, and their keys are those of the new classes.
+        bob.until("document.querySelectorAll('.classes .answer').length === 3")
+        item = bob.press("3")
+        bob.settle()
+        assert sizes.labels() == [(first, "small"), (item, "huge")]
+        # A class is merged; a change that was begun before that is refused.
+        bob.go("settings")
+        bob.page.click("text=Add a class")
+        page.select_option("select[aria-label='Merge huge into']", label="merge into tiny")
+        page.click("text=Save the classes")
+        ann.until("document.querySelectorAll('.class-rows li').length === 2")
+        bob.page.wait_for_selector("text=Somebody has changed the classes meanwhile")
+        bob.page.keyboard.type("x")
+        bob.page.click("text=Save the classes")
+        bob.page.wait_for_selector("text=The classes were changed meanwhile and are now large, tiny")
+        bob.page.click("text=Discard changes")
+        bob.until("document.querySelectorAll('.class-rows li').length === 2")
+        # The browser notes that the server refused.
+        assert len(bob.complaints) == 1
+        assert "409" in bob.complaints.pop()
+        ann.go("labels")
+        page.wait_for_selector("tr >> text=tiny")
+
+
+def test_a_class_with_labels_is_not_removed(browser: "Browser", sizes: Server) -> None:
+    with closing(Watched(browser, sizes, "Ann")) as ann:
+        ann.press("1")
+        ann.settle()
+        ann.go("settings")
+        ann.page.click("text=Add a class")
+        ann.until("document.querySelector(`button[aria-label='Remove small']`).disabled")
+        assert not ann.page.is_disabled("button[aria-label='Remove the new class']")
+        ann.page.click("text=Save the classes")
+        ann.page.wait_for_selector("text=A class needs a name.")
