@@ -631,3 +631,21 @@ def test_classes_are_changed_for_everybody(app: FastAPI, script: Script) -> None
         answer = script.post("/api/classes", json={**again, "classes": classes})
         assert (answer.status_code, words in answer.json()["detail"]) == (422, True)
     assert background_of(app).wait_settled(30.0)
+
+
+def test_whoever_is_unsure_says_why(script: Script) -> None:
+    assert script.get("/api/export/skipped").status_code == 409
+    post(script, "unsure", person="Ann", item=7, reason="looks like both")
+    post(script, "skips", person="Ann", item=8, reason="empty")
+    post(script, "skips", person="Ann", item=9)
+    rows = script.get("/api/labels?only=unsure").json()["rows"]
+    assert [(row["item"], row["person"], row["unsure"], row["reason"]) for row in rows] == [
+        (7, "Ann", True, "looks like both"),
+    ]
+    assert script.get("/api/labels?only=skipped&search=empty").json()["total"] == 1
+    assert script.get("/api/labels?only=skipped").json()["total"] == 3
+    assert script.get("/api/status").json()["n_unsure"] == 1
+    assert "looks like both" in script.get("/api/export/skipped").text
+    for path in ("unsure", "skips"):
+        long = script.post(f"/api/{path}", json={"person": "Ann", "item": 1, "reason": "x" * 501})
+        assert (long.status_code, "reason" in long.json()["detail"]) == (422, True)

@@ -82,3 +82,33 @@ def test_a_class_with_labels_is_not_removed(browser: "Browser", sizes: Server) -
         assert not ann.page.is_disabled("button[aria-label='Remove the new class']")
         ann.page.click("text=Save the classes")
         ann.page.wait_for_selector("text=A class needs a name.")
+
+
+def test_whoever_is_unsure_says_why_and_somebody_labels_it(browser: "Browser", sizes: Server) -> None:
+    with closing(Watched(browser, sizes, "Ann")) as ann:
+        page = ann.page
+        item = ann.item()
+        page.keyboard.press("n")
+        page.wait_for_selector("#reason:focus")
+        page.keyboard.type("both s and u")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"article[data-ready=true]:not([data-item='{item}'])")
+        ann.said("Recorded: unsure.")
+        other = ann.item()
+        page.click("text=Unsure n")
+        page.click("text=Skip it")
+        page.wait_for_selector(f"article[data-ready=true]:not([data-item='{other}'])")
+        ann.settle()
+        assert [(each.item, dict(each.data)) for each in sizes.events(EventKind.skipped)] == [
+            (item, {"unsure": True, "reason": "both s and u"}),
+            (other, {}),
+        ]
+        ann.go("labels")
+        page.click(".segments >> text=Unsure")
+        page.wait_for_selector("td.given >> text=both s and u")
+        ann.until("document.querySelectorAll('tbody tr').length === 1")
+        page.click("td.actions >> text=Label")
+        page.select_option("td.given select", "small")
+        page.click("td.given >> text=Save")
+        page.wait_for_selector("text=Nothing fits.")
+        assert sizes.labels() == [(item, "small")]

@@ -62,7 +62,7 @@ def export_command(
         typer.echo(json.dumps(told))
         return
     console = plain_console()
-    for name in ("labels", "predictions", "checked_predictions"):
+    for name in ("labels", "skipped", "predictions", "checked_predictions"):
         if told[name] is not None:
             what = name.replace("_", " ").capitalize()
             console.print(f"{what}: {told[name]['path']} ({told[name]['rows']:,} rows)")
@@ -88,12 +88,14 @@ def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
         guarantee_file,
         labels_file,
         predictions_file,
+        skipped_file,
     )
     from suffice.report.html_page import write_page
     from suffice.report.project_report import report_page
 
     files: dict[str, Exported | None] = {
         "labels": labels_file(found.project, format.value),
+        "skipped": skipped_file(found.project, format.value),
         "predictions": None,
         "checked_predictions": checked_predictions_file(found.project, format.value),
         "guarantee": guarantee_file(found.project),
@@ -107,7 +109,10 @@ def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
             left_out += f" The file predictions.{format.value} there is of an earlier export."
     else:
         files["predictions"] = predictions_file(found.project, predictions, format.value)
-    perhaps = {"checked_predictions": f"checked_predictions.{format.value}", "guarantee": "guarantee.json"}
+    perhaps = {
+        **{name: f"{name}.{format.value}" for name in ("skipped", "checked_predictions")},
+        "guarantee": "guarantee.json",
+    }
     for name, path in perhaps.items():
         if files[name] is None and (folder / path).exists():
             left_out = f"{left_out} The file {path} there is of an earlier export.".strip()

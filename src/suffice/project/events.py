@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from suffice.errors import InvalidValueError
 from suffice.project.settings import Settings
@@ -47,7 +47,7 @@ class Draft:
         item: Position of the item that it is about, or None.
         data: What else is to be known, as JSON values: ``label`` of labels and corrections, ``until`` and ``why`` of
             an item asked, ``of`` (the number of another event) of one undone, ``n_labelled`` and ``reason`` of advice,
-            ``model`` (its name) of a change of the model. For a check that starts see
+            ``model`` (its name) of a change of the model, ``reason`` and ``unsure`` of a skip, where there are. For a check that starts see
             :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is aborted has its ``number``. For a
             change of the classes see :meth:`suffice.project.class_change.ClassChange.event_data`.
             An item that is asked for as a new one, and not for a second opinion or once more, has also ``random``
@@ -90,6 +90,8 @@ def moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+#: Most characters of the reason for a skip.
+LONGEST_REASON: Final = 500
 _LONGEST_NAME = 64
 _LONGEST_REQUEST = 100
 _LARGEST = 1e100
@@ -136,6 +138,24 @@ def checked_person(name: Any) -> str:
         raise InvalidValueError(
             f"the name of a person must be 1 to {_LONGEST_NAME} characters without control characters, not "
             f"{shown(name)}"
+        )
+    return text
+
+
+def checked_reason(reason: Any) -> str:
+    r"""Return why somebody did something as one line, or say what is wrong with it.
+
+    Raises:
+        InvalidValueError: It is no text, longer than 500 characters, or holds what is no letter.
+
+    Examples:
+        >>> checked_reason(" two animals\nin one picture ")
+        'two animals in one picture'
+    """
+    text = " ".join(reason.split()) if isinstance(reason, str) else None
+    if text is None or len(text) > LONGEST_REASON or not printable(text):
+        raise InvalidValueError(
+            f"reason must be at most {LONGEST_REASON} characters without control characters, not {shown(reason)}"
         )
     return text
 

@@ -22,7 +22,16 @@ from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import decision_words
 from suffice.project.class_change import ClassChange
 from suffice.project.connections import Connection
-from suffice.project.events import Draft, Event, EventKind, Label, checked_label, checked_person, checked_request
+from suffice.project.events import (
+    Draft,
+    Event,
+    EventKind,
+    Label,
+    checked_label,
+    checked_person,
+    checked_reason,
+    checked_request,
+)
 from suffice.project.items import Item
 from suffice.project.learned_files import FOLDER, LearnedFiles
 from suffice.project.project_check import (
@@ -406,21 +415,44 @@ class Project:
 
         return self._act(Draft(EventKind.labelled, person, position, {"label": label}, request), check)
 
-    def skip(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:
-        """Never ask for an item again; the arguments are those of :meth:`label`.
+    def skip(self, position: int, *, person: str, reason: str = "", request: str | None = None) -> WriteReceipt:
+        """Never ask for an item again; the other arguments are those of :meth:`label`.
 
         An item that somebody else has labelled keeps that label: only this person is not asked for it again.
 
+        Args:
+            position: The item.
+            person: Who skips it.
+            reason: Why, in at most 500 characters.
+            request: A name for this message.
+
         Raises:
+            InvalidValueError: There is no such item, or the reason is too long.
             ConflictError: The person has labelled it.
         """
+        return self._skip(position, person, reason, request, unsure=False)
+
+    def unsure(self, position: int, *, person: str, reason: str = "", request: str | None = None) -> WriteReceipt:
+        """Say that a person does not know the label; nobody is asked for the item again, and it is listed for review.
+
+        The item counts as skipped until somebody labels it. The arguments are those of :meth:`skip`.
+
+        Raises:
+            InvalidValueError: There is no such item, or the reason is too long.
+            ConflictError: The person has labelled it.
+        """
+        return self._skip(position, person, reason, request, unsure=True)
+
+    def _skip(self, position: int, person: str, reason: str, request: str | None, *, unsure: bool) -> WriteReceipt:
+        why = checked_reason(reason)
+        data: dict[str, Any] = ({"unsure": True} if unsure else {}) | ({"reason": why} if why else {})
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
             if state.act_of(item, name) is not None:
                 raise ConflictError(f"{name} has labelled item {item}; undo or correct that, it cannot be skipped")
             return state.skip_of(item, name)
 
-        return self._act(Draft(EventKind.skipped, person, position, {}, request), check)
+        return self._act(Draft(EventKind.skipped, person, position, data, request), check)
 
     def correct(self, position: int, label: Label, *, person: str, request: str | None = None) -> WriteReceipt:
         """Change the label that counts; the arguments are those of :meth:`label`.

@@ -46,11 +46,13 @@ class LabelledItem(NamedTuple):
 
 
 class SkippedItem(NamedTuple):
-    """An item that nobody is asked for any more, and who said so."""
+    """An item that nobody is asked for any more, who said so, whether they were unsure, and why, if they said."""
 
     item: int
     person: str
     at: float
+    unsure: bool = False
+    reason: str = ""
 
 
 class Person(NamedTuple):
@@ -129,6 +131,10 @@ class _CheckState:
             elif change.merged and self.classes_since == "same":
                 self.classes_since = "merged"
         self.learned = [each._replace(label=_moved(each.label, change)) for each in self.learned]
+
+
+def _is_unsure(act: Event) -> bool:
+    return bool(act.data.get("unsure"))
 
 
 def _moved(label: Label | None, change: ClassChange) -> Label | None:
@@ -467,9 +473,13 @@ class ProjectState:
         return [self._labelled(item, item in random) for item, label in self._told.items() if label is not None]
 
     def skipped(self) -> list[SkippedItem]:
-        """All items that were skipped, in order."""
-        first = ((item, self._acts[item][0]) for item, label in self._told.items() if label is None)
-        return [SkippedItem(item, act.person, act.at) for item, act in first]
+        """All items that were skipped and have no label, in order; by who was unsure first, or else skipped first."""
+        skips = ((item, self._acts[item]) for item, label in self._told.items() if label is None)
+        deciding = ((item, next((act for act in acts if _is_unsure(act)), acts[0])) for item, acts in skips)
+        return [
+            SkippedItem(item, act.person, act.at, _is_unsure(act), str(act.data.get("reason", "")))
+            for item, act in deciding
+        ]
 
     def counts(self) -> dict[Label, int]:
         """How many items have each label."""

@@ -331,6 +331,7 @@ def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, An
     return {
         "n_labelled": state.n_labelled,
         "n_skipped": state.n_skipped,
+        "n_unsure": sum(each.unsure for each in state.skipped()) if state.n_skipped else 0,
         "size": size,
         "left": state.left,
         "revision": state.revision,

@@ -25,6 +25,7 @@ from suffice.project.exported_files import (
     guarantee_file,
     labels_file,
     predictions_file,
+    skipped_file,
 )
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
@@ -91,6 +92,8 @@ class _TableEntry(NamedTuple):
     at: float
     corrected: bool
     opinions: tuple[Opinion, ...]
+    unsure: bool = False
+    reason: str = ""
 
 
 def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
@@ -113,13 +116,17 @@ def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
 def _entries(state: ProjectState, only: Only) -> list[_TableEntry]:
     """Rows of a kind, the newest first."""
     entries: list[_TableEntry] = []
-    if only != "skipped":
+    if only not in {"skipped", "unsure"}:
         entries += [
             _TableEntry(each.item, each.label, each.person, each.at, each.corrected, each.opinions)
             for each in state.labelled()
         ]
-    if only in {"all", "skipped"}:
-        entries += [_TableEntry(each.item, None, each.person, each.at, False, ()) for each in state.skipped()]
+    if only in {"all", "skipped", "unsure"}:
+        entries += [
+            _TableEntry(each.item, None, each.person, each.at, False, (), each.unsure, each.reason)
+            for each in state.skipped()
+            if each.unsure or only != "unsure"
+        ]
     if only == "corrected":
         entries = [each for each in entries if each.corrected]
     if only == "disagreed":
@@ -139,6 +146,7 @@ def _found(project: Project, entries: Sequence[_TableEntry], text: str) -> Itera
                 item_summary(item.cells, project.settings.main),
                 "" if entry.label is None else str(entry.label),
                 entry.person,
+                entry.reason,
             )
             if any(text in word.casefold() for word in words):
                 yield entry
@@ -154,6 +162,8 @@ def _row(entry: _TableEntry, item: Item, main: str | None) -> LabelRow:
         at=moment(entry.at),
         corrected=entry.corrected,
         skipped=entry.label is None,
+        unsure=entry.unsure,
+        reason=entry.reason,
         opinions=[OpinionAnswer(person=each.person, label=each.label, at=moment(each.at)) for each in entry.opinions],
     )
 
@@ -417,7 +427,16 @@ def add_label(sent: LabelSent, context: Context) -> Receipt:
 def add_skip(sent: SkipSent, context: Context) -> Receipt:
     """Say that an item cannot be labelled; nobody is asked for it again."""
     item = context.require_item(sent.item)
-    return _done(context, lambda: context.project.skip(item, person=sent.person, request=sent.request))
+    said = sent.model_dump(exclude={"item"})
+    return _done(context, lambda: context.project.skip(item, **said))
+
+
+@labelling_router.post("/unsure", responses=documented(404, 409, 415, 507))
+def add_unsure(sent: SkipSent, context: Context) -> Receipt:
+    """Say that a person does not know the label; like a skip, and the item is listed for review."""
+    item = context.require_item(sent.item)
+    said = sent.model_dump(exclude={"item"})
+    return _done(context, lambda: context.project.unsure(item, **said))
 
 
 @labelling_router.post("/corrections", responses=documented(404, 409, 415, 507))
@@ -492,6 +511,15 @@ _FILE: dict[int | str, dict[str, Any]] = {
 def export_labels(context: Context, format: FormatInQuery = "csv") -> Response:
     """Every item with a label, in the order of labelling."""
     return _attached(labels_file(context.project, format))
+
+
+@file_router.get("/export/skipped", response_class=Response, responses=_FILE | documented(409, 501))
+def export_skipped(context: Context, format: FormatInQuery = "csv") -> Response:
+    """Every item that was skipped and has no label: by whom, when, whether they were unsure, and why."""
+    found = skipped_file(context.project, format)
+    if found is None:
+        raise ConflictError("no item is skipped, so there is nothing to export")
+    return _attached(found)
 
 
 @file_router.get("/export/predictions", response_class=Response, responses=_FILE | documented(409, 501))

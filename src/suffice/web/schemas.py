@@ -36,11 +36,13 @@ MEANINGS: Final = {
     "offset": f"a whole number from 0 to {LAST_ITEM}",
     "limit": f"a whole number from 1 to {MOST_ROWS}",
     "search": "a text of up to 200 characters",
-    "only": "all, skipped, disagreed or corrected",
+    "only": "all, skipped, unsure, disagreed or corrected",
+    "reason": "a text of up to 500 characters without control characters",
     "format": "csv, jsonl or parquet",
 }
 # At least one character that shows, and none that controls.
 _NAME: Final = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+_REASON: Final = r"^[^\x00-\x1f\x7f-\x9f]*$"
 _PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]+$"
 
 
@@ -93,7 +95,7 @@ GivenLabel = Annotated[
     Field(description=MEANINGS["label"]),
 ]
 Format = Literal["csv", "jsonl", "parquet"]
-Only = Literal["all", "skipped", "disagreed", "corrected"]
+Only = Literal["all", "skipped", "unsure", "disagreed", "corrected"]
 
 Text = Annotated[str, BeforeValidator(plain)]
 Number = Annotated[float | None, BeforeValidator(finite)]
@@ -119,9 +121,10 @@ class UndoSent(_Request):
 
 
 class SkipSent(_Request):
-    """A person who cannot or will not label an item."""
+    """A person who cannot or will not label an item, or is unsure of its label; and why, if they say."""
 
     item: ItemNumber
+    reason: Annotated[str, Field(max_length=500, pattern=_REASON, description=MEANINGS["reason"])] = ""
     request: RequestName | None = None
 
 
@@ -523,6 +526,7 @@ class StatusAnswer(_Response):
 
     n_labelled: int
     n_skipped: int
+    n_unsure: int
     size: int
     left: int
     revision: int
@@ -564,6 +568,8 @@ class LabelRow(_Response):
     at: str
     corrected: bool
     skipped: bool
+    unsure: bool
+    reason: Text
     opinions: list[OpinionAnswer]
 
 

@@ -3,7 +3,8 @@
 import { post } from "./api.js";
 import { makeAnswer } from "./answer.js";
 import { checking, makeCheckLine } from "./check.js";
-import { button, h, labelText, put, swap } from "./dom.js";
+import { openDialog } from "./dialog.js";
+import { button, h, labelText, put, quiet, swap } from "./dom.js";
 import { showItem } from "./item.js";
 import { pending, recover, submit } from "./outbox.js";
 import { person } from "./person.js";
@@ -39,11 +40,12 @@ export function makeLabelView(root, project) {
   let answer = newAnswer();
   let classes = project.classes.join("\n");
   const skipButton = button(skip, { "aria-keyshortcuts": "s" }, "Skip ", h("kbd", {}, "s"));
+  const unsureButton = button(askReason, { "aria-keyshortcuts": "n" }, "Unsure ", h("kbd", {}, "n"));
   const undoButton = button(undo, { "aria-keyshortcuts": "u" }, "Undo ", h("kbd", {}, "u"));
   const problem = h("p", { class: "problem", role: "alert" });
   const article = h("article", { class: "card item", "aria-label": "Item", "aria-live": "polite" });
   const answers = h("div", { class: "answers" }, answer.element, problem,
-    h("div", { class: "row small" }, skipButton, undoButton, h("p", { class: "said", role: "status" })));
+    h("div", { class: "row small" }, skipButton, unsureButton, undoButton, h("p", { class: "said", role: "status" })));
   const why = h("p", {});
   const whyCard = h("section", { class: "card why" }, h("h2", {}, "Why this item?"), why);
   const card = makeVerdictCard();
@@ -75,13 +77,36 @@ export function makeLabelView(root, project) {
     act("api/skips", {}, "Skipped.");
   }
 
+  /** Ask why somebody is unsure, and record it; the reason can be left empty. */
+  function askReason() {
+    const item = queue[0];
+    if (!item || undoing || performance.now() - shownAt < GLANCE) return;
+    const reason = h("input", { id: "reason", type: "text", maxlength: 500, autocomplete: "off" });
+    const record = (path, said) => {
+      dialog.close();
+      if (queue[0] === item) act(path, reason.value.trim() ? { reason: reason.value.trim() } : {}, said);
+    };
+    const accept = (event) => {
+      event.preventDefault();
+      record("api/unsure", "Recorded: unsure.");
+    };
+    const form = h("form", { novalidate: true, on: { submit: accept } },
+      h("label", { for: "reason" }, "Why? (optional)"), reason,
+      quiet("The item is listed under Labels, Unsure. Somebody can label it there."),
+      h("div", { class: "row end" },
+        button(() => record("api/skips", "Skipped."), {}, "Skip it"),
+        h("button", { type: "submit", class: "primary" }, "Unsure ", h("kbd", {}, "Enter"))));
+    const dialog = openDialog("Unsure of this item", [form]);
+    reason.focus();
+  }
+
   function refused(item, error, path) {
     answered.delete(item.item);
     // In the state that the project is in it cannot be done, now or later; anything else may be put right.
     if (error.status === 409) aside.add(item.item);
     else queue.unshift(item);
     // Whoever skips what somebody else has labelled has said all there is to say.
-    if (error.status === 409 && path === "api/skips") toast("Set aside: somebody else has labelled it.");
+    if (error.status === 409 && path !== "api/labels") toast("Set aside: somebody else has labelled it.");
     else problem.textContent = `Not recorded (${item.id}): ${error.message}`;
     draw();
     refill();
@@ -182,6 +207,7 @@ export function makeLabelView(root, project) {
 
   onKeys("label", (name) => {
     if (name === "s") skip();
+    else if (name === "n") askReason();
     else if (name === "u" || name === "undo") undo();
     else return answer.key(name);
     return true;

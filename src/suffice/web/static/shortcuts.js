@@ -49,6 +49,7 @@ const KEYS = [
   ["1 to 9", "give the class with that key"],
   ["Enter", "record the number that was typed, or the first class found"],
   ["s", "skip this item: nobody is asked for it again"],
+  ["n", "not sure: say why, if you like; the item is listed for review"],
   ["u or Ctrl+Z", "take back the last label, skip or correction"],
   ["/", "type to find a class, or search the labels"],
   ["Escape", "leave the box that you type in"],
