@@ -1,9 +1,11 @@
 """Regret of the default stopping rule beside models of scikit-learn, for several forms of the reducible error.
 
 A stop after ``n`` labels costs ``n`` labels and ``A`` times the share of wrong predictions. The regret is relative to
-the best stop of the run in hindsight. The budget is the one that is best on all other sets, for each ``A``.
+the best stop of the run in hindsight. The budget is the one that is best on all other sets, for each ``A``. The form
+was chosen on the development sets. The test sets had no part in it; they need the packages named in
+``evaluation_sets.py``. On them the form of the monitor is compared with the budget, for classes and for numbers.
 
-    python benchmarks/any_model.py --runs FILE [--write]
+    python benchmarks/any_model.py --runs FOLDER [--write]
 """
 
 import os
@@ -13,6 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,14 +24,21 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.decomposition import TruncatedSVD
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import suffice as sf
+from evaluation_sets import decision_names, evaluation_set
 from suffice.criteria import Step
 from suffice.research.data import data_folder
 from tables import publish, table
@@ -43,9 +53,57 @@ MODELS: Final[dict[str, Any]] = {
     "RandomForest": RandomForestClassifier(50, random_state=0),
     "ExtraTrees": ExtraTreesClassifier(50, random_state=0),
 }
-#: What stands for the reducible error of a model that does not tell it: of the expected error ``e`` and the gain ``g``.
-FORMS: Final = {"recent gain": (0.0, 1.0), "0": (0.0, 0.0), "half of the error": (0.5, 0.0), "the error": (1.0, 0.0)}
+
+
+@dataclass(frozen=True)
+class Form:
+    """What stands for the reducible error: the largest of some terms of error, gain and number of labels."""
+
+    gain: float = 0.0
+    error: float = 0.0
+    half_at: float = 0.0
+
+    def value(self, error: float, gain: float, n: int) -> float:
+        """The reducible error."""
+        return max(self.gain * gain, self.error * error, error * self.half_at / (self.half_at + n))
+
+
+#: What stands for the reducible error of a model that does not tell it: of the expected error ``e``, the gain ``g`` and
+#: the number of labels ``n``. The first one is that of the monitor.
+FORMS: Final[dict[str, Form]] = {
+    "max(g, 50 e / (50 + n))": Form(gain=1.0, half_at=50.0),
+    "g": Form(gain=1.0),
+    "max(g, 20 e / (20 + n))": Form(gain=1.0, half_at=20.0),
+    "e / 2": Form(error=0.5),
+    "0": Form(),
+}
+REGRESSORS: Final[dict[str, Any]] = {
+    "Ridge": make_pipeline(StandardScaler(), Ridge()),
+    "HistGradientBoosting": HistGradientBoostingRegressor(max_iter=40, random_state=0),
+    "RandomForest": RandomForestRegressor(30, random_state=0),
+}
 _LEFT_OUT: Final = {("letters", "HistGradientBoosting")}  # 26 classes take hours
+
+
+def test_sets(task: str) -> Iterator[tuple[str, Any, Any]]:
+    """Name, inputs and labels of each set that had no part in choosing the form."""
+    for name in decision_names(task):
+        if name != "splice":  # 287 columns of letters
+            data = evaluation_set(name)
+            yield name, np.asarray(data.X, dtype=np.float64), np.asarray(data.y)
+
+
+def run_numbers(X: Any, y: Any, model: Any) -> dict[str, list[float]]:
+    """One run for numbers: labels at random, 10 at a time; fields of each step, and test errors."""
+    order = np.random.default_rng(1).permutation(len(y))
+    end = min(POOL, int(0.6 * len(order)))
+    pool, test = order[:end], order[end : end + TEST]
+    z = (y - y[pool].mean()) / y[pool].std()
+    steps = min(LABELS, len(pool) - 20) // 10 - 2
+    trace = sf.simulate(model, X[pool], z[pool], initial=INITIAL, batch=10, steps=steps, X_test=X[test], y_test=z[test])
+    fields = ("unlabelled_error", "recent_gain", "calibration", "error_scale")
+    measured = {name: trace.measures[name].tolist() for name in fields}
+    return {"n_labelled": trace.n_labelled.tolist(), "test_error": trace.predictive_error.tolist(), **measured}
 
 
 def sets() -> Iterator[tuple[str, Any, Any]]:
@@ -98,11 +156,24 @@ def run(X: Any, y: Any, model: Any, *, chosen: bool) -> dict[str, list[float]]:
     return {"n_labelled": trace.n_labelled.tolist(), "test_error": errors[1:], **measured}
 
 
-def record(file: Path) -> list[dict[str, Any]]:
-    """All runs; those that the file has are not done again."""
+def record_numbers(file: Path) -> list[dict[str, Any]]:
+    """All runs for numbers on the test sets; those that the file has are not done again."""
+    done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    known = {(each["set"], each["model"]) for each in done}
+    for name, X, y in test_sets("regression"):
+        for model in REGRESSORS:
+            if (name, model) not in known:
+                done.append({"set": name, "model": model, **run_numbers(X, y, REGRESSORS[model])})
+                with file.open("a") as out:
+                    out.write(json.dumps(done[-1]) + "\n")
+    return done
+
+
+def record(file: Path, data: Iterator[tuple[str, Any, Any]]) -> list[dict[str, Any]]:
+    """All runs for classes; those that the file has are not done again."""
     done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     known = {(each["set"], each["model"], each["chosen"]) for each in done}
-    for name, X, y in sets():
+    for name, X, y in data:
         for model in MODELS:
             for chosen in (False, True):
                 if (name, model, chosen) in known or (name, model) in _LEFT_OUT:
@@ -113,7 +184,7 @@ def record(file: Path) -> list[dict[str, Any]]:
     return done
 
 
-def stop(each: dict[str, Any], form: tuple[float, float], unit: float) -> int:
+def stop(each: dict[str, Any], form: Form, unit: float) -> int:
     """The place of the step at which the rule stops; the last one if it does not."""
     rule = sf.LabelWorth(error_cost=unit)
     for k, n in enumerate(each["n_labelled"]):
@@ -122,11 +193,11 @@ def stop(each: dict[str, Any], form: tuple[float, float], unit: float) -> int:
             n_labelled=n,
             pool_size=10**7,
             unlabelled_error=error,
-            reducible_error=form[0] * error + form[1] * gain,
+            reducible_error=form.value(error, gain, n),
             recent_gain=gain,
-            error_scale=1.0,
+            error_scale=each.get("error_scale", [1.0] * (k + 1))[k],
             calibration=each["calibration"][k],
-            classes_seen=each["classes_seen"][k],
+            classes_seen=each["classes_seen"][k] if "classes_seen" in each else None,
         )
         if rule.observe(step).stop:
             return k
@@ -139,47 +210,83 @@ def regrets(each: dict[str, Any], unit: float) -> Any:
     return cost / cost.min() - 1.0
 
 
-def row(runs: Sequence[dict[str, Any]], form: tuple[float, float]) -> list[str]:
-    """Median and mean regret and share of early stops of one form, over the runs of a model."""
+def rule_regrets(runs: Sequence[dict[str, Any]], form: Form) -> tuple[Any, Any]:
+    """Regrets of the rule, runs x prices, and which stops are too early."""
     found, early = [], []
     for each in runs:
         for unit in UNITS:
             regret, at = regrets(each, unit), stop(each, form, unit)
             found.append(regret[at])
             early.append(at < regret.argmin() and regret[at] > 0.1)
-    return [f"{np.median(found):.3f}", f"{np.mean(found):.3f}", f"{100 * np.mean(early):.0f} %"]
+    shape = len(runs), len(UNITS)
+    return np.array(found).reshape(shape), np.array(early).reshape(shape)
 
 
-def budget(runs: Sequence[dict[str, Any]]) -> list[str]:
-    """Median and mean regret of the budget that is best on all other sets."""
-    found = []
-    for unit in UNITS:
-        by_run = [
+def budget_regrets(runs: Sequence[dict[str, Any]]) -> Any:
+    """Regrets of the budget that is best on all other sets, runs x prices."""
+    found = np.zeros((len(runs), len(UNITS)))
+    names = np.array([each["set"] for each in runs])
+    for column, unit in enumerate(UNITS):
+        by_run = np.array(
             [
-                regrets(each, unit)[min(np.searchsorted(each["n_labelled"], n), len(each["n_labelled"]) - 1)]
-                for n in BUDGETS
+                [
+                    regrets(each, unit)[min(np.searchsorted(each["n_labelled"], n), len(each["n_labelled"]) - 1)]
+                    for n in BUDGETS
+                ]
+                for each in runs
             ]
-            for each in runs
-        ]
-        for name in {each["set"] for each in runs}:
-            own = np.array([each["set"] == name for each in runs])
-            best = int(np.array(by_run)[~own].mean(axis=0).argmin())
-            found += np.array(by_run)[own][:, best].tolist()
-    return [f"{np.median(found):.3f}", f"{np.mean(found):.3f}", ""]
+        )
+        for name in set(names.tolist()):
+            own = names == name
+            found[own, column] = by_run[own, int(by_run[~own].mean(axis=0).argmin())]
+    return found
 
 
-def tables(runs: Sequence[dict[str, Any]]) -> str:
-    """The result as a table."""
+def advantage(rule: Any, budget: Any, names: Sequence[str]) -> str:
+    """The mean regret of the budget less that of the rule, with an interval by resampling the sets."""
+    kept = np.array(names)
+    by_set = np.array([(budget - rule)[kept == name].mean() for name in sorted(set(names))])
+    drawn = np.random.default_rng(0).integers(len(by_set), size=(4000, len(by_set)))
+    low, high = np.quantile(by_set[drawn].mean(axis=1), [0.025, 0.975])
+    return f"{by_set.mean():+.3f} ({low:+.3f} to {high:+.3f})"
+
+
+def summary(found: Any, early: Any = None) -> list[str]:
+    """Median and mean regret, and the share of early stops."""
+    shown = "" if early is None else f"{100 * early.mean():.0f} %"
+    return [f"{np.median(found):.3f}", f"{found.mean():.3f}", shown]
+
+
+def development_table(runs: Sequence[dict[str, Any]]) -> str:
+    """All forms on the sets that the form was chosen on."""
     rows = []
     for model in MODELS:
         own = [each for each in runs if each["model"] == model]
         count = str(len({each["set"] for each in own}))
-        rows += [[model, count, name, *row(own, form)] for name, form in FORMS.items()]
-        rows.append([model, count, "budget", *budget(own)])
+        rows += [[model, count, name, *summary(*rule_regrets(own, form))] for name, form in FORMS.items()]
+        rows.append([model, count, "budget", *summary(budget_regrets(own))])
     return table(["model", "sets", "reducible error", "median", "mean", "too early"], rows)
+
+
+def test_table(runs: Sequence[dict[str, Any]], models: Sequence[str]) -> str:
+    """The form of the monitor and the budget on other sets."""
+    rows, form = [], next(iter(FORMS.values()))
+    for model in models:
+        own = [each for each in runs if each["model"] == model]
+        names = [each["set"] for each in own]
+        (found, early), fixed = rule_regrets(own, form), budget_regrets(own)
+        shown = [model, str(len(set(names))), *summary(found, early), *summary(fixed)[:2]]
+        rows.append([*shown, advantage(found, fixed, names)])
+    heads = ["model", "sets", "median", "mean", "too early", "budget: median", "mean", "budget less rule"]
+    return table(heads, rows)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=Path, required=True, help="file of recorded runs")
-    publish("any-model", tables(record(parser.parse_known_args()[0].runs)))
+    parser.add_argument("--runs", type=Path, required=True, help="folder of recorded runs")
+    folder = parser.parse_known_args()[0].runs
+    publish("any-model", development_table(record(folder / "development.jsonl", sets())))
+    publish(
+        "any-model-classes", test_table(record(folder / "classes.jsonl", test_sets("classification")), list(MODELS))
+    )
+    publish("any-model-numbers", test_table(record_numbers(folder / "numbers.jsonl"), list(REGRESSORS)))

@@ -36,3 +36,31 @@ def test_examples_run(page: Path, capsys: pytest.CaptureFixture[str], monkeypatc
 
 def test_there_are_examples() -> None:
     assert sum(len(blocks(page)) for page in PAGES) >= 10
+
+
+@pytest.mark.parametrize(
+    ("imported", "model", "texts"),
+    [
+        ("from sklearn.ensemble import HistGradientBoostingClassifier", "HistGradientBoostingClassifier()", False),
+        (
+            "from sklearn.feature_extraction.text import TfidfVectorizer\n"
+            "from sklearn.linear_model import LogisticRegression\n"
+            "from sklearn.pipeline import make_pipeline",
+            "make_pipeline(TfidfVectorizer(), LogisticRegression())",
+            True,
+        ),
+    ],
+    ids=["boosting", "texts"],
+)
+def test_the_loop_of_the_readme_takes_other_models_without_another_change(
+    imported: str, model: str, *, texts: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (loop,) = [block for block in blocks(ROOT / "README.md") if "StopMonitor" in block]
+    assert "RandomForestClassifier(random_state=0)" in loop
+    changed = loop.replace("from sklearn.ensemble import RandomForestClassifier", imported)
+    changed = changed.replace("RandomForestClassifier(random_state=0)", model)
+    if texts:
+        made = "X = np.array([f'{w} {k}' for k, w in enumerate(['good', 'bad'] * 300)]); y = np.array([0, 1] * 300)"
+        changed = re.sub(r"X, y = load_breast_cancer.*", made, changed)
+    exec(compile(changed, "README.md", "exec"), {})
+    assert "unlabelled items" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import ExtraTreesClassifier
 
 import suffice as sf
 from suffice.errors import InvalidValueError
@@ -140,3 +141,26 @@ def test_a_run_records_what_the_default_rule_needs() -> None:
     assert len(trace.replay(sf.LabelWorth())) == 50
     assert dict(sf.simulate(BayesianRidge(), X, y, record=()).measures) == {}
     assert sf.LabelWorth().needs() <= sf.audit(BayesianRidge(), X, y).recorded
+
+
+def test_an_audit_names_a_model_that_is_better_on_the_rows_after_the_stop() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 2))
+    y = np.where((X**2).sum(axis=1) < 1.4, "inside", "outside")
+    trace = sf.audit(BayesianLogistic(), X, y)
+    found = audited_stop(BayesianLogistic(), X, y, trace, sf.Budget(150))
+    assert found.alternative is not None
+    assert found.alternative.clear
+    assert found.decision is not None
+    assert found.decision.answer == "limit"
+    # By hand: the forest learns the same 150 rows and predicts the other 450.
+    if found.alternative.name == "forest":
+        from suffice.learner.model_comparison import _TREES
+
+        forest = ExtraTreesClassifier(_TREES, random_state=0).fit(X[:150], y[:150])
+        assert found.alternative.error == (forest.predict(X[150:]) != y[150:]).mean()
+    assert found.alternative.present == found.error
+    assert found.alternative.labels == 450
+    line = np.where(X[:, 0] > 0.0, "left", "right")
+    straight = audited_stop(BayesianLogistic(), X, line, sf.audit(BayesianLogistic(), X, line), sf.Budget(150))
+    assert straight.alternative is None

@@ -26,7 +26,7 @@ from suffice.project.exported_files import (
     predictions_file,
 )
 from suffice.project.labelling_project import Project
-from suffice.project.project_learner import Predictions
+from suffice.project.learning_status import Predictions
 from suffice.tables.file_writer import Column, Format, encoded, exact, harmless
 from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
 from tests.project.making_projects import about, make, some_items

@@ -33,7 +33,8 @@ def same(one: Any, other: Any) -> bool:
         layout = (
             one.flags.f_contiguous == other.flags.f_contiguous and one.flags.c_contiguous == other.flags.c_contiguous
         )
-        return one.dtype == other.dtype and one.shape == other.shape and layout and one.tobytes() == other.tobytes()
+        kind = one.dtype == other.dtype and one.shape == other.shape
+        return bool(kind and layout and one.tobytes() == other.tobytes())
     if isinstance(one, float | np.floating):
         return np.asarray(one).tobytes() == np.asarray(other).tobytes()
     if isinstance(one, list | tuple):

@@ -14,8 +14,13 @@ from suffice.numerics.special_functions import Floats
 NAMES: Final = {
     "regression": ("variance", "entropy", "variance-reduction", "random", "k-centre", "order"),
     "classification": ("entropy", "map-entropy", "margin", "bald", "random", "k-centre", "order"),
+    "any classification": ("margin", "entropy", "bald", "random", "k-centre", "order"),
+    "any regression": ("variance", "random", "k-centre", "order"),
     "network": ("batchbald", "bald", "entropy", "margin", "random", "k-centre", "order"),
 }
+
+
+_KINDS: Final = {"any classification": "this classifier", "any regression": "this regressor"}
 
 
 def require_known(name: str, kind: str) -> str:
@@ -27,7 +32,9 @@ def require_known(name: str, kind: str) -> str:
     """
     spelled = "k-centre" if name in ("k-center", "kcentre", "kcenter", "coreset") else name
     if spelled not in NAMES[kind]:
-        raise InvalidValueError(f"acquisition for {kind} is one of {', '.join(NAMES[kind])}; not {name!r}")
+        raise InvalidValueError(
+            f"acquisition for {_KINDS.get(kind, kind)} is one of {', '.join(NAMES[kind])}; not {name!r}"
+        )
     return spelled
 
 

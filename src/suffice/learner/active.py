@@ -116,8 +116,9 @@ class ActiveLearner:
     same calls give the same picks and verdicts.
 
     Args:
-        model: One of :mod:`suffice.models`, or a pipeline that ends in one: its transformers are fitted on the pool. It
-            is not changed.
+        model: One of :mod:`suffice.models`, or any classifier or regressor of scikit-learn, which is fitted again after
+            every step and has no divergences; or a pipeline that ends in one: its transformers are fitted on the pool.
+            It is not changed.
         X_pool: Inputs, ``m x D``.
         criterion: The stopping rule, which is copied. Left out, it is :class:`suffice.LabelWorth` with its defaults: a
             wrong prediction among the unlabelled items costs as much as a label.
@@ -179,20 +180,21 @@ class ActiveLearner:
         self._rule.reset()
         self._prepared = prepare(model, X_pool)
         self._X = self._prepared.inputs(X_pool, "X_pool")
+        self._size = self._X.shape[0]
         # Inputs for other models to compare with: those before the pipeline, where they are numbers.
         plain = self._prepared.transform is not None and isinstance(X_pool, np.ndarray) and X_pool.dtype.kind in "fiu"
         self._compared_inputs = X_pool if plain else self._X
         inputs = self._step_inputs(stop_set, validation, seed)
-        self._costs, self._clock, self._since = label_costs(costs, len(self._X)), clock, clock()
+        self._costs, self._clock, self._since = label_costs(costs, self._size), clock, clock()
         self._validated = 0 if inputs.validation is None else len(inputs.validation[1])
-        self._first = first_items(initial, len(self._X), rng)
+        self._first = first_items(initial, self._size, rng)
         name, share = acquisition_and_share(self._prepared.backend, acquisition, random_share)
         with one_thread():
             self._backend = self._prepared.backend(
                 self._prepared.model,
                 RunSettings(self._X, name, rng, dtype=number_type(dtype), expected=256, step_inputs=inputs),
             )
-        self._selection = ItemSelection(self._backend, len(self._X), share, rng, all_random=name == "random")
+        self._selection = ItemSelection(self._backend, self._size, share, rng, all_random=name == "random")
         self._about: dict[str, Any] = {
             "model": " ".join(repr(model).split()),
             "acquisition": name,
@@ -213,7 +215,7 @@ class ActiveLearner:
         self._version = 0
         self._running = None if check_share is None else self._new_running_sample(check_share, seed)
         # 0: no label; 1: learned; 2: skipped; 3: labelled for the running check, and not learned.
-        self._status = np.zeros(len(self._X), dtype=np.int8)
+        self._status = np.zeros(self._size, dtype=np.int8)
         self._labels: dict[int, Any] = {}
         self._sizes: list[int] = []
         self._new_old: list[float] = []
@@ -232,7 +234,7 @@ class ActiveLearner:
         self._used = self._rule.reads() & self._prepared.backend.provided_fields(validated=held_out is not None)
         names = self._used - DIVERGENCES - CLASS_COUNT_FIELDS - (COUNTED_FIELDS - self._rule.needs())
         number = int(seed) if isinstance(seed, int | np.integer) else 0
-        return new_step_inputs(names, len(self._X), stop_set, seed=number, validation=held_out)
+        return new_step_inputs(names, self._size, stop_set, seed=number, validation=held_out)
 
     def _new_running_sample(self, share: Any, seed: Any) -> RunningSample:
         wanted = [rule for rule in guarantee_rules(self._rule) if isinstance(rule, ErrorGuarantee)]
@@ -245,7 +247,7 @@ class ActiveLearner:
         confidence = max((rule.confidence for rule in wanted), default=0.95)
         rng = _check_rng(seed, _RUNNING_STREAM)
         self._about["check_share"] = float(share) if isinstance(share, float) else share
-        return RunningSample.start(len(self._X), share, confidence, None if self._of_classes else min(tolerances), rng)
+        return RunningSample.start(self._size, share, confidence, None if self._of_classes else min(tolerances), rng)
 
     def __repr__(self) -> str:
         return f"ActiveLearner({self._about['model']}: {len(self._labels)} labelled, {self.left} left)"
@@ -326,7 +328,7 @@ class ActiveLearner:
     def _some_unlabelled(self, most: int) -> Indices:
         """Unlabelled items that estimates are averaged over, always the same ones while they are unlabelled."""
         if self._looked_at is None:
-            self._looked_at = np.random.default_rng(0).permutation(len(self._X))
+            self._looked_at = np.random.default_rng(0).permutation(self._size)
         order = self._looked_at
         return np.sort(order[self._status[order] != 1][:most])
 
@@ -473,8 +475,8 @@ class ActiveLearner:
 
     def _bare_model(self) -> Any:
         """The current model without its pipeline, which takes inputs as they are kept here."""
-        model = self.current_model
-        return model if self._prepared.transform is None else model.steps[-1][1]
+        self._require_begun()
+        return self._backend.judged_model()
 
     def ask(self, n: int = 1) -> Indices:
         """Which items to label next, the most useful first. Asking again before telling gives the same.
@@ -555,7 +557,7 @@ class ActiveLearner:
         Raises:
             InvalidValueError: A label that cannot be used, or an item that has one: nothing is changed.
         """
-        items = checked_indices(indices, len(self._X), "indices")
+        items = checked_indices(indices, self._size, "indices")
         given = np.atleast_1d(np.asarray(as_labels(labels)))
         if given.shape != items.shape:
             raise InvalidValueError(
@@ -650,7 +652,7 @@ class ActiveLearner:
         Returns:
             What the rule says now: stop, if nothing is left to ask for.
         """
-        items = checked_indices(indices, len(self._X), "indices")
+        items = checked_indices(indices, self._size, "indices")
         known = items[np.isin(self._status[items], (1, 3))]
         if len(known):
             raise InvalidValueError(f"item {known[0]} has a label; only items without one can be skipped")
@@ -692,7 +694,7 @@ class ActiveLearner:
         Raises:
             InvalidValueError: The item has no label, or the new one cannot be used: nothing is changed.
         """
-        items, given = checked_indices(index, len(self._X), "index"), np.atleast_1d(np.asarray(as_labels(label)))
+        items, given = checked_indices(index, self._size, "index"), np.atleast_1d(np.asarray(as_labels(label)))
         if len(items) != 1 or given.shape != (1,):
             raise InvalidValueError("correct takes one item and its label at a time")
         item, label = int(items[0]), given[0]
@@ -1162,7 +1164,7 @@ class ActiveLearner:
     def _tell(self, items: Indices, given: "np.typing.NDArray[Any]", drawn: Indices) -> Verdict:
         if self._begun:
             if len(drawn):
-                self._random_losses.predict(self._backend.current_model(), self._X[drawn], drawn)
+                self._random_losses.predict(self._backend.judged_model(), self._X[drawn], drawn)
             result = self._backend.learn(items, given, together=True)
             self._version += 1
             self._note(items, given, drawn)
@@ -1212,7 +1214,7 @@ class ActiveLearner:
         if "calibration" in self._used:
             # Only random labels change it, and leaving labels out is expensive.
             if random:
-                model = self._backend.current_model()
+                model = self._backend.judged_model()
                 self._calibration = self._random_losses.ratio(model, self._labels, self._random_items)
             self._measures[-1] = {**self._measures[-1], "calibration": np.array([self._calibration])}
         if history is not None:
@@ -1220,7 +1222,9 @@ class ActiveLearner:
         else:
             inputs = {name: values for name, values in self._measures[-1].items() if name in STEP_FIELDS}
             count = [self._begun + sum(self._sizes)]
-            step = Step.sequence(count, self._new_old[-1:], self._old_new[-1:], estimated=self._estimated, **inputs)[0]
+            known = not math.isnan(self._new_old[-1])
+            pair = (self._new_old[-1:], self._old_new[-1:]) if known else (None, None)
+            step = Step.sequence(count, *pair, estimated=self._estimated, **inputs)[0]
             self.verdicts.append(self._rule.observe(step))
             self.verdict = self._exhausted(self.verdicts[-1])
 
@@ -1244,7 +1248,7 @@ class ActiveLearner:
         found = {
             "cost": float(self._costs[self.labelled].sum()),
             "seconds": self._clock() - self._since,
-            "pool_size": len(self._X),
+            "pool_size": self._size,
             "validation_labels": self._validated,
             "random_labels": self.random_labels,
         }

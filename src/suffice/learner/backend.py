@@ -179,6 +179,9 @@ class Backend(ABC):
         default_random_share: The share of labels drawn at random that goes with it.
         input_dtype: Number type of the inputs that the model takes.
         any_input_shape: Whether a row of inputs may have any shape. If not, inputs are a table.
+        sparse_inputs: Whether inputs may be a sparse matrix.
+        refits: Whether the model is fitted again to all labels at every step, so that it may need labels to transform
+            inputs, and may accept missing inputs.
         fixed_attributes: Names of the attributes that follow from model, settings and the other attributes.
         supports_checkpoints: Whether :meth:`state` and :meth:`restore` are implemented.
     """
@@ -189,11 +192,19 @@ class Backend(ABC):
     default_random_share: ClassVar[float] = 0.0
     input_dtype: ClassVar[Any] = np.float64
     any_input_shape: ClassVar[bool] = False
+    sparse_inputs: ClassVar[bool] = False
+    refits: ClassVar[bool] = False
     fixed_attributes: ClassVar[frozenset[str]] = frozenset({"_model", "_settings"})
     supports_checkpoints: ClassVar[bool] = False
 
     @abstractmethod
     def __init__(self, model: Any, settings: RunSettings) -> None: ...
+
+    @classmethod
+    def for_model(cls, model: Any) -> "type[Backend]":
+        """The backend for one model of the registered type; it may be another one than this."""
+        del model
+        return cls
 
     @property
     def revises(self) -> frozenset[str]:
@@ -255,6 +266,10 @@ class Backend(ABC):
     def current_model(self) -> Any:
         """The current model for reading; it may share the backend's posterior, and is valid until the next label."""
         return self.fitted()
+
+    def judged_model(self) -> Any:
+        """The current model for estimates of its error, with ``predict_proba`` or ``predict(X, return_std=True)``."""
+        return self.current_model()
 
     def watched_model(self) -> Any:
         """The current model for a caller's function, which may keep it but must not change it."""
@@ -350,12 +365,12 @@ def register_backend(model_type: type) -> Callable[[_AnyBackend], _AnyBackend]:
 @cache
 def _register_own() -> None:
     """Import the backends of this package, which registers them."""
-    for name in ("class_backend", "gaussian_backend", "network_backend"):
+    for name in ("class_backend", "estimator_backend", "gaussian_backend", "network_backend"):
         import_module(f"suffice.learner.{name}")
 
 
 def backend_type(model: Any) -> type[Backend]:
-    """The backend that is registered for the type of a model, or for its nearest base class.
+    """The backend for a model: that of its type or nearest base class, else of any classifier or regressor.
 
     Raises:
         InvalidTypeError: There is none.
@@ -363,12 +378,19 @@ def backend_type(model: Any) -> type[Backend]:
     _register_own()
     for base in type(model).__mro__:
         if base in _BACKENDS:
-            return _BACKENDS[base]
+            return _BACKENDS[base].for_model(model)
+    # Estimators that contain others, such as GridSearchCV, are classifiers or regressors as those are.
+    if not isinstance(model, type) and hasattr(model, "get_params"):
+        from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+
+        for kind, base in ((is_classifier, ClassifierMixin), (is_regressor, RegressorMixin)):
+            if base in _BACKENDS and kind(model):
+                return _BACKENDS[base].for_model(model)
     raise InvalidTypeError(
-        f"{type(model).__name__} is not a model that can be followed; use one of suffice.models, alone or last in a "
-        "Pipeline. For any other model, feed a rule yourself: suffice.Step.between(old, new, n_labelled=n) for "
-        "posteriors, suffice.Step(n_labelled=n, **suffice.criteria.pool_facts(p)) for probabilities. To add a model "
-        "family, see suffice.learner.register_backend"
+        f"{type(model).__name__} is not a model that can be followed; use one of suffice.models or a classifier or "
+        "regressor of scikit-learn, alone or last in a Pipeline. For any other model and your own loop, use "
+        "suffice.StopMonitor, or feed a rule yourself: suffice.Step.between(old, new, n_labelled=n) for posteriors. To "
+        "add a model family, see suffice.learner.register_backend"
     )
 
 

@@ -20,7 +20,7 @@ from suffice.decision import (
 from suffice.errors import InvalidValueError
 from suffice.learner.active import ActiveLearner, family_name
 from suffice.learner.error_estimate import Worsening, left_out_losses
-from suffice.learner.model_comparison import better_model
+from suffice.learner.model_comparison import better_on_rest
 from suffice.learner.prepare import PreparedModel, prepare
 from suffice.learner.simulation import audit
 from suffice.models.inputs import as_labels
@@ -168,8 +168,8 @@ class AuditedStop:
             root of the mean squared error. None without such rows.
         error_at_end: Error on the same rows of the model with all labels, each row left out of it. None for a model
             that cannot leave labels out.
-        alternative: Another model that is better on the labels up to the stop, see
-            :func:`suffice.learner.model_comparison.better_model`.
+        alternative: Another model that is better on these rows with the same labels, see
+            :func:`suffice.learner.model_comparison.better_on_rest`.
         decision: Whether it was enough there, with the measured error; None if the rule never says stop.
     """
 
@@ -226,13 +226,15 @@ def audited_stop(  # noqa: PLR0913 - as above
         return AuditedStop(n)
     with one_thread():
         fitted = _fitted(prepared, inputs[first], labels[first])
-        error = _mean_error(_losses(fitted.predict(inputs[rest]), labels[rest], share=share), share=share)
+        losses = _losses(fitted.predict(inputs[rest]), labels[rest], share=share)
+        error = _mean_error(losses, share=share)
         if not compare:
             return AuditedStop(n, len(rest), error)
         left_out = left_out_losses(_fitted(prepared, inputs[order], labels[order]))
         at_end = None if left_out is None else _mean_error(left_out[n:], share=share)
         raw = X if isinstance(X, np.ndarray) and X.dtype.kind in "fiu" else inputs
-        other = better_model(fitted, raw[first], labels[first], np.zeros(n, dtype=bool), present=family_name(prepared))
+        known, others = (raw[first], labels[first]), (raw[rest], labels[rest])
+        other = better_on_rest(losses, *known, *others, share=share, present=family_name(prepared))
     baseline, common = trivial_error(labels[rest], share=share)
     about = Decision(
         answer="too early",

@@ -66,22 +66,61 @@ def better_model(model: Any, X: Floats, y: Any, random: Any, *, present: str = "
     rows = np.flatnonzero(drawn)
     if len(rows) < _FEWEST_RANDOM // 2:
         return None
+    others = [
+        (name, description, _cross_validated(estimator, X, labels, share=share)[rows])
+        for name, description, estimator in _candidates(labels, share=share)
+        if name != present
+    ]
+    return _best_of(others, current[rows], share=share, scale=1.0 if share else float(labels.var()))
+
+
+def better_on_rest(  # noqa: PLR0913 - labels to learn and labels to compare on
+    losses: Any, X: Floats, y: Any, X_rest: Floats, y_rest: Any, *, share: bool, present: str = ""
+) -> Alternative | None:
+    """Compare a model with others that learn the same labels, on other rows whose labels are known.
+
+    What counts as better is as in :func:`better_model`, with the losses of the other rows. They need not be random:
+    every model predicts the same rows, and has learned none of them.
+
+    Args:
+        losses: Losses of the present model on the other rows: 0 or 1 for classes, squares for numbers.
+        X: Inputs of the labels to learn, before any transformer of a pipeline, ``n x D``.
+        y: The labels to learn.
+        X_rest: Inputs of the other rows, ``m x D``. Of more than 2000, the first 2000 count.
+        y_rest: Their labels.
+        share: Whether the labels are classes, so that the error is the share of wrong predictions.
+        present: Name of the present model, which is not compared with itself.
+
+    Returns:
+        As :func:`better_model`; None if there are fewer than 30 labels or more than 2000, or fewer than 10 other rows.
+    """
+    labels, truth = np.asarray(y), np.asarray(y_rest)[:_MOST_COMPARED]
+    few = len(labels) < _FEWEST_COMPARED or len(truth) < _FEWEST_RANDOM // 2
+    if few or len(labels) > _MOST_COMPARED or (share and len(np.unique(labels)) < 2):
+        return None
+    others = [
+        (name, description, _predicted_losses(estimator, (X, labels), (X_rest[: len(truth)], truth), share=share))
+        for name, description, estimator in _candidates(labels, share=share)
+        if name != present
+    ]
+    current = np.asarray(losses, dtype=np.float64)[: len(truth)]
+    return _best_of(others, current, share=share, scale=1.0 if share else float(labels.var()))
+
+
+def _best_of(others: list[tuple[str, str, Floats]], ours: Floats, *, share: bool, scale: float) -> Alternative | None:
+    """The best of several models that is clearly better than the present one, else one that is possibly better."""
     found = []
-    for name, description, estimator in _candidates(labels, share=share):
-        if name == present:
-            continue
-        theirs, ours = _cross_validated(estimator, X, labels, share=share)[rows], current[rows]
+    for name, description, theirs in others:
         difference = ours - theirs
-        error = float(difference.std(ddof=1)) / math.sqrt(len(rows))
+        error = float(difference.std(ddof=1)) / math.sqrt(len(ours))
         possibly, clearly = (
             float(difference.mean()) > times * error and float(theirs.mean()) <= share_of * float(ours.mean())
             for times, share_of in ((_POSSIBLY, _POSSIBLY_BETTER), (_CLEARLY, _CLEARLY_BETTER))
         )
-        scale = 1.0 if share else float(labels.var())
         if possibly and float(difference.mean()) >= _SMALLEST * scale:
             errors = [float(each.mean()) if share else math.sqrt(float(each.mean())) for each in (theirs, ours)]
-            clear = clearly and len(rows) >= _FEWEST_RANDOM
-            found.append((not clear, errors[0], Alternative(name, description, errors[0], errors[1], len(rows), clear)))
+            clear = clearly and len(ours) >= _FEWEST_RANDOM
+            found.append((not clear, errors[0], Alternative(name, description, errors[0], errors[1], len(ours), clear)))
     return min(found, key=lambda each: each[:2])[2] if found else None
 
 
@@ -107,11 +146,17 @@ def _cross_validated(estimator: Any, X: Floats, labels: Any, *, share: bool) -> 
     losses = np.zeros(len(labels))
     for k in range(_FOLDS):
         test, train = order[k::_FOLDS], np.concatenate([order[j::_FOLDS] for j in range(_FOLDS) if j != k])
-        if share and len(np.unique(labels[train])) < 2:
-            predicted = np.full(len(test), labels[train][0])
-        else:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                predicted = clone(estimator).fit(X[train], labels[train]).predict(X[test])
-        losses[test] = predicted != labels[test] if share else (predicted - labels[test]) ** 2
+        losses[test] = _predicted_losses(estimator, (X[train], labels[train]), (X[test], labels[test]), share=share)
     return losses
+
+
+def _predicted_losses(estimator: Any, learned: tuple[Any, Any], others: tuple[Any, Any], *, share: bool) -> Floats:
+    """Losses of some labels under a model that is fitted to others."""
+    (X, y), (inputs, labels) = learned, others
+    if share and len(np.unique(y)) < 2:
+        predicted = np.full(len(labels), y[0])
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            predicted = clone(estimator).fit(X, y).predict(inputs)
+    return np.asarray(predicted != labels if share else (predicted - labels) ** 2, dtype=np.float64)

@@ -1,5 +1,6 @@
 """Preparation of a loop: pipelines split into transformers and model, arguments validated."""
 
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any, NamedTuple, cast
 from zlib import crc32
@@ -8,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
 from suffice.acquisition import Indices
 from suffice.arguments import whole
@@ -28,6 +30,7 @@ class PreparedModel(NamedTuple):
         backend: The backend of its type.
         name: Its name in the pipeline.
         columns: Names of the columns of the pool, if it has any.
+        allows_missing: Whether the model accepts NaN in its inputs.
     """
 
     transform: Any
@@ -35,11 +38,17 @@ class PreparedModel(NamedTuple):
     backend: type[Backend]
     name: str = "model"
     columns: tuple[str, ...] = ()
+    allows_missing: bool = False
 
     def inputs(self, X: Any, name: str) -> Floats:
         """Inputs as the Bayesian model takes them, checked."""
         names = column_names(X)
         given = X if self.transform is None else self.transform.transform(X)
+        if issparse(given) and self.backend.sparse_inputs:
+            rows: Any = given.tocsr().astype(self.backend.input_dtype)
+            if not rows.shape[0] or not np.isfinite(rows.data).all():
+                raise InvalidValueError(f"{name} must have at least one row and finite numbers only")
+            return cast(Floats, rows)
         if issparse(given):
             require_memory(8 * given.shape[0] * given.shape[1], f"{name} with all its zeros")
             given = given.toarray()
@@ -52,14 +61,17 @@ class PreparedModel(NamedTuple):
             ) from None
         if array.ndim < 2 or (array.ndim > 2 and not self.backend.any_input_shape) or not array.size:
             raise InvalidValueError(f"{name} must be a table of at least one row, but its shape is {array.shape}")
-        require_finite(array.reshape(len(array), -1), names if self.transform is None else None, name)
+        known = np.where(np.isnan(array), 0.0, array) if self.allows_missing else array
+        require_finite(known.reshape(len(array), -1), names if self.transform is None else None, name)
         return cast(Floats, array)
 
     def joined(self, fitted: Any) -> Any:
         """The fitted model with its transformers in front again."""
         if self.transform is None:
             if self.columns:
-                fitted.feature_names_in_ = np.array(self.columns, dtype=object)
+                # Estimators that contain others have the names of those, which cannot be set.
+                with suppress(AttributeError):
+                    fitted.feature_names_in_ = np.array(self.columns, dtype=object)
             return fitted
         return Pipeline([*deepcopy(self.transform.steps), (self.name, fitted)])
 
@@ -67,16 +79,26 @@ class PreparedModel(NamedTuple):
 def prepare(model: Any, X_pool: Any) -> PreparedModel:
     """Split a pipeline and fit its transformers on the pool, which needs no label; a bare model is cloned.
 
+    A pipeline with a transformer that needs labels stays whole, if its last step is fitted again for every step anyway.
+
     Raises:
         InvalidTypeError: No backend is registered for the model.
     """
     last = final_estimator(model)
     backend = backend_type(last)
+    missing = backend.refits and bool(get_tags(model).input_tags.allow_nan)
     if last is model:
-        return PreparedModel(None, clone(model), backend, columns=tuple(column_names(X_pool) or ()))
+        return PreparedModel(None, clone(model), backend, "model", tuple(column_names(X_pool) or ()), missing)
     *steps, (name, _) = model.steps
-    transform = clone(Pipeline(steps)).fit(X_pool) if steps else None
-    return PreparedModel(transform, clone(last), backend, name)
+    try:
+        transform = clone(Pipeline(steps)).fit(X_pool) if steps else None
+    except (TypeError, ValueError):
+        if not backend.refits:
+            raise
+        # A transformer that needs labels, or bad inputs, which the fit of the whole pipeline reports.
+        return PreparedModel(None, clone(model), backend, "model", tuple(column_names(X_pool) or ()), missing)
+    missing = backend.refits and bool(get_tags(last).input_tags.allow_nan)
+    return PreparedModel(transform, clone(last), backend, name, allows_missing=missing)
 
 
 def final_estimator(model: Any) -> Any:
@@ -136,7 +158,7 @@ def labelled_set(prepared: PreparedModel, given: Any, width: int, names: tuple[s
     inputs = prepared.inputs(X, names[0])
     if inputs.shape[1] != width:
         raise InvalidValueError(f"{names[0]} has {inputs.shape[1]} features and X_pool has {width}; they must match")
-    return inputs, known_labels(y, len(inputs), names[1], names[0])
+    return inputs, known_labels(y, inputs.shape[0], names[1], names[0])
 
 
 def validation_set(prepared: PreparedModel, given: Any, width: int) -> tuple[Floats, Any] | None:

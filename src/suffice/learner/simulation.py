@@ -204,7 +204,7 @@ class RunRecorder:
         backend.mark_random(drawn)
         self.random.append(drawn)
         if len(drawn) and plan.calibrated:
-            self.random_losses.predict(backend.current_model(), plan.X[drawn], drawn)
+            self.random_losses.predict(backend.judged_model(), plan.X[drawn], drawn)
             for item in drawn:
                 self.random_losses.label(int(item), self.labels[item])
         result = backend.learn(chosen, self.labels[chosen], together=plan.size > 1)
@@ -233,7 +233,7 @@ class RunRecorder:
         Args:
             new: Whether the last step has brought random labels.
         """
-        model, items = self.backend.current_model(), np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
+        model, items = self.backend.judged_model(), np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
         ratio = self.calibration[-1][0] if self.calibration else 1.0
         if new:
             order = np.concatenate([self.first, *(picks.ravel() for picks in self.picks)]).tolist()
@@ -424,7 +424,8 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     A label leaves ``y_pool`` only when it is bought: neither model nor record sees another.
 
     Args:
-        model: One of :mod:`suffice.models`, or a pipeline that ends in one: its transformers are fitted on the pool.
+        model: One of :mod:`suffice.models`, any classifier or regressor of scikit-learn, or a pipeline that ends in
+            one: its transformers are fitted on the pool.
         X_pool: Inputs, ``m x D``.
         y_pool: Their labels, ``m``.
         initial: Items labelled at the start: how many at random, or which.
@@ -490,28 +491,29 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     rng, size = generator(seed), whole(batch, "batch", least=1)
     prepared = prepare(model, X_pool)
     pool = prepared.inputs(X_pool, "X_pool")
-    labels = known_labels(y_pool, len(pool), "y_pool", "X_pool")
-    first = first_items(initial, len(pool), rng)
-    room = (len(pool) - len(first)) // size
+    labels = known_labels(y_pool, pool.shape[0], "y_pool", "X_pool")
+    first = first_items(initial, pool.shape[0], rng)
+    room = (pool.shape[0] - len(first)) // size
     wanted = room if steps is None else whole(steps, "steps", least=0)
     if wanted > room:
         raise InvalidValueError(
-            f"steps is {wanted}, but {len(pool)} rows less {len(first)} initial ones leave {room} steps of {size}"
+            f"steps is {wanted}, but {pool.shape[0]} rows less {len(first)} initial ones leave {room} steps of {size}"
         )
     name, share = acquisition_and_share(prepared.backend, acquisition, random_share)
     held_out = validation_set(prepared, validation, pool.shape[1])
     available = prepared.backend.provided_fields(validated=held_out is not None)
     record = default_record(available) if record is None else record
-    wanted_fields = requested_fields(record, available) - DIVERGENCES
-    require_provided(wanted_fields, prepared.model, validated=held_out is not None)
+    requested = requested_fields(record, available)
+    require_provided(requested, prepared.model, validated=held_out is not None)
+    wanted_fields = requested - DIVERGENCES
     optional = optional_fields(record) & available
     # Counts that a rule only uses if given are no part of a checkpoint's fingerprint, as in earlier versions.
     computed = (wanted_fields | (optional - COUNTED_FIELDS)) - CLASS_COUNT_FIELDS
     drawn_with = seed if isinstance(seed, int | np.integer) else 0
-    inputs = new_step_inputs(computed, len(pool), stop_set, seed=int(drawn_with), validation=held_out)
+    inputs = new_step_inputs(computed, pool.shape[0], stop_set, seed=int(drawn_with), validation=held_out)
     counter = StepCounter(
         wanted_fields | optional,
-        label_costs(costs, len(pool)),
+        label_costs(costs, pool.shape[0]),
         0 if held_out is None else len(held_out[1]),
         labels if prepared.backend.task == "classification" else None,
     )
@@ -532,7 +534,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     }
     with one_thread():
         backend = prepared.backend(prepared.model, settings)
-        selection = ItemSelection(backend, len(pool), share, rng, all_random=name == "random")
+        selection = ItemSelection(backend, pool.shape[0], share, rng, all_random=name == "random")
         X, y = settings.test or (None, None)
         parts = {"acquisition": name, "seed": about["seed"], "batch": size, **model_parameters(model)}
         data = {"initial": first, "X_pool": pool, "y_pool": labels, "X_test": X, "y_test": y}
@@ -783,7 +785,7 @@ def audit(  # noqa: PLR0913 - as above
     are learned again, on half as many labels).
 
     Args:
-        model: One of :mod:`suffice.models`, or a pipeline that ends in one.
+        model: As for :func:`simulate`.
         X: Inputs in the order in which they were labelled, ``n x D``.
         y: Labels.
         initial: Labels before the first step.

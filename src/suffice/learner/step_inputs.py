@@ -120,17 +120,24 @@ def new_step_inputs(names: frozenset[str], pool_size: int, stop_set: Any, *, see
     """The fields that a run has to provide; the stop set is drawn if a field needs it and none is given."""
     stop = None
     if names & STOP_SET_FIELDS:
-        found = stop_set if isinstance(stop_set, StopSet) else _drawn(pool_size, stop_set, seed)
-        if found.pool_size != pool_size:
-            raise InvalidValueError(
-                f"stop_set was drawn from a pool of {found.pool_size} items, and this one has {pool_size}"
-            )
-        stop = found.indices
+        stop = stop_items(stop_set, pool_size, seed)
     return StepInputs(names, stop, validation if names & VALIDATION_FIELDS else None)
 
 
-def _drawn(pool_size: int, size: Any, seed: int) -> StopSet:
-    return StopSet.draw(pool_size, 2000 if size is None else whole(size, "stop_set", least=1), seed=seed)
+def stop_items(stop_set: Any, pool_size: int, seed: int) -> Indices:
+    """Items of a stop set: the one given, or one drawn with a given size, or with 2000 items.
+
+    Raises:
+        InvalidValueError: It was drawn from a pool of another size, or the size is not a whole number from 1.
+    """
+    if not isinstance(stop_set, StopSet):
+        size = 2000 if stop_set is None else whole(stop_set, "stop_set", least=1)
+        return StopSet.draw(pool_size, size, seed=seed).indices
+    if stop_set.pool_size != pool_size:
+        raise InvalidValueError(
+            f"stop_set was drawn from a pool of {stop_set.pool_size} items, and this one has {pool_size}"
+        )
+    return stop_set.indices
 
 
 class ClassPredictor(Protocol):

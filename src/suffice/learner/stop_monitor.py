@@ -46,7 +46,7 @@ from suffice.learner.model_check import (
     checked_quantity,
     require_size,
 )
-from suffice.learner.model_predictions import FittedModel, PoolRows, Predict
+from suffice.learner.model_predictions import ComparedPosteriors, FittedModel, KnownPosterior, PoolRows, Predict
 from suffice.learner.prepare import checked_indices
 from suffice.learner.step_inputs import (
     COUNTED_FIELDS,
@@ -59,6 +59,7 @@ from suffice.learner.step_inputs import (
     VALIDATION_FIELDS,
     RecentGain,
     stacked,
+    stop_items,
 )
 from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels, is_missing
@@ -79,17 +80,21 @@ _ASKED_ITEMS: Final = 5
 _FEWEST_RANDOM: Final = 10
 # Number of the stream of random numbers that checks are drawn from.
 _CHECK_STREAM: Final = 18
-# Fields that require a committee of classifiers, and those that require the variance of noise-free values.
-_COMMITTEE_FIELDS: Final = frozenset({"selected_agreement", "stop_agreement", "pool_gain"})
+#: Fields that require a committee of classifiers.
+COMMITTEE_FIELDS: Final = frozenset({"selected_agreement", "stop_agreement", "pool_gain"})
+# At so many labels, half of the error is taken for removable if nothing is known.
+_REMOVABLE: Final = 50.0
+# Fields that require the variance of noise-free values.
 _LATENT_FIELDS: Final = frozenset({"pool_variance", "pool_gain"})
 _PROBABILITY_FIELDS: Final = (SELECTED_FIELDS | POOL_FIELDS | STOP_SET_FIELDS | REST_FIELDS | {"train_error"}) - (
-    _COMMITTEE_FIELDS
+    COMMITTEE_FIELDS
 )
 _NUMBER_FIELDS: Final = LOSS_FIELDS | REST_FIELDS | {"expected_error"}
 # Fields that compare the model with the one of the update before.
 _COMPARING_FIELDS: Final = SELECTED_FIELDS | DIVERGENCES | {"pool_changes", "recent_gain"}
 _FIRST: Final = "the rule compares the model with the one before, and this is the first"
 _NOT_KEPT: Final = "the rule compares the model with the one before, of which {} is not known any more"
+_NOT_COMPARED: Final = "the posterior before cannot be compared in this step: {}"
 _FUNCTION: Final = "a function predict(model, X) that returns"
 
 
@@ -138,21 +143,24 @@ class _Mark(NamedTuple):
         serial: Number of the update.
         codes: The class predicted for each item of the pool, -1 for labelled ones; None if it is not needed.
         posterior: The posterior, or None.
+        labels: The labels as they were then, by item, if posteriors are compared.
     """
 
     n_labelled: int
     serial: int
     codes: Any = None
-    posterior: Any = None
+    posterior: KnownPosterior | None = None
+    labels: Mapping[int, Any] | None = None
 
 
 class _Facts(NamedTuple):
-    """The fields of a step, and what later updates compare with."""
+    """The fields of a step, and what later updates compare with; and why there are no divergences."""
 
     fields: dict[str, Any]
     codes: Any
-    posterior: Any
+    posterior: KnownPosterior | None
     recent: RecentGain
+    why: str
 
 
 class StopMonitor:
@@ -165,16 +173,21 @@ class StopMonitor:
     - ``predict_proba``, with ``classes_``;
     - ``estimators_``, as a committee, if the prediction of the ensemble is their average (forests, bagging);
     - ``predict(X, return_std=True)``, for numbers;
-    - the posterior of a model of suffice, or of scikit-learn's ``BayesianRidge`` or ``GaussianProcessRegressor``;
+    - the posterior of a model of suffice, or of one that :func:`suffice.posteriors.fitted_posterior` knows: among them
+      scikit-learn's ``LogisticRegression``, ``BayesianRidge`` and Gaussian processes, also at the end of a pipeline;
     - ``predict=``, for any other model.
 
     Some rules compare the model with that of the update before. Their first verdict is undecided. An update without new
     labels replaces the step before it. If labels were removed, steps with as many labels or more are forgotten.
 
+    Divergences compare two posteriors that differ in labels only. Both have the hyper-parameters and the transformers
+    of the present model. If these have changed, the posterior of the update before is computed again from its labels.
+
     :class:`suffice.LabelWorth` requires the part of the error that more labels can remove. It is computed from a
-    committee or a posterior, if there is one. Otherwise the recent gain stands for it and so counts twice; also for a
-    committee whose members are certain of everything, as the trees of a forest with default settings are, because they
-    do not tell noise from ignorance.
+    committee, the posterior of a model of suffice, or the variance of a Bayesian regression. Otherwise the recent gain
+    stands for it, or the share ``50 / (50 + n)`` of the error at ``n`` labels if that is larger; also for a committee
+    whose members are certain of everything, as the trees of a forest with default settings are, because they do not
+    tell noise from ignorance.
 
     Args:
         X_pool: All items, labelled and unlabelled: an array, a table of pandas or polars, a sparse matrix, a list of
@@ -189,6 +202,8 @@ class StopMonitor:
             standard deviation of the label, ``(N, N)``. ``X`` is a part of the pool in its own form. The function must
             use the model that it is given, which may be a copy. The columns are those of ``model.classes_``, else the
             classes in sorted order.
+        stop_set: The stop set, or its size, for rules that watch predictions; 2000 items of the pool (or all), drawn
+            with the seed, if left out.
 
     Attributes:
         verdict: What the rule says now.
@@ -216,6 +231,7 @@ class StopMonitor:
         mistake_cost: float = 1.0,
         seed: int = 0,
         predict: Predict | None = None,
+        stop_set: StopSet | int | None = None,
     ) -> None:
         self._label_cost = real(label_cost, "label_cost", "above 0", lambda x: x > 0.0)
         self._mistake_cost = real(mistake_cost, "mistake_cost", "above 0", lambda x: x > 0.0)
@@ -235,7 +251,7 @@ class StopMonitor:
         self._sample = np.sort(self._order[:_SAMPLE_ITEMS])
         self._stop: Indices = np.zeros(0, dtype=np.intp)
         if self._rule.reads() & STOP_SET_FIELDS:
-            self._stop = StopSet.draw(size, seed=self._seed).indices
+            self._stop = stop_items(stop_set, size, self._seed)
         self._since = time.monotonic()
         self._task: str | None = None
         self._classes: list[Any] = []
@@ -280,6 +296,11 @@ class StopMonitor:
     def random_labels(self) -> int:
         """Number of labels that calibrate :meth:`error_estimate`."""
         return len(self._calibrating())
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps that the rule has judged, or judged again after labels were removed."""
+        return list(self._steps)
 
     def update(self, model: Any, indices: Any, labels: Any, random: Any = ()) -> Verdict:
         """Return what the rule says of a model and all labels so far.
@@ -330,7 +351,9 @@ class StopMonitor:
             verdicts = rule.observe_all(steps)
         missing = sorted(self._rule.needs() - facts.fields.keys())
         if missing:
-            verdict = self._undecided(_FIRST if not marks else _NOT_KEPT.format(", ".join(missing)), len(given))
+            unknown = facts.why if DIVERGENCES.issuperset(missing) else ""
+            reason = unknown or (_NOT_KEPT.format(", ".join(missing)) if marks else _FIRST)
+            verdict = self._undecided(reason, len(given))
         else:
             steps = [*steps, Step(n_labelled=len(given), **facts.fields)]
             verdict = rule.observe(steps[-1])
@@ -344,9 +367,10 @@ class StopMonitor:
         self._labels, self._arrival, self._serial, self._recent = given, arrival, serial, facts.recent
         self._random = {item: None for item in [*self._random, *sorted(drawn)] if item in given}
         self._earlier = {item: said for item, said in {**self._earlier, **earlier}.items() if item in given}
-        # Codes and posteriors of the last two are enough: labels are removed rarely.
-        marks = [*[mark._replace(codes=None, posterior=None) for mark in marks[:-1]], *marks[-1:]]
-        self._marks = [*marks, _Mark(len(given), serial, facts.codes, facts.posterior)]
+        # Codes, posteriors and labels of the last two are enough: labels are removed rarely.
+        marks = [*[_Mark(mark.n_labelled, mark.serial) for mark in marks[:-1]], *marks[-1:]]
+        labelled = given if wanted & DIVERGENCES else None
+        self._marks = [*marks, _Mark(len(given), serial, facts.codes, facts.posterior, labelled)]
         for item in [*new, *corrected]:
             self._checks.answered(item, given[item])
         self._checked = {item: label for item, label in self._checked.items() if item not in given}
@@ -404,13 +428,13 @@ class StopMonitor:
             provided.add("classes_seen")
             if fitted.gives_probabilities:
                 provided |= _PROBABILITY_FIELDS
-                if reads & _COMMITTEE_FIELDS and fitted.has_committee(self._sample[:_TRIED_ITEMS]):
-                    provided |= _COMMITTEE_FIELDS
+                if reads & COMMITTEE_FIELDS and fitted.has_committee(self._sample[:_TRIED_ITEMS]):
+                    provided |= COMMITTEE_FIELDS
         elif fitted.gives_deviation:
             provided |= _NUMBER_FIELDS
             if reads & _LATENT_FIELDS and fitted.numbers(self._sample[:1]).latent is not None:
                 provided |= _LATENT_FIELDS
-        if reads & DIVERGENCES and fitted.posterior() is not None:
+        if reads & DIVERGENCES and fitted.has_posterior:
             provided |= DIVERGENCES
         missing = sorted(self._rule.needs() - provided)
         if missing:
@@ -506,8 +530,7 @@ class StopMonitor:
         if now.fitted.task == "classification":
             found["classes_seen"] = len(set(now.labels.values()))
         free = self._unlabelled(now.labels)
-        recent, posterior = self._recent.before(len(now.labels)), None
-        codes = None
+        recent, codes, posterior, why = self._recent.before(len(now.labels)), None, None, ""
         if wanted & (POOL_FIELDS | _LATENT_FIELDS):
             pool, codes = self._pool_facts(now, free, wanted, None if last is None else last.codes)
             found |= pool
@@ -522,10 +545,10 @@ class StopMonitor:
         if wanted & SELECTED_FIELDS and last is not None:
             found |= now.selected_facts(selected, wanted)
         if wanted & DIVERGENCES:
-            posterior = now.fitted.posterior()
-            if last is not None and last.posterior is not None:
-                found |= _divergences(last.posterior, posterior)
-        return _Facts({name: value for name, value in found.items() if name in wanted}, codes, posterior, recent)
+            compared, divergences = _posteriors(now, last)
+            posterior, why = compared.known, compared.why and _NOT_COMPARED.format(compared.why)
+            found |= divergences
+        return _Facts({name: value for name, value in found.items() if name in wanted}, codes, posterior, recent, why)
 
     def _pool_facts(
         self, now: "_Round", free: Indices, wanted: frozenset[str], before: Any
@@ -592,8 +615,9 @@ class StopMonitor:
         if reducible is not None:
             found["reducible_error"] = float(reducible[rest].mean()) if rest.any() else 0.0
         elif last is not None:
-            # Nothing tells which part of the error more labels can remove: what they removed lately stands for it.
-            found["reducible_error"] = gain
+            # Nothing tells which part of the error more labels can remove: what they removed lately stands for it, or
+            # a share that falls with the number of labels. A model that has not begun to learn has removed nothing.
+            found["reducible_error"] = max(gain, found["unlabelled_error"] * _REMOVABLE / (_REMOVABLE + n))
         return found
 
     # Verdicts.
@@ -926,7 +950,8 @@ class StopMonitor:
         """Return everything as JSON values; :meth:`from_state_dict` continues with the same verdicts.
 
         The predictions of the model for all unlabelled items are saved, because the model is not. A posterior is not
-        saved: the first update after that of a rule that uses divergences is undecided.
+        saved, but computed again from the labels. That is not possible for a network: the first update after that of a
+        rule that uses divergences is then undecided.
         """
         kept = self._kept
         if isinstance(kept, FittedModel):
@@ -946,7 +971,10 @@ class StopMonitor:
             "labels": [[item, label, self._arrival[item]] for item, label in self._labels.items()],
             "random": list(self._random),
             "earlier": [[item, *said] for item, said in self._earlier.items()],
-            "marks": [[mark.n_labelled, mark.serial, _encoded(mark.codes)] for mark in self._marks],
+            "marks": [
+                [mark.n_labelled, mark.serial, _encoded(mark.codes), mark.labels and list(mark.labels.items())]
+                for mark in self._marks
+            ],
             "recent": self._recent.state(),
             "steps": [{"n_labelled": step.n_labelled, **_encoded_fields(step)} for step in self._steps],
             "serial": self._serial,
@@ -992,7 +1020,9 @@ class StopMonitor:
         for item, probabilities, votes, mean, variance in state["earlier"]:
             p, ballot = (None if each is None else tuple(each) for each in (probabilities, votes))
             self._earlier[item] = _Earlier(p, ballot, mean, variance)
-        self._marks = [_Mark(n, serial, _decoded(codes)) for n, serial, codes in state["marks"]]
+        for n, serial, codes, *labels in state["marks"]:
+            labelled = dict(map(tuple, labels[0])) if labels and labels[0] is not None else None
+            self._marks.append(_Mark(n, serial, _decoded(codes), None, labelled))
         self._recent.restore(state["recent"], np.float64 if self._task == "regression" else np.intp)
         self._steps = [Step(**{name: _decoded(value) for name, value in step.items()}) for step in state["steps"]]
         self._serial, self._model_name = state["serial"], state["model"]
@@ -1102,13 +1132,22 @@ def _loss_of(said: _Earlier, label: Any, classes: Sequence[Any]) -> tuple[float,
     return float(classes[int(p.argmax())] != label), float(1.0 - p.max())
 
 
-def _divergences(old: Any, new: Any) -> dict[str, Any]:
+def _posteriors(now: _Round, last: _Mark | None) -> tuple[ComparedPosteriors, dict[str, Any]]:
+    """The posterior of an update, and the divergences from that of an earlier one, if there is one.
+
+    Raises:
+        InvalidValueError: There is no posterior.
+    """
+    before, known = (None, None) if last is None else (last.labels, last.posterior)
     try:
-        return {"kl_new_old": kl(new, old), "kl_old_new": kl(old, new)}
+        found = now.fitted.posteriors(now.labels, before, known)
+        if found.pair is None:
+            return found, {}
+        old, new = found.pair
+        return found, {"kl_new_old": kl(new, old), "kl_old_new": kl(old, new)}
     except SufficeError as error:
         raise InvalidValueError(
-            f"kl_new_old and kl_old_new compare the posteriors of two updates, which is not possible here: {error}. "
-            "Fix the hyper-parameters and the classes of the model, or use a rule that reads predictions"
+            f"kl_new_old and kl_old_new compare the posteriors of two updates, which is not possible here: {error}"
         ) from None
 
 
@@ -1117,9 +1156,7 @@ def _why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: P
     name = fitted.name
     lacks = frozenset(missing)
     if lacks & DIVERGENCES:
-        if fitted.is_pipeline:
-            return "posteriors are compared, and that of a pipeline is not, because its transformers may be fitted anew"
-        return f"posteriors are compared, and suffice knows none of {name}; use a rule that reads predictions"
+        return f"posteriors are compared, and {fitted.why_no_posterior}"
     if "kl_prior" in lacks:
         return "the monitor knows no prior of the model; use suffice.simulate with a model of suffice"
     if lacks & VALIDATION_FIELDS:
@@ -1132,7 +1169,7 @@ def _why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: P
         return f"{name}.predict does not take return_std=True; give predict=, {_FUNCTION} (mean, std)"
     if "pool_variance" in lacks:
         return f"it is for numbers, and {name} predicts classes"
-    if fitted.gives_probabilities and lacks & _COMMITTEE_FIELDS:
+    if fitted.gives_probabilities and lacks & COMMITTEE_FIELDS:
         return (
             f"a committee is needed, and {name} has no estimators_ whose average it predicts; give predict=, "
             f"{_FUNCTION} the probabilities of K members, N x K x C"

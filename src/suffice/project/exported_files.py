@@ -16,7 +16,7 @@ from suffice.tables.file_writer import MEDIA_TYPES, Cell, Column, Format, Rows, 
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
-    from suffice.project.project_learner import Predictions
+    from suffice.project.learning_status import Predictions
     from suffice.project.settings import Settings
 
 #: Items that are read at a time.

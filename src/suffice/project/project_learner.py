@@ -69,7 +69,8 @@ def thinned(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
     every = spacing(newest)
     # The oldest one of each distance stays, so that none is ever without a successor.
     by_distance = {((newest - each.n_answers) // every).bit_length(): each for each in reversed(checkpoints)}
-    kept, size = [], 0
+    kept: list[Checkpoint] = []
+    size = 0
     for each in sorted(by_distance.values(), key=lambda each: -each.n_answers):
         size += each.saved.numbers.nbytes + len(each.saved.text)
         if not kept or size <= _MOST_KEPT:

@@ -162,8 +162,7 @@ class _Writer:
 
     def _array(self, array: NDArray[Any]) -> Any:
         owner = array.base
-        is_part = isinstance(owner, np.ndarray) and owner.nbytes <= _LARGER * array.nbytes + _MORE
-        if not is_part or owner.dtype != array.dtype or not (owner.flags.c_contiguous or owner.flags.f_contiguous):
+        if owner is None or not _is_owner(owner, array):
             self._remember(array)
             return self._whole(array)
         inside = self.node(owner)
@@ -275,6 +274,13 @@ class _Reader:
 _TAGS: Final = frozenset(
     {_LIST, _TUPLE, _DICT, _SET, _FROZENSET, _SLICE, _ARRAY, _VIEW, _SCALAR, _OBJECT, _NAMED, _AGAIN, _DTYPE}
 )
+
+
+def _is_owner(owner: Any, array: NDArray[Any]) -> bool:
+    """Whether an array is saved as a part of a larger one, from which it can be cut again."""
+    if not isinstance(owner, np.ndarray) or owner.dtype != array.dtype:
+        return False
+    return owner.nbytes <= _LARGER * array.nbytes + _MORE and (owner.flags.c_contiguous or owner.flags.f_contiguous)
 
 
 def _attributes(value: Any) -> dict[str, Any]:

@@ -288,9 +288,8 @@ def read_rows_at(connection: Connection, positions: Sequence[int], width: int) -
         rows = connection.execute(
             sa.select(*columns).where(place.between(first, last) if close else place.in_(part))
         ).all()
-        # One text for all is read much faster than one for each.
-        cells = json.loads(f"[{','.join(row[2] for row in rows)}]")
-        found.update((int(row[0]), (row[1], *each)) for row, each in zip(rows, cells, strict=True))
+        cells = json.loads(f"[{','.join([row[2] for row in rows])}]")
+        found.update({row[0]: (row[1], *each) for row, each in zip(rows, cells, strict=True)})
     listed = [found[position] for position in positions]
     if any(len(row) != width + 1 for row in listed):
         raise ValueError(f"an item does not have {width} cells")
@@ -311,7 +310,10 @@ def _item(row: Any, settings: Settings) -> Item:
 def read_events(connection: Connection, after: int = 0) -> list[Event]:
     """Events in order, from the one after a number on."""
     wanted = sa.select(events_table).where(events_table.c.seq > after).order_by(events_table.c.seq)
-    return [_event(row) for row in connection.execute(wanted)]
+    rows = connection.execute(wanted).all()
+    # One text for all is read much faster than one for each.
+    data = json.loads(f"[{','.join([row.data for row in rows])}]")
+    return [_event(row, each) for row, each in zip(rows, data, strict=True)]
 
 
 def write_events(connection: Connection, drafts: Sequence[Draft], *, after: int, at: float) -> list[Event]:
@@ -345,7 +347,9 @@ def _row(event: Event) -> dict[str, Any]:
     }
 
 
-def _event(row: Any) -> Event:
-    return Event(
-        EventKind(row.kind), row.person, row.item, json.loads(row.data), row.request, seq=int(row.seq), at=float(row.at)
-    )
+def _event(row: Any, data: Any) -> Event:
+    seq, kind, item, person, at, _, request = row
+    return Event(_KINDS.get(kind) or EventKind(kind), person, item, data, request, seq=int(seq), at=float(at))
+
+
+_KINDS: Final = {kind.value: kind for kind in EventKind}

@@ -1,0 +1,410 @@
+"""The backend of any other scikit-learn classifier or regressor: it is fitted again after every step."""
+
+import inspect
+import warnings
+from copy import copy, deepcopy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import Pipeline
+
+from suffice.acquisition import Indices, entropy, label_free_chooser, margin, require_known
+from suffice.criteria import Criterion, Step, Verdict
+from suffice.divergence import KLPair
+from suffice.engines.memory import require_memory
+from suffice.errors import InvalidValueError
+from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
+from suffice.learner.model_predictions import FittedModel, PoolRows
+from suffice.learner.step_inputs import (
+    CLASS_COUNT_FIELDS,
+    CLASSIFIER_FIELDS,
+    COUNTED_FIELDS,
+    LOSS_FIELDS,
+    REST_FIELDS,
+    VALIDATION_FIELDS,
+    stacked,
+)
+from suffice.learner.stop_monitor import COMMITTEE_FIELDS, StopMonitor
+from suffice.learner.stop_set import StopSet
+from suffice.models.inputs import as_labels, targets
+from suffice.models.logistic import class_labels
+from suffice.numerics.special_functions import Floats
+
+# Base classes of ensembles whose prediction is the average of their members, by name: importing them takes long.
+_AVERAGING: Final = frozenset({"ForestClassifier", "BaggingClassifier"})
+# Parts of the cross validation that tells how far a regressor without standard deviations is off, and by how much the
+# labels must grow before it is repeated.
+_FOLDS: Final = 5
+_REPEATED: Final = 1.1
+# Scores of items are compared to so many digits.
+_DIGITS: Final = 9
+_LEAST_PROBABILITY: Final = float(np.finfo(np.float64).eps)
+
+
+@dataclass
+class _StepRecorder(Criterion):
+    """No stopping rule: it makes a monitor compute fields, and keeps the last step."""
+
+    names: tuple[str, ...] = ()
+
+    def needs(self) -> frozenset[str]:
+        """No field is required: what cannot be computed of a step is left out."""
+        return frozenset()
+
+    def reads(self) -> frozenset[str]:
+        """The fields to compute."""
+        return frozenset(self.names)
+
+    def judge(self, step: Step) -> Verdict:
+        """Never stop."""
+        return self.verdict(step, stop=False, ready=False, reason="the step is recorded")
+
+
+class EstimatorBackend(Backend):
+    """Labels learned by a new fit of a scikit-learn estimator for each step. Base of the backends below.
+
+    The estimator is cloned and fitted to all labels so far. A parameter ``random_state`` that is None is set from the
+    seed of the learner, so that runs can be repeated. A :class:`suffice.StopMonitor` computes the inputs of the
+    stopping rule. A corrected label is learned by another fit; earlier steps stay as they were.
+
+    Args:
+        model: The estimator; it is not changed.
+        settings: Pool, acquisition and test set.
+    """
+
+    default_random_share = 0.0
+    sparse_inputs = True
+    refits = True
+
+    def __init__(self, model: Any, settings: RunSettings) -> None:
+        self._settings, self._size = settings, settings.X.shape[0]
+        self._estimator = _seeded(clone(model), settings.rng)
+        self._name = require_known(settings.acquisition, f"any {self.task}")
+        self._fixed = self._label_free_chooser()
+        self._free = np.ones(self._size, dtype=bool)
+        # Trees give many items the same score: such ties are broken at random.
+        self._order = settings.rng.permutation(self._size)
+        self._history = LabelHistory([], [])
+        self._labels: list[Any] = []
+        self._past: list[StepResults] = []
+        self._model: Any = None
+        self._pool = PoolRows(settings.X)
+        inputs = settings.step_inputs
+        self._names = inputs.names - COUNTED_FIELDS - CLASS_COUNT_FIELDS - VALIDATION_FIELDS
+        self._monitor = StopMonitor(
+            settings.X,
+            _StepRecorder(tuple(sorted(self._names))),
+            stop_set=None if inputs.stop is None else StopSet(inputs.stop, self._size),
+            seed=int(settings.rng.integers(2**31)),
+        )
+
+    @classmethod
+    def provided_fields(cls, *, validated: bool) -> frozenset[str]:
+        """Fields of a step; there is no posterior, so there are no divergences."""
+        counted = COUNTED_FIELDS | (CLASS_COUNT_FIELDS if cls.task == "classification" else frozenset())
+        return cls.step_fields | counted | (VALIDATION_FIELDS if validated else frozenset())
+
+    def _label_free_chooser(self) -> Any:
+        X: Any = self._settings.X
+        if issparse(X) and self._name == "k-centre":
+            require_memory(8 * self._size * X.shape[1], "the pool with all its zeros, for k-centre")
+            X = X.toarray()
+        features = X if not issparse(X) else np.zeros((self._size, 1))
+        return label_free_chooser(self._name, features, self._settings.rng)
+
+    def batch(self, size: int) -> Indices:
+        """The items of largest score."""
+        if self._fixed is not None:
+            return np.asarray(self._fixed.batch(size))
+        rows = self._order[self._free[self._order]]
+        score = self._scores(rows)
+        return np.asarray(rows[np.argsort(-np.round(score, _DIGITS), kind="stable")[:size]])
+
+    def _scores(self, rows: Indices) -> Floats:
+        """How useful the label of each item would be."""
+        raise NotImplementedError
+
+    def skip(self, indices: Indices) -> None:
+        """Leave items out."""
+        self._free[indices] = False
+        if self._fixed is not None:
+            self._fixed.skip(indices)
+
+    def begin(self, indices: Indices, y: Any) -> None:
+        """Fit to the initial labels."""
+        self.check(y)
+        self._learn(indices, y)
+
+    def learn(self, indices: Indices, y: Any, *, together: bool) -> StepResults:
+        """Learn labels, with a fit for each step."""
+        self.check(y)
+        labels = np.asarray(y)
+        groups = [slice(0, len(indices))] if together else [slice(k, k + 1) for k in range(len(indices))]
+        for group in groups:
+            self._past.append(self._learn(indices[group], labels[group]))
+        return StepResults.joined(self._past[-len(groups) :])
+
+    def relearn(self) -> StepResults:
+        """The past as it was: there are no hyper-parameters that would change it."""
+        return StepResults.joined(self._past)
+
+    def correct(self, index: int, y: Any) -> StepResults:
+        """Change a label and fit again; earlier steps stay as they were."""
+        self.check([y])
+        place = self._history.indices.index(index)
+        kept, self._labels[place] = self._labels[place], y
+        model = self._model
+        try:
+            found = self._refitted()
+        except Exception:
+            self._labels[place], self._model = kept, model
+            raise
+        if self._past:
+            self._past[-1] = found
+        return StepResults.joined(self._past)
+
+    def fitted(self) -> Any:
+        """The fitted estimator, which belongs to the caller."""
+        return deepcopy(self._model)
+
+    def current_model(self) -> Any:
+        """The fitted estimator."""
+        return copy(self._model)
+
+    def _learn(self, indices: Indices, y: Any) -> StepResults:
+        model, before = self._model, len(self._labels)
+        self._history.add(indices, together=True)
+        self._labels.extend(np.asarray(y).tolist())
+        try:
+            found = self._refitted()
+        except Exception:
+            del self._history.indices[before:], self._history.sizes[-1:], self._labels[before:]
+            self._model = model
+            raise
+        self._free[indices] = False
+        if self._fixed is not None:
+            self._fixed.take(indices)
+        return found
+
+    def _refitted(self) -> StepResults:
+        """Fit to all labels, and return what is known of the step."""
+        rows, labels = self._history.indices, np.asarray(as_labels(self._labels))
+        self._model = self._fit(self._settings.X[rows], labels)
+        self._monitor.update(self._model, rows, labels)
+        measures = {name: getattr(self._monitor.steps[-1], name) for name in sorted(self._names)}
+        measures = {name: value for name, value in measures.items() if value is not None}
+        inputs = self._settings.step_inputs
+        if inputs.validation is not None and "validation_error" in inputs.names:
+            measures["validation_error"] = self._losses(*inputs.validation)[0]
+        unknown, loss, wrong = np.full(1, np.nan), np.zeros(0), np.zeros(0)
+        if self._settings.test is not None:
+            found, share = self._losses(*self._settings.test)
+            # Without a posterior there is no mean of the loss over it: the loss of the prediction stands for it.
+            loss, wrong = np.array([found]), wrong if share is None else np.array([share])
+        pair = KLPair(unknown, unknown)
+        return StepResults(pair, loss, measures=stacked([measures]), predictive_error=loss, wrong_share=wrong)
+
+    def _fit(self, X: Any, labels: Any) -> Any:
+        return _fitted_clone(self._estimator, X, labels)
+
+    def _losses(self, X: Any, y: Any) -> tuple[float, float | None]:
+        """The loss on some labelled items, and the share of wrong predictions."""
+        raise NotImplementedError
+
+    def _now(self) -> FittedModel:
+        """The fitted estimator on the pool."""
+        return FittedModel(self._model, None, self._pool)
+
+
+@register_backend(ClassifierMixin)
+class ClassifierBackend(EstimatorBackend):
+    """Any classifier that predicts class probabilities."""
+
+    task = "classification"
+    step_fields = (CLASSIFIER_FIELDS - COMMITTEE_FIELDS) | {"train_error"}
+    default_acquisition = "margin"
+    default_random_share = 0.2
+    has_committee: ClassVar[bool] = False
+
+    def __init__(self, model: Any, settings: RunSettings) -> None:
+        if not callable(getattr(model, "predict_proba", None)):
+            raise InvalidValueError(
+                f"{type(model).__name__} must have predict_proba; wrap it in CalibratedClassifierCV, or choose the "
+                "parameters with which it predicts probabilities"
+            )
+        super().__init__(model, settings)
+        if self._name == "bald" and not self.has_committee:
+            raise InvalidValueError(
+                f"bald compares the members of a committee, and {type(model).__name__} has none; use margin, or a "
+                "forest or BaggingClassifier"
+            )
+
+    @classmethod
+    def for_model(cls, model: Any) -> type[Backend]:
+        """Forests and bagging have a committee."""
+        averaging = any(base.__name__ in _AVERAGING for base in type(model).__mro__)
+        return CommitteeBackend if averaging else ClassifierBackend
+
+    def check(self, y: Any) -> None:
+        """Refuse a label that is missing, or a number among words."""
+        class_labels(y)
+        if self._labels:
+            class_labels(as_labels([self._labels[0], *np.asarray(as_labels(y)).tolist()]))
+
+    def expected_errors(self, rows: Indices) -> tuple[Floats, Floats] | None:
+        """Probabilities of a wrong prediction, and their reducible parts if the committee tells them."""
+        width = len(self._model.classes_)
+        found, known = self._now().errors(rows, range(width), width)
+        return (found.total, found.reducible) if known else None
+
+    def _scores(self, rows: Indices) -> Floats:
+        fitted, width = self._now(), len(self._model.classes_)
+        if self._name == "bald":
+            gains = fitted.gains(rows, range(width), width)
+            return np.zeros(len(rows)) if gains is None else gains
+        p = fitted.probabilities(rows, range(width), width)
+        return margin(p) if self._name == "margin" else entropy(p)
+
+    def _fit(self, X: Any, labels: Any) -> Any:
+        if len(set(labels.tolist())) > 1:
+            return super()._fit(X, labels)
+        try:
+            return super()._fit(X, labels)
+        except ValueError:
+            # Many classifiers refuse labels of one class. That class is then predicted until there is a second one.
+            return DummyClassifier(strategy="prior").fit(X, labels)
+
+    def _losses(self, X: Any, y: Any) -> tuple[float, float | None]:
+        names = {name: code for code, name in enumerate(np.asarray(self._model.classes_).tolist())}
+        codes = np.array([names.get(label, -1) for label in np.asarray(y).tolist()])
+        p = np.asarray(self._model.predict_proba(X), dtype=np.float64)
+        wrong = float((p.argmax(axis=1) != codes).mean())
+        known = codes >= 0
+        if not known.any():
+            return float("nan"), wrong
+        # The loss of a class that was never met is no number; its rows count as predicted wrong.
+        chosen = p[known, codes[known]]
+        return float(-np.log(np.maximum(chosen, _LEAST_PROBABILITY)).mean()), wrong
+
+
+class CommitteeBackend(ClassifierBackend):
+    """An ensemble of classifiers that predicts the average of its members."""
+
+    step_fields = CLASSIFIER_FIELDS | {"train_error"}
+    has_committee = True
+
+
+@register_backend(RegressorMixin)
+class RegressorBackend(EstimatorBackend):
+    """Any regressor.
+
+    If ``predict`` has no ``return_std``, the variance of a label is the mean squared error of a cross validation in
+    five parts. It is the same for all items, and it is computed again when the labels have grown by a tenth.
+    """
+
+    task = "regression"
+    step_fields = LOSS_FIELDS | REST_FIELDS | {"expected_error"}
+    default_acquisition = "random"
+
+    def __init__(self, model: Any, settings: RunSettings) -> None:
+        self._tells = _tells_deviation(model)
+        super().__init__(model, settings)
+        if self._name == "variance" and not self._tells:
+            raise InvalidValueError(
+                f"variance needs the standard deviation of each prediction, and {type(model).__name__}.predict does "
+                "not take return_std=True; use random or k-centre"
+            )
+
+    def check(self, y: Any) -> None:
+        """Refuse a label that is no number."""
+        targets(y)
+
+    def judged_model(self) -> Any:
+        """The fitted estimator, with a standard deviation of its predictions."""
+        return self._model
+
+    def expected_errors(self, rows: Indices) -> tuple[Floats, Floats] | None:
+        """Variances of the label, and of the noise-free value if the estimator tells them apart."""
+        found = self._now().numbers(rows)
+        return None if found.latent is None else (found.variance, found.latent)
+
+    def _fit(self, X: Any, labels: Any) -> Any:
+        y = labels.astype(np.float64)
+        model = super()._fit(X, y)
+        if self._tells:
+            return model
+        last = self._model
+        if last is not None and last.n_labels <= len(y) < _REPEATED * last.n_labels:
+            return _WithDeviation(model, last.deviation, last.n_labels)
+        return _WithDeviation(model, _cross_validated_error(self._estimator, X, y), len(y))
+
+    def fitted(self) -> Any:
+        """The fitted estimator, which belongs to the caller."""
+        return deepcopy(self._model if self._tells else self._model.estimator)
+
+    def current_model(self) -> Any:
+        """The fitted estimator."""
+        return copy(self._model if self._tells else self._model.estimator)
+
+    def _scores(self, rows: Indices) -> Floats:
+        return self._now().numbers(rows).variance
+
+    def _losses(self, X: Any, y: Any) -> tuple[float, float | None]:
+        return float(np.mean((np.asarray(self._model.predict(X)) - np.asarray(y)) ** 2)), None
+
+
+@dataclass(frozen=True, eq=False)
+class _WithDeviation:
+    """A fitted regressor with one standard deviation for all its predictions.
+
+    Attributes:
+        estimator: The regressor.
+        deviation: The standard deviation.
+        n_labels: Labels from which it was computed.
+    """
+
+    estimator: Any
+    deviation: float
+    n_labels: int
+
+    def predict(self, X: Any, *, return_std: bool = False) -> Any:
+        """Predictions, and their standard deviations."""
+        mean = np.asarray(self.estimator.predict(X), dtype=np.float64)
+        return (mean, np.full(len(mean), self.deviation)) if return_std else mean
+
+
+def _tells_deviation(model: Any) -> bool:
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return "return_std" in inspect.signature(last.predict).parameters
+
+
+def _cross_validated_error(estimator: Any, X: Any, y: Floats) -> float:
+    """Root of the mean squared error of a cross validation; the spread of the labels if there are too few of them."""
+    n = len(y)
+    if n < 2:
+        return 1.0
+    parts, squares = min(_FOLDS, n), np.zeros(n)
+    order = np.random.default_rng(0).permutation(n)
+    for k in range(parts):
+        test = order[k::parts]
+        train = np.setdiff1d(order, test)
+        squares[test] = (_fitted_clone(estimator, X[train], y[train]).predict(X[test]) - y[test]) ** 2
+    return float(np.sqrt(squares.mean()))
+
+
+def _fitted_clone(estimator: Any, X: Any, y: Any) -> Any:
+    with warnings.catch_warnings():
+        # Of few labels many estimators warn at every step: iterations that do not converge, classes with few labels.
+        warnings.simplefilter("ignore")
+        return clone(estimator).fit(X, y)
+
+
+def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
+    """The estimator with a number for each ``random_state`` that is None."""
+    found = estimator.get_params(deep=True)
+    names = sorted(name for name in found if name.rpartition("__")[2] == "random_state" and found[name] is None)
+    return estimator.set_params(**{name: int(rng.integers(2**31)) for name in names})
