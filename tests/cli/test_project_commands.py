@@ -137,8 +137,11 @@ def test_a_terminal_is_given_no_orders_by_a_name(tmp_path: Path) -> None:
 def test_export_writes_labels_predictions_and_the_report(pets: Path, format: str) -> None:
     found = told("export", str(pets), "--format", format)
     folder = pets / "export"
-    assert {each.name for each in folder.iterdir()} == {f"labels.{format}", f"predictions.{format}", "report.html"}
+    tables = {f"{name}.{format}" for name in ("labels", "skipped", "predictions")}
+    assert {each.name for each in folder.iterdir()} == {*tables, "report.html"}
+    assert found["skipped"]["rows"] >= 1
     assert found == {
+        "skipped": {"path": str(folder / f"skipped.{format}"), "rows": found["skipped"]["rows"]},
         "folder": str(folder),
         "format": format,
         "left_out": "",
@@ -153,6 +156,7 @@ def test_export_writes_labels_predictions_and_the_report(pets: Path, format: str
     lines = said("export", str(pets), "--format", format).splitlines()
     assert lines == [
         f"Labels: {folder / f'labels.{format}'} (40 rows)",
+        f"Skipped: {folder / f'skipped.{format}'} (2 rows)",
         f"Predictions: {folder / f'predictions.{format}'} (80 rows)",
         f"Report: {folder / 'report.html'}",
     ]
@@ -163,7 +167,7 @@ def test_export_keeps_what_is_in_a_folder_of_somebodys_own(pets: Path, tmp_path:
     said("export", str(pets), "--out", str(folder))
     (folder / "labels.csv").write_text("mine", encoding="utf-8")
     (folder / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(SufficeError, match=r"there is labels\.csv, predictions\.csv, report\.html already.*--force"):
+    with pytest.raises(SufficeError, match=r"there is labels\.csv, skipped\.csv, predictions\.csv, report\.html already.*--force"):
         RUN.invoke(app, ["export", str(pets), "--out", str(folder)], catch_exceptions=False)
     assert (folder / "labels.csv").read_text(encoding="utf-8") == "mine"
     said("export", str(pets), "--out", str(folder), "--force")

@@ -51,7 +51,7 @@ def export_command(
     from suffice.report.html_page import require_jinja2
 
     require_jinja2()
-    tables = [f"{name}.{format.value}" for name in ("labels", "predictions", "checked_predictions")]
+    tables = [f"{name}.{format.value}" for name in ("labels", "skipped", "predictions", "checked_predictions")]
     names = [*tables, "guarantee.json", "report.html"]
     if out is not None and not force:
         _require_free(out, names)

@@ -45,13 +45,14 @@ class Draft:
         kind: What happens.
         person: Who does it; empty for the program itself.
         item: Position of the item that it is about, or None.
-        data: What else is to be known, as JSON values: ``label`` of labels and corrections, ``until`` and ``why`` of
-            an item asked, ``of`` (the number of another event) of one undone, ``n_labelled`` and ``reason`` of advice,
-            ``model`` (its name) of a change of the model, ``reason`` and ``unsure`` of a skip, where there are. For a check that starts see
-            :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is aborted has its ``number``. For a
-            change of the classes see :meth:`suffice.project.class_change.ClassChange.event_data`.
-            An item that is asked for as a new one, and not for a second opinion or once more, has also ``random``
-            (whether it was drawn at random) and ``started`` (whether the model had its first labels then).
+        data: What else is to be known, as JSON values: ``label`` of labels and corrections, ``until`` and ``why``
+            of an item asked, ``of`` (the number of another event) of one undone, ``n_labelled`` and ``reason`` of
+            advice, ``model`` (its name) of a change of the model, ``reason`` and ``unsure`` of a skip, where there
+            are. For a check that starts see :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is
+            aborted has its ``number``. For a change of the classes see
+            :meth:`suffice.project.class_change.ClassChange.event_data`. An item that is asked for as a new one, and
+            not for a second opinion or once more, has also ``random`` (whether it was drawn at random) and ``started``
+            (whether the model had its first labels then).
         request: A name that the sender chose for it: what is sent again under the same name is not done again.
     """
 
