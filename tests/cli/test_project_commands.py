@@ -167,7 +167,9 @@ def test_export_keeps_what_is_in_a_folder_of_somebodys_own(pets: Path, tmp_path:
     said("export", str(pets), "--out", str(folder))
     (folder / "labels.csv").write_text("mine", encoding="utf-8")
     (folder / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(SufficeError, match=r"there is labels\.csv, skipped\.csv, predictions\.csv, report\.html already.*--force"):
+    with pytest.raises(
+        SufficeError, match=r"there is labels\.csv, skipped\.csv, predictions\.csv, report\.html already.*--force"
+    ):
         RUN.invoke(app, ["export", str(pets), "--out", str(folder)], catch_exceptions=False)
     assert (folder / "labels.csv").read_text(encoding="utf-8") == "mine"
     said("export", str(pets), "--out", str(folder), "--force")

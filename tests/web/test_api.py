@@ -649,3 +649,36 @@ def test_whoever_is_unsure_says_why(script: Script) -> None:
     for path in ("unsure", "skips"):
         long = script.post(f"/api/{path}", json={"person": "Ann", "item": 1, "reason": "x" * 501})
         assert (long.status_code, "reason" in long.json()["detail"]) == (422, True)
+
+
+def test_settings_are_changed_for_everybody(app: FastAPI, script: Script) -> None:
+    before = script.get("/api/settings").json()
+    assert (before["label_cost"], before["overlap"], before["history"], before["guidelines"]) == (None, 0.0, [], "")
+    post(script, "settings", person="Ann", guidelines="# Look\n\n<b>twice</b>", descriptions={"spam": "unwanted"})
+    post(script, "settings", person="Bob", name="Mails", overlap=0.5, at_most=0.1)
+    found = script.get("/api/settings").json()
+    assert (found["name"], found["overlap"], found["at_most"]) == ("Mails", 0.5, 0.1)
+    assert [(each["person"], each["words"]) for each in found["history"]] == [
+        (
+            "Bob",
+            "changed the name from “mails.csv” to “Mails”; the wanted error from none to 0.1; "
+            "the overlap from 0 to 0.5",
+        ),
+        ("Ann", "changed the guidelines; descriptions of classes"),
+    ]
+    project = script.get("/api/project").json()
+    assert project["guidelines_html"] == "<h3>Look</h3>\n<p>&lt;b&gt;twice&lt;/b&gt;</p>\n"
+    assert project["descriptions"] == {"spam": "unwanted"}
+    assert project["name"] == "Mails"
+    post(script, "settings", person="Ann", at_most=None)
+    assert script.get("/api/settings").json()["at_most"] is None
+    for body, status_code, words in (
+        ({"overlap": 2.0}, 422, "overlap must be a number from 0 to 1"),
+        ({"label_cost": 2.0}, 422, "the rule ErrorStability weighs no costs"),
+        ({"name": "Mails"}, 409, "nothing changes"),
+        ({}, 409, "nothing changes"),
+        ({"seed": 1}, 422, "seed"),
+    ):
+        answer = script.post("/api/settings", json={"person": "Ann", **body})
+        assert (answer.status_code, words in answer.json()["detail"]) == (status_code, True), answer.json()
+    assert background_of(app).wait_settled(30.0)

@@ -63,7 +63,7 @@ def test_classes_are_changed_and_keys_follow(browser: "Browser", sizes: Server) 
         bob.page.keyboard.type("x")
         bob.page.click("text=Save the classes")
         bob.page.wait_for_selector("text=The classes were changed meanwhile and are now large, tiny")
-        bob.page.click("text=Discard changes")
+        bob.page.click("section:has(#classes-heading) >> text=Discard changes")
         bob.until("document.querySelectorAll('.class-rows li').length === 2")
         # The browser notes that the server refused.
         assert len(bob.complaints) == 1
@@ -112,3 +112,51 @@ def test_whoever_is_unsure_says_why_and_somebody_labels_it(browser: "Browser", s
         page.click("td.given >> text=Save")
         page.wait_for_selector("text=Nothing fits.")
         assert sizes.labels() == [(item, "small")]
+
+
+def test_guidelines_and_costs_are_changed(browser: "Browser", tmp_path: Path) -> None:
+    rows = [(f"row {k}", (k * 37) % 100 - 50) for k in range(60)]
+    data = write_rows(tmp_path / "costs.csv", ("id", "size"), rows)
+    text = tmp_path / "guidelines.md"
+    text.write_text("# Sizes\n\n- look *twice*, see [this](https://example.org/)\n\n<img src=x onerror=alert(1)>\n")
+    options = ("--id", "id", "--classes", "small,large", "--guidelines", str(text))
+    with served(data, *options) as server, closing(Watched(browser, server, "Ann")) as ann:
+        page = ann.page
+        panel = ".guidelines-text"
+        assert page.inner_text(f"{panel} h3") == "Sizes"
+        assert page.inner_text(f"{panel} em") == "twice"
+        assert page.get_attribute(f"{panel} a", "rel") == "noopener noreferrer nofollow"
+        assert "<img src=x onerror=alert(1)>" in page.inner_text(panel)
+        page.click(".guidelines summary")
+        page.reload()
+        ann.item()
+        assert not page.is_visible(panel)
+        page.click(".guidelines summary")
+        ann.go("settings")
+        ann.until("document.querySelector('#setting-guidelines').value.startsWith('# Sizes')")
+        page.fill("#setting-guidelines", "New **words**")
+        page.fill("#description-0", "below zero")
+        page.click("form.settings:has(#setting-guidelines) >> text=Save")
+        ann.said("The settings are saved.")
+        page.fill("#setting-mistake_cost", "ten")
+        page.click("form.settings:has(#setting-overlap) >> text=Save")
+        page.wait_for_selector("text=Cost of a mistake must be a number, such as 2 or 0.5.")
+        page.fill("#setting-mistake_cost", "10")
+        page.fill("#setting-at_most", "5 %")
+        page.fill("#setting-overlap", "120")
+        page.click("form.settings:has(#setting-overlap) >> text=Save")
+        page.wait_for_selector("text=Overlap must be a number from 0 to 1")
+        assert "422" in ann.complaints.pop()
+        page.fill("#setting-overlap", "20")
+        page.click("form.settings:has(#setting-overlap) >> text=Save")
+        page.wait_for_selector(".history >> text=the cost of a mistake from 1 to 10")
+        page.wait_for_selector(".history >> text=Ann")
+        changes = [event.data["settings"] for event in server.events(EventKind.settings_changed)]
+        assert changes[0] == {"guidelines": "New **words**", "descriptions": {"small": "below zero"}}
+        assert (changes[1]["at_most"], changes[1]["overlap"]) == (0.05, 0.2)
+        ann.go("label")
+        assert page.inner_text(f"{panel} strong") == "words"
+        assert "below zero" in page.inner_text(panel)
+        assert page.get_attribute("button.answer >> nth=0", "title") == "small: below zero"
+        ann.press("1")
+        ann.settle()

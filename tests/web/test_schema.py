@@ -24,7 +24,7 @@ NO_PROJECT = create_app(cast(Project, None), cast(BackgroundLearner, None), ACCE
 SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", NO_PROJECT)
 # A label may be well formed and still be none of the classes of the project; so may a model and what is to be checked.
 PROJECT_DECIDES = {
-    *("/api/labels", "/api/corrections", "/api/model", "/api/classes"),
+    *("/api/labels", "/api/corrections", "/api/model", "/api/classes", "/api/settings"),
     *("/api/checks", "/api/checks/offers"),
 }
 
@@ -68,6 +68,8 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/undo"),
         ("post", "/api/model"),
         ("post", "/api/classes"),
+        ("get", "/api/settings"),
+        ("post", "/api/settings"),
         ("get", "/api/checks/offers"),
         ("post", "/api/checks"),
         ("post", "/api/checks/abort"),

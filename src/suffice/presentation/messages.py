@@ -238,6 +238,58 @@ lower the share of wrong predictions
     ]
 
 
+def setting_change_sentence(kind: str, data: Mapping[str, Any]) -> str:
+    """What somebody changed in a project.
+
+    Args:
+        kind: The kind of the event: ``"classes changed"``, ``"settings changed"`` or ``"model changed"``.
+        data: What the event says.
+
+    Examples:
+        >>> change = {"before": ["a", "b"], "classes": ["a", "c"], "moved": {"b": "c"}}
+        >>> setting_change_sentence("classes changed", change)
+        'changed the classes: b is now c'
+        >>> setting_change_sentence("settings changed", {"settings": {"overlap": 0.1}, "before": {"overlap": 0.0}})
+        'changed the overlap from 0 to 0.1'
+    """
+    if kind == "model changed":
+        return f"switched the model to {data['model']}"
+    if kind == "classes changed":
+        return f"changed the classes: {_classes_in_words(data)}"
+    parts = [_setting_in_words(name, data["before"].get(name), value) for name, value in data["settings"].items()]
+    return f"changed {'; '.join(part for each in parts for part in each)}"
+
+
+def _classes_in_words(data: Mapping[str, Any]) -> str:
+    before, after, moved = data["before"], data["classes"], data["moved"]
+    names = [moved.get(name, name) for name in before]
+    parts = [
+        f"{old} is merged into {new}" if names.count(new) > 1 else f"{old} is now {new}" for old, new in moved.items()
+    ]
+    parts += [f"{name} is added" for name in after if name not in names]
+    parts += [f"{name} is removed" for name in before if moved.get(name, name) not in after]
+    return "; ".join(parts) or "another order"
+
+
+def _setting_in_words(name: str, before: Any, after: Any) -> list[str]:
+    if name == "rule":
+        costs = {"label_cost": "the cost of a label", "mistake_cost": "the cost of a mistake"}
+        old, new = ({key: each.get("params", {}).get(key) for key in costs} for each in (before, after))
+        return [
+            f"{words} from {number(old[key] or 1.0)} to {number(new[key] or 1.0)}"
+            for key, words in costs.items()
+            if old[key] != new[key]
+        ]
+    words = {"at_most": "the wanted error", "overlap": "the overlap", "name": "the name"}
+    if name in words:
+        shown = [
+            "none" if value is None else f"“{shortened(value, 40)}”" if isinstance(value, str) else number(value)
+            for value in (before, after)
+        ]
+        return [f"{words[name]} from {shown[0]} to {shown[1]}"]
+    return ["the guidelines" if name == "guidelines" else "descriptions of classes"]
+
+
 def guarantee_figure(guarantee: Mapping[str, Any]) -> tuple[str, str]:
     r"""What a check proves, as a figure and a note; rounded so that it stays true.
 

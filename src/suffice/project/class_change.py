@@ -113,6 +113,12 @@ class ClassChange:
         """Classes that are there no more, and whose labels go nowhere."""
         return tuple(name for name in self.before if self.label(name) not in self.after)
 
+    def descriptions(self, before: Mapping[str, str]) -> dict[str, str]:
+        """Descriptions of the classes afterwards; a class that others are merged into keeps its own."""
+        moved = {self.label(name): text for name, text in before.items() if self.label(name) in self.after}
+        own = {name: text for name, text in before.items() if name in self.after and self.label(name) == name}
+        return {**moved, **own}
+
     @property
     def keeps_answers(self) -> bool:
         """Whether every answer means what it meant before: classes are only renamed or reordered."""

@@ -27,6 +27,7 @@ from suffice.project.settings import (
     DEFAULT_INITIAL,
     DEFAULT_RANDOM_SHARE,
     Settings,
+    checked_target,
     default_rule,
     require_project_model,
 )
@@ -166,6 +167,7 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
     mistake_cost: float | None = None,
     tolerance: float | None = None,
     at_most: float | None = None,
+    guidelines: str = "",
     initial: int | None = None,
     random_share: float = DEFAULT_RANDOM_SHARE,
     overlap: float = 0.0,
@@ -205,6 +207,7 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         random_share: Share of the later items that are drawn at random too, from 0 to 1. Their labels tell how good the
             model is on the items that nobody labels. 0 switches this off.
         overlap: Share of the items that two people label, from 0 to 1.
+        guidelines: How to label, in Markdown; shown next to the item.
         seed: Seed of all randomness.
         person: Who creates the project.
 
@@ -264,6 +267,7 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
             model=model,
             rule=LabelWorth(**given) if rule is None else rule,
             at_most=at_most,
+            guidelines=guidelines,
             initial=None if initial is None else whole(initial, "initial", least=1),
             random_share=real(random_share, "random_share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
             overlap=real(overlap, "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
@@ -285,6 +289,7 @@ def make_project(  # noqa: PLR0913 - as above
     seed: int = 0,
     person: str = "",
     at_most: float | None = None,
+    guidelines: str = "",
 ) -> Project:
     """Read the data, check the settings, and create a project; :func:`create_project` describes the arguments.
 
@@ -302,6 +307,7 @@ def make_project(  # noqa: PLR0913 - as above
         seed: Seed of all randomness.
         person: Who creates the project.
         at_most: The error that is wanted.
+        guidelines: How to label, in Markdown.
     """
     from suffice.project.read_items import read_items
 
@@ -328,7 +334,7 @@ def make_project(  # noqa: PLR0913 - as above
         root="" if items.root is None else str(items.root),
         notes=items.notes,
         components=items.components,
-        at_most=None if at_most is None else _checked_target(at_most, items.task),
+        at_most=None if at_most is None else checked_target(at_most, items.task, "--at-most"),
     )
     settings.estimator()  # refuses a model that does not fit the task
     if rule is None:
@@ -338,16 +344,9 @@ def make_project(  # noqa: PLR0913 - as above
     if isinstance(chosen, LabelWorth) and chosen.tolerance is not None and settings.task == "classification":
         raise InvalidValueError("--tolerance is for numbers, and the labels of this project are classes; leave it out")
     settings = replace(settings, rule=chosen.state_dict())
+    settings = settings.with_changes(settings.checked_changes({"guidelines": guidelines}))
     settings.require_usable_rule()
     return write_project(place, settings, items, person=person)
-
-
-def _checked_target(at_most: float, task: str) -> float:
-    """The error that is wanted, checked."""
-    if task == "classification":
-        wanted = "above 0 and below 1, a share of wrong predictions"
-        return real(at_most, "--at-most", wanted, lambda x: 0.0 < x < 1.0)
-    return real(at_most, "--at-most", "above 0, in units of the target", lambda x: x > 0.0)
 
 
 def write_project(place: str | Path, settings: Settings, items: Items, *, person: str = "") -> Project:

@@ -31,6 +31,7 @@ class EventKind(StrEnum):
     check_started = "check started"
     check_aborted = "check aborted"
     classes_changed = "classes changed"
+    settings_changed = "settings changed"
 
 
 #: Events that a person can undo.
@@ -50,7 +51,8 @@ class Draft:
             advice, ``model`` (its name) of a change of the model, ``reason`` and ``unsure`` of a skip, where there
             are. For a check that starts see :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is
             aborted has its ``number``. For a change of the classes see
-            :meth:`suffice.project.class_change.ClassChange.event_data`. An item that is asked for as a new one, and
+            :meth:`suffice.project.class_change.ClassChange.event_data`; a change of other settings has ``settings``,
+            those that are new, and ``before``, the same ones as they were. An item that is asked for as a new one, and
             not for a second opinion or once more, has also ``random`` (whether it was drawn at random) and ``started``
             (whether the model had its first labels then).
         request: A name that the sender chose for it: what is sent again under the same name is not done again.

@@ -547,6 +547,57 @@ class Project:
 
         return self._receipt(*self._write(decide))
 
+    @property
+    def made_with(self) -> Settings:
+        """The settings that the project was made with."""
+        return self._made_with
+
+    def change_settings(self, changes: Mapping[str, Any], *, person: str, request: str | None = None) -> WriteReceipt:
+        """Change settings: the name, the guidelines, descriptions of classes, costs, the wanted error, the overlap.
+
+        With other costs, or another wanted error, the model learns all labels again and the rule judges by the new
+        ones from the first label on. The journal keeps who changed what.
+
+        Args:
+            changes: As for :meth:`suffice.project.settings.Settings.checked_changes`.
+            person: Who says so.
+            request: A name for this message: sent again under the same name, it is not written again.
+
+        Raises:
+            InvalidValueError: A value cannot be used, or the setting cannot be changed.
+            ConflictError: Nothing changes.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> project = create_project(f"{folder.name}/pets", {"x": [1, 2, 3, 4]}, classes=["cat", "dog"])
+            >>> receipt = project.change_settings({"mistake_cost": 5.0, "at_most": 0.1}, person="ann")
+            >>> project.settings.costs(), project.settings.at_most
+            ((1.0, 5.0), 0.1)
+            >>> project.close(); folder.cleanup()
+        """
+        name, sent = checked_person(person), checked_request(request)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
+            known = self._known(state, Draft(EventKind.settings_changed, name, request=sent))
+            if known is not None:
+                return [], known
+            now = self.settings
+            new = now.checked_changes(changes)
+            if not new:
+                raise ConflictError("nothing changes: the settings have these values already")
+            before = {key: value for key, value in now.as_dict().items() if key in new}
+            data = {"settings": new, "before": before}
+            return [Draft(EventKind.settings_changed, name, data=data, request=sent)], None
+
+        return self._receipt(*self._write(decide))
+
+    def setting_changes(self) -> list[Event]:
+        """The events that changed settings, classes or the model, the newest first."""
+        kinds = {EventKind.settings_changed, EventKind.classes_changed, EventKind.model_changed}
+        return [event for event in reversed(self.events()) if event.kind in kinds]
+
     # Classes.
 
     def change_classes(
@@ -607,7 +658,10 @@ class Project:
             if change.after == present and not change.moved:
                 raise ConflictError("the project has exactly these classes already")
             self._require_changeable(state, change)
-            return [Draft(EventKind.classes_changed, name, data=change.event_data(), request=sent)], None
+            data = change.event_data()
+            if self.settings.descriptions:
+                data["descriptions"] = change.descriptions(self.settings.descriptions)
+            return [Draft(EventKind.classes_changed, name, data=data, request=sent)], None
 
         return self._receipt(*self._write(decide))
 

@@ -270,6 +270,10 @@ class ProjectState:
             self.model = str(event.data["model"])
         elif event.kind is EventKind.classes_changed:
             self._change_classes(ClassChange.from_event_data(event.data))
+            if "descriptions" in event.data:
+                self.changes = {**self.changes, "descriptions": event.data["descriptions"]}
+        elif event.kind is EventKind.settings_changed:
+            self.changes = {**self.changes, **event.data["settings"]}
         else:
             return
         self.revision = event.seq

@@ -16,6 +16,8 @@ from starlette.responses import HTMLResponse, Response
 
 import suffice
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.presentation.markdown_html import markdown_html
+from suffice.presentation.messages import setting_change_sentence
 from suffice.presentation.shortening import item_summary
 from suffice.project.check_offers import SIZES, check_offers
 from suffice.project.events import Label, moment
@@ -60,6 +62,9 @@ from suffice.web.schemas import (
     Problem,
     ProjectAnswer,
     Receipt,
+    SettingChangeAnswer,
+    SettingsAnswer,
+    SettingsSent,
     SkipSent,
     StatusAnswer,
     UndoSent,
@@ -251,6 +256,8 @@ IMAGE_TYPES: Final = {
     ".bmp": "image/bmp",
 }
 _LARGEST_IMAGE: Final = 64 << 20
+# Changes of settings that are listed.
+_MOST_CHANGES: Final = 50
 ItemInPath = Annotated[int, InPath(ge=0, le=LAST_ITEM, description=MEANINGS["item"])]
 
 
@@ -276,12 +283,38 @@ def get_project(context: Context) -> ProjectAnswer:
         rule=type(rule).__name__,
         threshold=threshold if isinstance(threshold, int | float) else None,
         overlap=settings.overlap,
+        guidelines_html=markdown_html(settings.guidelines) if settings.guidelines else "",
+        descriptions=dict(settings.descriptions),
         source=settings.source,
         made=0.0 if made is None else made.at,
         revision=revision,
         notes=list(settings.notes),
         version=suffice.__version__,
         csrf=context.access.csrf,
+    )
+
+
+@reading_router.get("/settings", responses=documented())
+def get_settings(context: Context) -> SettingsAnswer:
+    """The settings that can be changed, and who changed which, the newest first."""
+    settings = context.project.current_settings
+    label_cost, mistake_cost = settings.costs() or (None, None)
+    events = context.project.setting_changes()[:_MOST_CHANGES]
+    return SettingsAnswer(
+        name=settings.name,
+        guidelines=settings.guidelines,
+        descriptions=dict(settings.descriptions),
+        label_cost=label_cost,
+        mistake_cost=mistake_cost,
+        at_most=settings.at_most,
+        overlap=settings.overlap,
+        rule=type(settings.criterion()).__name__,
+        history=[
+            SettingChangeAnswer(
+                person=event.person, at=event.when, words=setting_change_sentence(event.kind.value, event.data)
+            )
+            for event in events
+        ],
     )
 
 
@@ -456,6 +489,13 @@ def undo(sent: UndoSent, context: Context) -> Receipt:
 def switch_model(sent: ModelSent, context: Context) -> Receipt:
     """Let another model learn all labels, from the first one on; no label is lost."""
     return _done(context, lambda: context.project.switch_model(sent.model, person=sent.person, request=sent.request))
+
+
+@labelling_router.post("/settings", responses=documented(409, 415, 507))
+def change_settings(sent: SettingsSent, context: Context) -> Receipt:
+    """Change settings for everybody; those that are left out stay. The journal keeps who changed what."""
+    changes = sent.changes()
+    return _done(context, lambda: context.project.change_settings(changes, person=sent.person, request=sent.request))
 
 
 @labelling_router.post("/classes", responses=documented(409, 415, 507))

@@ -37,6 +37,12 @@ MEANINGS: Final = {
     "limit": f"a whole number from 1 to {MOST_ROWS}",
     "search": "a text of up to 200 characters",
     "only": "all, skipped, unsure, disagreed or corrected",
+    "name": "the name of the project, 1 to 200 characters",
+    "guidelines": "how to label, in Markdown, up to 20,000 characters",
+    "descriptions": "a text of up to 500 characters for each class, by its name",
+    "cost": "a number above 0",
+    "at_most": "the wanted error: for classes a share above 0 and below 1, for numbers above 0; null for none",
+    "overlap": "the share of the items that two people label, from 0 to 1",
     "reason": "a text of up to 500 characters without control characters",
     "format": "csv, jsonl or parquet",
 }
@@ -159,6 +165,24 @@ class ClassesSent(_Request):
     request: RequestName | None = None
 
 
+class SettingsSent(_Request):
+    """A person who changes settings; those that are left out stay as they are."""
+
+    name: Annotated[str | None, Field(description=MEANINGS["name"])] = None
+    guidelines: Annotated[str | None, Field(description=MEANINGS["guidelines"])] = None
+    descriptions: Annotated[dict[str, str] | None, Field(description=MEANINGS["descriptions"])] = None
+    label_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["cost"])] = None
+    mistake_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["cost"])] = None
+    at_most: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["at_most"])] = None
+    overlap: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["overlap"])] = None
+    request: RequestName | None = None
+
+    def changes(self) -> dict[str, Any]:
+        """The settings that were sent; a wanted error of null means none."""
+        sent = self.model_dump(exclude={"person", "request"}, exclude_unset=True)
+        return {name: value for name, value in sent.items() if value is not None or name == "at_most"}
+
+
 _Share = Annotated[float, Field(gt=0.0, lt=1.0, description=MEANINGS["share"])]
 _Tolerance = Annotated[float, Field(ge=0.0, allow_inf_nan=False, description=MEANINGS["tolerance"])]
 _ClassName = Annotated[str, Field(max_length=1000, description="the name of a class")]
@@ -221,12 +245,39 @@ class ProjectAnswer(_Response):
     rule: Text
     threshold: Number
     overlap: float
+    guidelines_html: Text
+    descriptions: dict[Text, Text]
     source: Text
     made: float
     revision: int
     notes: list[Text]
     version: str
     csrf: str
+
+
+class SettingChangeAnswer(_Response):
+    """Who changed what, and when."""
+
+    person: Text
+    at: str
+    words: Text
+
+
+class SettingsAnswer(_Response):
+    """The settings that can be changed, and who changed which.
+
+    The costs are null where the rule weighs none, or where the cost of mistakes is given in another way.
+    """
+
+    name: Text
+    guidelines: Text
+    descriptions: dict[Text, Text]
+    label_cost: Number
+    mistake_cost: Number
+    at_most: Number
+    overlap: float
+    rule: Text
+    history: list[SettingChangeAnswer]
 
 
 class Cell(_Response):

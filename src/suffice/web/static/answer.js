@@ -19,8 +19,10 @@ export function makeAnswer(project, give) {
 // Classes that are digits have themselves as keys: nobody should have to press 1 for 0.
 const areDigits = (classes) => classes.every((name) => /^[0-9]$/.test(name));
 
-function classButton(name, give) {
-  return button(() => give(name), { class: "answer" }, h("kbd"), h("span", { dir: "auto" }, name));
+function classButton(name, give, project) {
+  const told = project.descriptions[name];
+  const properties = { class: "answer", title: told ? `${name}: ${told}` : name, "aria-description": told };
+  return button(() => give(name), properties, h("kbd"), h("span", { dir: "auto" }, name));
 }
 
 function number(buttons, keys) {
@@ -36,7 +38,7 @@ function number(buttons, keys) {
 const NUMBERS = Array.from({ length: KEYS }, (_, at) => String(at + 1));
 
 function fewClasses(project, give) {
-  const buttons = project.classes.map((name) => classButton(name, give));
+  const buttons = project.classes.map((name) => classButton(name, give, project));
   const keys = areDigits(project.classes) ? project.classes : NUMBERS;
   number(buttons, keys);
   const brief = project.classes.every((name) => name.length <= 7);
@@ -51,7 +53,7 @@ function fewClasses(project, give) {
 }
 
 function manyClasses(project, give) {
-  const buttons = new Map(project.classes.map((name) => [name, classButton(name, give)]));
+  const buttons = new Map(project.classes.map((name) => [name, classButton(name, give, project)]));
   const list = h("div", { class: "classes lots", role: "group", "aria-label": project.target });
   const none = h("p", { class: "problem", role: "status" });
   const filter = h("input", {

@@ -5,6 +5,7 @@ import { makeAnswer } from "./answer.js";
 import { checking, makeCheckLine } from "./check.js";
 import { openDialog } from "./dialog.js";
 import { button, h, labelText, put, quiet, swap } from "./dom.js";
+import { makeGuidelines } from "./guidelines.js";
 import { showItem } from "./item.js";
 import { pending, recover, submit } from "./outbox.js";
 import { person } from "./person.js";
@@ -38,7 +39,8 @@ export function makeLabelView(root, project) {
 
   const newAnswer = () => makeAnswer(project, (label) => act("api/labels", { label }, `Recorded: ${labelText(label)}.`));
   let answer = newAnswer();
-  let classes = project.classes.join("\n");
+  const present = () => JSON.stringify([project.classes, project.descriptions]);
+  let classes = present();
   const skipButton = button(skip, { "aria-keyshortcuts": "s" }, "Skip ", h("kbd", {}, "s"));
   const unsureButton = button(askReason, { "aria-keyshortcuts": "n" }, "Unsure ", h("kbd", {}, "n"));
   const undoButton = button(undo, { "aria-keyshortcuts": "u" }, "Undo ", h("kbd", {}, "u"));
@@ -48,13 +50,14 @@ export function makeLabelView(root, project) {
     h("div", { class: "row small" }, skipButton, unsureButton, undoButton, h("p", { class: "said", role: "status" })));
   const why = h("p", {});
   const whyCard = h("section", { class: "card why" }, h("h2", {}, "Why this item?"), why);
+  const guidelines = makeGuidelines(project);
   const card = makeVerdictCard();
   const banner = makeBanner();
   const checkLine = makeCheckLine();
   // The check whose items are asked for.
   let checkNumber = 0;
   put(root, banner.element, checkLine.element, h("div", { class: "desk" },
-    h("div", { class: "work" }, article, answers), h("aside", { class: "side" }, card.element, whyCard)));
+    h("div", { class: "work" }, article, answers), h("aside", { class: "side" }, guidelines.element, card.element, whyCard)));
 
   function act(path, extra, said) {
     const item = queue[0];
@@ -214,14 +217,15 @@ export function makeLabelView(root, project) {
   });
 
   watch(({ status }) => {
-    if (classes !== project.classes.join("\n")) {
-      classes = project.classes.join("\n");
+    guidelines.update();
+    if (classes !== present()) {
+      classes = present();
       const old = answer.element;
       answer = newAnswer();
       old.replaceWith(answer.element);
       // A key that was about to be pressed may have another meaning now.
       if (drawn) glance(drawn);
-      toast("The classes were changed.");
+      if (drawn) toast("The classes were changed.");
     }
     if (status) {
       card.update(status);
