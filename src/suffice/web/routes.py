@@ -205,7 +205,9 @@ class Asset:
 def assets() -> dict[str, Asset]:
     """The files of the page by name: those that are installed, and no others ever."""
     found = {}
-    for file in files("suffice.web").joinpath("static").iterdir():
+    # Page and reports have the same colours.
+    shared = files("suffice.report").joinpath("templates", "palette.css")
+    for file in [*files("suffice.web").joinpath("static").iterdir(), shared]:
         media_type = _TYPES.get(f".{file.name.rpartition('.')[2]}")
         if media_type is not None and file.is_file():
             content = file.read_bytes()

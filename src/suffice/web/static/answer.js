@@ -19,9 +19,18 @@ export function makeAnswer(project, give) {
 // Classes that are digits have themselves as keys: nobody should have to press 1 for 0.
 const areDigits = (classes) => classes.every((name) => /^[0-9]$/.test(name));
 
+const COLOURS = 8;
+const WIDEST = 5;
+
+/** The number of the colour of a class. */
+export const colourOf = (project, name) => (project.classes.indexOf(name) % COLOURS) + 1;
+
+/** Columns of a grid whose rows are as even as can be. */
+export const balanced = (n, most) => Math.ceil(n / Math.ceil(n / most));
+
 function classButton(name, give, project) {
   const told = project.descriptions[name];
-  const properties = { class: "answer", title: told ? `${name}: ${told}` : name, "aria-description": told };
+  const properties = { class: `answer colour-${colourOf(project, name)}`, title: told ? `${name}: ${told}` : name, "aria-description": told };
   return button(() => give(name), properties, h("kbd"), h("span", { dir: "auto" }, name));
 }
 
@@ -42,8 +51,10 @@ function fewClasses(project, give) {
   const keys = areDigits(project.classes) ? project.classes : NUMBERS;
   number(buttons, keys);
   const brief = project.classes.every((name) => name.length <= 7);
-  const kind = `classes n${buttons.length}${brief ? " brief" : ""}`;
-  const element = h("div", { class: kind, role: "group", "aria-label": project.target }, buttons);
+  const element = h("div", { class: "classes", role: "group", "aria-label": project.target }, buttons);
+  const n = buttons.length;
+  element.style.setProperty("--wide", balanced(n, brief ? WIDEST : WIDEST - 1));
+  element.style.setProperty("--narrow", brief ? balanced(n, 3) : n === 3 ? 1 : Math.min(n, 2));
   const key = (name) => {
     const chosen = buttons[keys.indexOf(name)];
     chosen?.click();

@@ -4,7 +4,7 @@ import { post } from "./api.js";
 import { makeAnswer } from "./answer.js";
 import { checking, makeCheckLine } from "./check.js";
 import { openDialog } from "./dialog.js";
-import { button, h, labelText, put, quiet, swap } from "./dom.js";
+import { button, h, labelText, put, quiet, swap, touched } from "./dom.js";
 import { makeGuidelines } from "./guidelines.js";
 import { showItem } from "./item.js";
 import { pending, recover, submit } from "./outbox.js";
@@ -61,7 +61,7 @@ export function makeLabelView(root, project) {
 
   function act(path, extra, said) {
     const item = queue[0];
-    if (!item || undoing || performance.now() - shownAt < GLANCE) return;
+    if (!item || undoing || tooQuick()) return;
     queue.shift();
     answered.add(item.item);
     hush();
@@ -70,7 +70,7 @@ export function makeLabelView(root, project) {
     draw();
     sent.then(() => {
       through.add(item.item);
-      toast(said, { name: "Undo (u)", run: undo });
+      toast(said, { name: touched() ? "Undo" : "Undo (u)", run: undo });
       refreshSoon();
       refill();
     }, (error) => refused(item, error, path));
@@ -83,7 +83,7 @@ export function makeLabelView(root, project) {
   /** Ask why somebody is unsure, and record it; the reason can be left empty. */
   function askReason() {
     const item = queue[0];
-    if (!item || undoing || performance.now() - shownAt < GLANCE) return;
+    if (!item || undoing || tooQuick()) return;
     const reason = h("input", { id: "reason", type: "text", maxlength: 500, autocomplete: "off" });
     const record = (path, said) => {
       dialog.close();
@@ -173,6 +173,13 @@ export function makeLabelView(root, project) {
     for (const { image } of queue.slice(1)) if (image) new Image().src = image.replace(/^\//, "");
   }
 
+  /** Whether an answer came sooner than anybody can read; if so, say that it was not taken. */
+  function tooQuick() {
+    if (performance.now() - shownAt >= GLANCE) return false;
+    toast("Not recorded: the item had just changed. Answer again.");
+    return true;
+  }
+
   /** Take no answer for a moment: what comes sooner was meant for something else. */
   function glance(item) {
     shownAt = performance.now();
@@ -211,6 +218,7 @@ export function makeLabelView(root, project) {
   onKeys("label", (name) => {
     if (name === "s") skip();
     else if (name === "n") askReason();
+    else if (name === "z" && article.querySelector(".zoom")) article.querySelector(".zoom").click();
     else if (name === "u" || name === "undo") undo();
     else return answer.key(name);
     return true;

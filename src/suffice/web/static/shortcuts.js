@@ -51,6 +51,7 @@ const KEYS = [
   ["s", "skip this item: nobody is asked for it again"],
   ["n", "not sure: say why, if you like; the item is listed for review"],
   ["u or Ctrl+Z", "take back the last label, skip or correction"],
+  ["z", "show an image larger, or as before"],
   ["/", "type to find a class, or search the labels"],
   ["Escape", "leave the box that you type in"],
   ["?", "this list"],
