@@ -117,7 +117,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"classes": "a,c"}, "the project t.suffice has the classes a, b; --classes cannot be changed afterwards"),
+        ({"classes": "a,c"}, "the project t.suffice has the classes a, b; change it with suffice classes"),
         ({"regression": True}, "the project t.suffice has the task classification; --regression cannot be changed"),
         ({"target": "kind"}, "the project t.suffice has the target label; --target cannot be changed"),
         (
@@ -126,9 +126,9 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ),
         ({"seed": 3}, "has the seed 0; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
-        ({"overlap": 0.5}, "has the overlap 0.0; --overlap cannot be changed"),
+        ({"overlap": 0.5}, "has the overlap 0.0; change it on the page, under Settings"),
         ({"random_share": 0.3}, "has the share of random items 0.2; --random-share cannot be changed"),
-        ({"target_error": "5%"}, "has the wanted error None; --at-most cannot be changed"),
+        ({"target_error": "5%"}, "has the wanted error None; change it on the page, under Settings"),
         ({"mistake_cost": 3.0}, "the options ask for LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=3.0"),
         ({"text": "b"}, "has the text column None; --text cannot be changed"),
         ({"threshold": 0.3}, "the options ask for ErrorStability(threshold=0.3"),
@@ -313,4 +313,4 @@ def test_the_command_that_made_a_project_goes_on_with_it_after_changes(tmp_path:
         ({"guidelines": tmp_path / "none.md"}, "none.md cannot be read: No such file"),
     ):
         with pytest.raises(InvalidValueError, match=words):
-            opened_project(dataclasses.replace(options, **changed), console)  # type: ignore[arg-type]
+            opened_project(dataclasses.replace(options, **changed), console)

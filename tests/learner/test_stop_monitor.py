@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -43,6 +43,8 @@ from suffice.learner import ErrorGuarantee
 from suffice.learner.error_estimate import calibration_ratio
 from suffice.learner.step_inputs import RecentGain
 from suffice.posteriors import fitted_posterior, posterior_pair
+from tests.every_rule import OF_SCREENING
+from tests.thoroughness import crossed, examples
 
 RNG = np.random.default_rng(0)
 N = 260
@@ -98,6 +100,8 @@ def refusal(name: str, rule: str) -> str | None:
     if rule in NEVER:
         return NEVER[rule]
     needs = ", ".join(sorted(example_rule(sf.criteria.RULES[rule]).needs()))
+    if rule in OF_SCREENING:
+        return needs.removeprefix("pool_size, ")
     if rule in DIVERGENCES:
         return None if name in POSTERIORS else needs
     if name in NUMBERS:
@@ -246,8 +250,7 @@ def numbers_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("rule_name", sf.criteria.RULES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "rule_name"), crossed(MODELS, sf.criteria.RULES, every=4))
 def test_every_rule_gives_the_verdict_on_a_step_built_by_hand_or_names_what_is_missing(
     name: str, rule_name: str
 ) -> None:
@@ -633,7 +636,7 @@ def test_removed_labels_are_part_of_the_posterior_before() -> None:
     assert "this is the first" in said.reason
 
 
-@settings(max_examples=15, deadline=None)
+@examples(100)
 @given(st.data())
 def test_any_change_of_labels_is_compared_under_one_prior(data: st.DataObject) -> None:
     """Labels, classes and C change: each update has the divergences of its labels, or says why not."""
@@ -1147,8 +1150,14 @@ def test_a_check_of_numbers() -> None:
 # Records.
 
 
-@pytest.mark.parametrize("name", ["RandomForest", "texts", "LogisticRegression", "BayesianRidge"])
-@pytest.mark.parametrize("rule_name", sorted(set(sf.criteria.RULES) - DIVERGENCES - {"TimeLimit"}))
+@pytest.mark.parametrize(
+    ("name", "rule_name"),
+    crossed(
+        ["RandomForest", "texts", "LogisticRegression", "BayesianRidge"],
+        sorted(set(sf.criteria.RULES) - DIVERGENCES - {"TimeLimit"}),
+        every=4,
+    ),
+)
 def test_a_monitor_continues_from_json_with_the_same_verdicts(name: str, rule_name: str) -> None:
     if refusal(name, rule_name) is not None:
         return
@@ -1356,7 +1365,7 @@ class _Table:
         self.p = p
 
 
-@settings(max_examples=40, deadline=None)
+@examples(60)
 @given(st.data())
 def test_any_sequence_of_updates_leaves_a_consistent_monitor(data: st.DataObject) -> None:
     size, labels = 12, {}

@@ -39,21 +39,21 @@ def test_a_class_is_added_renamed_merged_reordered_and_removed(project: Project)
     for item, name in enumerate(("cat", "dog", "eel", "dog")):
         project.label(item, name, person="ann")
     project.add_class("  fox ", person="ann")
-    assert project.settings.classes == ("cat", "dog", "eel", "fox")
+    assert list(project.settings.classes) == ["cat", "dog", "eel", "fox"]
     project.label(4, "fox", person="bob")
     project.rename_class("dog", "hound", person="ann")
     assert labels(project) == {0: "cat", 1: "hound", 2: "eel", 3: "hound", 4: "fox"}
     project.merge_classes(["fox", "eel"], "hound", person="ann")
-    assert project.settings.classes == ("cat", "hound")
+    assert list(project.settings.classes) == ["cat", "hound"]
     assert labels(project) == {0: "cat", 1: "hound", 2: "hound", 3: "hound", 4: "hound"}
     assert project.state().counts() == {"cat": 1, "hound": 4}
     project.add_class("dog", person="ann")
     project.reorder_classes(["dog", "hound", "cat"], person="ann")
-    assert project.settings.classes == ("dog", "hound", "cat")
+    assert list(project.settings.classes) == ["dog", "hound", "cat"]
     # The name is free for another class, and old labels are not of it.
     assert project.state().counts().get("dog", 0) == 0
     project.remove_class("dog", person="ann")
-    assert project.settings.classes == ("hound", "cat")
+    assert list(project.settings.classes) == ["hound", "cat"]
     # The journal has the names that were given.
     given = [event.data["label"] for event in project.events() if event.kind is EventKind.labelled]
     assert given == ["cat", "dog", "eel", "dog", "fox"]
@@ -414,12 +414,11 @@ def test_an_open_check_allows_new_names_only(tmp_path: Path) -> None:
         label_some(project, 12)
         project.start_check(20, person="ann", precision_of="high")
         label_some(project, 5)
-        for change in (
-            lambda: project.add_class("other", person="ann"),
-            lambda: project.merge_classes(["low"], "high", person="ann"),
-        ):
-            with pytest.raises(ConflictError, match=r"a check is open.*complete the check or stop it first"):
-                change()
+        refusal = r"a check is open.*complete the check or stop it first"
+        with pytest.raises(ConflictError, match=refusal):
+            project.add_class("other", person="ann")
+        with pytest.raises(ConflictError, match=refusal):
+            project.merge_classes(["low"], "high", person="ann")
         project.rename_class("high", "above", person="ann")
         label_some(project, 15)
         found = project.guarantee()
@@ -443,3 +442,16 @@ def test_an_answer_that_is_undone_after_a_change_opens_the_check_again(tmp_path:
         found = project.guarantee()
         assert found is not None
         assert found.check.classes_since == "changed"
+
+
+def test_the_class_that_a_screening_looks_for_keeps_its_role(tmp_path: Path) -> None:
+    with make(tmp_path / "p", positive="dog", recall=0.9) as project:
+        project.add_class("fox", person="ann")
+        project.rename_class("dog", "hound", person="ann")
+        assert project.settings.positive == "hound"
+        with pytest.raises(ConflictError, match="is the class that is looked for, so it cannot be removed"):
+            project.remove_class("hound", person="ann")
+        project.merge_classes(["hound", "fox"], "canine", person="ann")
+        assert project.settings.positive == "canine"
+        with open_project(Path(project.place).parent) as other:
+            assert other.settings == project.settings

@@ -92,7 +92,7 @@ def test_the_same_words_and_numbers_everywhere(project: Project, data: st.DataOb
             assert int(n.replace(",", "")) == decided.since
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.one_of(decisions(), decisions(share=False)))
 def test_no_sentence_contradicts_another(decided: Decision) -> None:
     said = decision_words(decided.as_dict())

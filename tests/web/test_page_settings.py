@@ -63,7 +63,7 @@ def test_classes_are_changed_and_keys_follow(browser: "Browser", sizes: Server) 
         bob.page.keyboard.type("x")
         bob.page.click("text=Save the classes")
         bob.page.wait_for_selector("text=The classes were changed meanwhile and are now large, tiny")
-        bob.page.click("section:has(#classes-heading) >> text=Discard changes")
+        bob.page.click("section.card:has(#classes-heading) >> text=Discard changes")
         bob.until("document.querySelectorAll('.class-rows li').length === 2")
         # The browser notes that the server refused.
         assert len(bob.complaints) == 1

@@ -18,6 +18,7 @@ from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     COUNTED_FIELDS,
     NO_STEP_INPUTS,
+    SCREENING_FIELDS,
     VALIDATION_FIELDS,
     StepInputs,
     joined_rows,
@@ -154,6 +155,7 @@ class RunSettings:
         expected: Labels to make room for.
         test: Test inputs and labels, or None.
         step_inputs: What else to provide for each step.
+        positive: The class that a screening looks for, or None.
     """
 
     X: Floats
@@ -163,6 +165,7 @@ class RunSettings:
     expected: int = 256
     test: tuple[Floats, Any] | None = None
     step_inputs: StepInputs = NO_STEP_INPUTS
+    positive: Any = None
 
 
 class Backend(ABC):
@@ -175,6 +178,7 @@ class Backend(ABC):
     Attributes:
         task: ``"regression"`` or ``"classification"``.
         step_fields: Fields of a :class:`suffice.Step` that the backend can compute, besides the two divergences.
+        screening_fields: Fields that the backend can compute if it is told a positive class.
         default_acquisition: The acquisition that is used if the caller names none.
         default_random_share: The share of labels drawn at random that goes with it.
         input_dtype: Number type of the inputs that the model takes.
@@ -188,6 +192,7 @@ class Backend(ABC):
 
     task: ClassVar[Literal["regression", "classification"]]
     step_fields: ClassVar[frozenset[str]]
+    screening_fields: ClassVar[frozenset[str]] = frozenset()
     default_acquisition: ClassVar[str]
     default_random_share: ClassVar[float] = 0.0
     input_dtype: ClassVar[Any] = np.float64
@@ -301,13 +306,16 @@ class Backend(ABC):
         self.__dict__.update(progress)
 
     @classmethod
-    def provided_fields(cls, *, validated: bool) -> frozenset[str]:
+    def provided_fields(cls, *, validated: bool, screening: bool = False) -> frozenset[str]:
         """Fields of a step that a loop with this backend provides.
 
         Args:
             validated: Whether the loop has a validation set.
+            screening: Whether the loop is told a positive class.
         """
         counted = COUNTED_FIELDS | (CLASS_COUNT_FIELDS if cls.task == "classification" else frozenset())
+        if screening and cls.task == "classification":
+            counted |= SCREENING_FIELDS | cls.screening_fields
         return cls.step_fields | DIVERGENCES | counted | (VALIDATION_FIELDS if validated else frozenset())
 
 

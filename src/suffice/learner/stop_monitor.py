@@ -2,6 +2,7 @@
 
 import base64
 import math
+import operator
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +15,17 @@ from suffice.acquisition import Indices
 from suffice.arguments import real, whole
 from suffice.checks import Check, GuaranteePlan
 from suffice.checks.guarantee import UnlabelableAs
-from suffice.criteria import Criterion, LabelWorth, Step, Verdict, committee_agreement, criterion_from_dict, pool_facts
+from suffice.criteria import (
+    Criterion,
+    LabelWorth,
+    QuantileRecall,
+    Step,
+    Verdict,
+    committee_agreement,
+    criterion_from_dict,
+    pool_facts,
+    relevance_facts,
+)
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.criteria.step import FIELD_KINDS
 from suffice.decision import (
@@ -36,7 +47,7 @@ from suffice.learner.error_estimate import (
     plan_from_estimate,
     share_beyond,
 )
-from suffice.learner.guarantee_rules import proven_fields
+from suffice.learner.guarantee_rules import proven_fields, rules_of_type
 from suffice.learner.model_check import (
     CheckedQuantity,
     CheckSequence,
@@ -53,11 +64,15 @@ from suffice.learner.step_inputs import (
     LOSS_FIELDS,
     NOTHING_LEFT,
     POOL_FIELDS,
+    RELEVANCE_FIELDS,
     REST_FIELDS,
+    SCREENING_FIELDS,
     SELECTED_FIELDS,
     STOP_SET_FIELDS,
     VALIDATION_FIELDS,
     RecentGain,
+    positive_class,
+    relevant_estimates,
     stacked,
     stop_items,
 )
@@ -204,6 +219,10 @@ class StopMonitor:
             classes in sorted order.
         stop_set: The stop set, or its size, for rules that watch predictions; 2000 items of the pool (or all), drawn
             with the seed, if left out.
+        positive: For screening: the class that is looked for. Rules such as :class:`suffice.RecallTest` require it.
+        control: For :class:`suffice.QuantileRecall`: items of the positive class that were drawn at random before the
+            screening, as indices into the pool. Do not give their labels to :meth:`update` before the screening finds
+            them.
 
     Attributes:
         verdict: What the rule says now.
@@ -231,7 +250,10 @@ class StopMonitor:
         mistake_cost: float = 1.0,
         seed: int = 0,
         predict: Predict | None = None,
+        *,
         stop_set: StopSet | int | None = None,
+        positive: Any = None,
+        control: Any = (),
     ) -> None:
         self._label_cost = real(label_cost, "label_cost", "above 0", lambda x: x > 0.0)
         self._mistake_cost = real(mistake_cost, "mistake_cost", "above 0", lambda x: x > 0.0)
@@ -243,6 +265,18 @@ class StopMonitor:
             raise InvalidTypeError(f"predict must be {_FUNCTION} predictions, not {type(predict).__name__}")
         self._seed = whole(seed, "seed", least=0)
         self._pool, self._predict = PoolRows(X_pool), predict
+        self._positive = positive_class(positive)
+        self._control = frozenset(
+            checked_indices(control, len(self._pool), "control").tolist() if np.size(control) else ()
+        )
+        if self._control and self._positive is None:
+            raise InvalidValueError("control holds items of the positive class; give positive= too, its name")
+        for each in rules_of_type(rule, QuantileRecall):
+            if self._control and each.sample != len(self._control):
+                raise InvalidValueError(
+                    f"QuantileRecall is for a control sample of {each.sample} items, and control has "
+                    f"{len(self._control)}; give all of them, or another sample"
+                )
         self._rule = rule.copy()
         self._rule.reset()
         size = len(self._pool)
@@ -302,6 +336,13 @@ class StopMonitor:
         """The steps that the rule has judged, or judged again after labels were removed."""
         return list(self._steps)
 
+    @property
+    def relevant_found(self) -> int | None:
+        """Number of labelled items of the positive class, those of checks included; None without ``positive``."""
+        if self._positive is None:
+            return None
+        return sum(bool(label == self._positive) for label in self.labels.values())
+
     def update(self, model: Any, indices: Any, labels: Any, random: Any = ()) -> Verdict:
         """Return what the rule says of a model and all labels so far.
 
@@ -324,6 +365,10 @@ class StopMonitor:
             raise InvalidValueError(
                 f"{fitted.name} is for {fitted.task}, and the model before was for {self._task}; use a new StopMonitor"
             )
+        if self._positive is not None and fitted.task != "classification":
+            raise InvalidValueError(
+                f"positive is a class, {self._positive!r}, and {fitted.name} predicts numbers; leave positive out"
+            )
         given = self._plain_labels(labels, items, fitted.task)
         drawn = self._drawn(random, items)
         new = [item for item in given if item not in self._labels]
@@ -344,9 +389,10 @@ class StopMonitor:
             marks[-1] if marks else None,
             [item for item, number in arrival.items() if not marks or number > marks[-1].serial],
         )
-        steps = [step for step in self._steps if step.n_labelled < len(given)]
+        kept_steps = [step for step in self._steps if step.n_labelled < len(given)]
+        steps = self._recounted(kept_steps, given)
         verdicts, rule = self.verdicts[: len(steps)], self._rule.copy()
-        if len(steps) < len(self._steps):
+        if len(steps) < len(self._steps) or any(map(operator.is_not, steps, kept_steps)):
             rule.reset()
             verdicts = rule.observe_all(steps)
         missing = sorted(self._rule.needs() - facts.fields.keys())
@@ -426,8 +472,10 @@ class StopMonitor:
         provided = set(COUNTED_FIELDS)
         if fitted.task == "classification":
             provided.add("classes_seen")
+            if self._positive is not None:
+                provided |= SCREENING_FIELDS | ({"control_found"} if self._control else set())
             if fitted.gives_probabilities:
-                provided |= _PROBABILITY_FIELDS
+                provided |= _PROBABILITY_FIELDS | (RELEVANCE_FIELDS if self._positive is not None else set())
                 if reads & COMMITTEE_FIELDS and fitted.has_committee(self._sample[:_TRIED_ITEMS]):
                     provided |= COMMITTEE_FIELDS
         elif fitted.gives_deviation:
@@ -529,6 +577,8 @@ class StopMonitor:
             found["random_labels"] = len(losses)
         if now.fitted.task == "classification":
             found["classes_seen"] = len(set(now.labels.values()))
+        if self._positive is not None:
+            found |= self._screening_facts(now, wanted)
         free = self._unlabelled(now.labels)
         recent, codes, posterior, why = self._recent.before(len(now.labels)), None, None, ""
         if wanted & (POOL_FIELDS | _LATENT_FIELDS):
@@ -549,6 +599,33 @@ class StopMonitor:
             posterior, why = compared.known, compared.why and _NOT_COMPARED.format(compared.why)
             found |= divergences
         return _Facts({name: value for name, value in found.items() if name in wanted}, codes, posterior, recent, why)
+
+    def _recounted(self, steps: list[Step], given: Mapping[int, Any]) -> list[Step]:
+        """Earlier steps, with other numbers of relevant items where labels were corrected or removed."""
+        counts = np.cumsum([label == self._positive for label in given.values()])
+        return [
+            step
+            if step.relevant_found is None or step.relevant_found == counts[step.n_labelled - 1]
+            else replace(step, relevant_found=int(counts[step.n_labelled - 1]))
+            for step in steps
+        ]
+
+    def _screening_facts(self, now: "_Round", wanted: frozenset[str]) -> dict[str, Any]:
+        """Fields about the positive class."""
+        relevance = [bool(label == self._positive) for label in now.labels.values()]
+        found: dict[str, Any] = {
+            "relevant_found": sum(relevance),
+            "control_found": len(self._control.intersection(now.labels)),
+        }
+        if "estimated_relevant" in wanted:
+            drawn = [item in now.random for item in now.labels]
+            found["estimated_relevant"] = float(relevant_estimates(relevance, drawn, len(self._pool))[-1])
+        if wanted & RELEVANCE_FIELDS:
+            items = np.arange(len(self._pool))
+            known = self._positive in now.classes
+            p = now.probabilities(items)[:, now.classes.index(self._positive)] if known else np.zeros(len(items))
+            found |= relevance_facts(p, np.isin(items, list(now.labels)))
+        return found
 
     def _pool_facts(
         self, now: "_Round", free: Indices, wanted: frozenset[str], before: Any
@@ -932,6 +1009,8 @@ class StopMonitor:
         """The verdict with a chart, for notebooks."""
         rows = [("rule", repr(self._rule)), ("model", self._model_name), ("labelled", f"{len(self._labels):,}")]
         rows.append(("unlabelled", f"{self.left:,}"))
+        if self._positive is not None:
+            rows.append(("relevant", f"{self.relevant_found:,} found, class {str(self._positive)!r}"))
         if self._kept is not None and (isinstance(self._kept, _Remembered) or self._kept.gives_probabilities):
             found = self.error_estimate()
             basis = f"{found.random_labels} random labels" if found.random_labels else "the model alone"
@@ -964,6 +1043,8 @@ class StopMonitor:
             "mistake_cost": self._mistake_cost,
             "seed": self._seed,
             "pool_size": len(self._pool),
+            "positive": self._positive,
+            "control": sorted(self._control),
             "seconds": time.monotonic() - self._since,
             "task": self._task,
             "classes": self._classes,
@@ -1001,7 +1082,9 @@ class StopMonitor:
         try:
             rule = criterion_from_dict(state["rule"])
             costs = state["label_cost"], state["mistake_cost"]
-            monitor = cls(X_pool, rule, *costs, seed=state["seed"], predict=predict)
+            # Monitors of earlier versions have no positive class.
+            screening = {"positive": state.get("positive"), "control": state.get("control", ())}
+            monitor = cls(X_pool, rule, *costs, seed=state["seed"], predict=predict, **screening)
             if len(monitor._pool) != state["pool_size"]:
                 raise InvalidValueError(
                     f"X_pool has {len(monitor._pool)} items, and the monitor was saved with {state['pool_size']}"
@@ -1155,6 +1238,12 @@ def _why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: P
     """Why a model does not provide some fields, and the remedy."""
     name = fitted.name
     lacks = frozenset(missing)
+    if "control_found" in lacks and not lacks & SCREENING_FIELDS:
+        return "give control= to StopMonitor, items of the positive class that were drawn at random, and positive="
+    if lacks & (SCREENING_FIELDS | RELEVANCE_FIELDS) and fitted.task == "classification":
+        if fitted.gives_probabilities or lacks & SCREENING_FIELDS:
+            return "give positive= to StopMonitor, the class that the screening looks for"
+        return f"{name} has no predict_proba; give predict=, {_FUNCTION} class probabilities, N x C"
     if lacks & DIVERGENCES:
         return f"posteriors are compared, and {fitted.why_no_posterior}"
     if "kl_prior" in lacks:

@@ -56,6 +56,8 @@ from suffice.project.storage import (
 )
 
 BY_MODEL = "the model is least sure of it"
+#: In a screening.
+BY_RELEVANCE = "by the model it is the likeliest to be relevant"
 AT_FIRST = "drawn at random: the model starts from such items"
 TO_ESTIMATE = "drawn at random, to estimate the error"
 #: Where the model has chosen no item that is free.
@@ -216,6 +218,7 @@ def _new_items(
         return
     chosen = free(int(item) for item in request.queue if state.is_open(int(item)))
     asked, random = state.n_asked, state.n_random
+    by_choice = BY_MODEL if settings.positive is None else BY_RELEVANCE
     while True:
         to_check = is_random(settings.random_share, asked, random)
         item = None if to_check else next(chosen, None)
@@ -224,7 +227,7 @@ def _new_items(
             item = next(drawn, None)
         if item is None:
             return
-        yield item, BY_MODEL if by_model else TO_ESTIMATE if to_check else AT_RANDOM, not by_model
+        yield item, by_choice if by_model else TO_ESTIMATE if to_check else AT_RANDOM, not by_model
         asked, random = asked + 1, random + (not by_model)
 
 
@@ -587,7 +590,7 @@ class Project:
             new = now.checked_changes(changes)
             if not new:
                 raise ConflictError("nothing changes: the settings have these values already")
-            before = {key: value for key, value in now.as_dict().items() if key in new}
+            before = {key: getattr(now, key) for key in new}
             data = {"settings": new, "before": before}
             return [Draft(EventKind.settings_changed, name, data=data, request=sent)], None
 
@@ -661,6 +664,10 @@ class Project:
             data = change.event_data()
             if self.settings.descriptions:
                 data["descriptions"] = change.descriptions(self.settings.descriptions)
+            if (positive := self.settings.positive) is not None:
+                if positive in change.removed:
+                    raise ConflictError(f"{positive!r} is the class that is looked for, so it cannot be removed")
+                data["positive"] = change.label(positive)
             return [Draft(EventKind.classes_changed, name, data=data, request=sent)], None
 
         return self._receipt(*self._write(decide))

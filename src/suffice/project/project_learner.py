@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from suffice.checks import GuaranteePlan
 from suffice.criteria import ErrorStability, LabelWorth, Verdict
-from suffice.decision import Alternative, Decision, ErrorNow, decide
+from suffice.decision import Alternative, Decision, ErrorNow, ScreeningProgress, decide
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.learner.backend import backend_type
@@ -391,11 +391,21 @@ class ProjectLearner:
             compare=False,
             checks=False,
         )
+        if self._settings.positive is not None:
+            return decide(shown, replace(found, screening=self._screening(judge)))
         compared = None if stop is None or self._compared is None else self._compared[1]
         plan = self._plan_at(judge, error)
         if compared is None and plan is None:
             return found
         return decide(shown, replace(found, alternative=compared, plan=plan))
+
+    def _screening(self, judge: ActiveLearner) -> ScreeningProgress:
+        """What was found of the positive class, and how much of it the model expects among the other items."""
+        settings = self._settings
+        assert settings.positive is not None
+        assert settings.recall is not None
+        found = judge.relevant_found or 0
+        return ScreeningProgress(settings.positive, found, found + judge.expected_missed(), settings.recall)
 
     def _plan_at(self, judge: ActiveLearner, error: ErrorNow) -> GuaranteePlan | None:
         """The plan for the wanted error. It takes up to a second, so it is made as often as estimates are recorded."""
@@ -538,6 +548,7 @@ class ProjectLearner:
             random_share=0.0,
             seed=settings.seed,
             initial=self._initial,
+            positive=settings.positive,
             dtype=np.float64 if size <= _SMALL_POOL else np.float32,
         )
 
@@ -555,7 +566,7 @@ class ProjectLearner:
         """Compare other models if that is due; when it is follows from the labels, so that every process agrees."""
         n = len(judge.labelled)
         due = self._compared is None or n >= _COMPARED_AGAIN * self._compared[0]
-        if self._compares and due and judge.verdict.stop and judge.left:
+        if self._compares and self._settings.positive is None and due and judge.verdict.stop and judge.left:
             self._compared = n, judge.better_model()
 
     def _ask(self, size: int) -> tuple[int, ...]:

@@ -17,6 +17,8 @@ Shown = Literal["table", "text", "image"]
 DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "kernel": 0.1, "dropout": 0.2}
 #: Labels at random before the model chooses, if nothing else is asked for.
 DEFAULT_INITIAL: Final = 10
+#: Share of the positive class that a screening is to find, if nothing else is asked for.
+DEFAULT_RECALL: Final = 0.95
 #: Share of the later items that are drawn at random, if nothing else is asked for. They calibrate the estimated error.
 DEFAULT_RANDOM_SHARE: Final = 0.2
 #: Most characters of the guidelines, of the description of a class, and of the name of a project.
@@ -32,6 +34,10 @@ _ONLY_SHOWN: Final = frozenset(
         *("guidelines", "descriptions"),
     }
 )
+
+
+# Settings that are written only where they are used, so that earlier versions can open other projects.
+_WHERE_USED: Final = frozenset({"positive", "recall", "guidelines", "descriptions"})
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,8 @@ class Settings:
             by an older version, so that their verdicts stay as they were.
         at_most: The error that is wanted: for classes the share of wrong predictions, for numbers the root of the mean
             squared error; or None.
+        positive: The class that a screening looks for, or None. Its likeliest items are asked for first.
+        recall: The share of its items that is to be found; None without a positive class.
         guidelines: How to label, in Markdown; empty if there are none.
         descriptions: What belongs to a class, by its name; a class without one is not in it.
     """
@@ -88,12 +96,15 @@ class Settings:
     random_share: float = DEFAULT_RANDOM_SHARE
     regularize: bool = True
     at_most: float | None = None
+    positive: str | None = None
+    recall: float | None = None
     guidelines: str = ""
     descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON values."""
-        return asdict(self) | {"rule": dict(self.rule), "descriptions": dict(self.descriptions)}
+        """The settings as JSON values; without those of later versions that the project does not use."""
+        values = asdict(self) | {"rule": dict(self.rule), "descriptions": dict(self.descriptions)}
+        return {name: value for name, value in values.items() if value or name not in _WHERE_USED}
 
     @staticmethod
     def from_dict(saved: Mapping[str, Any]) -> "Settings":
@@ -180,7 +191,8 @@ class Settings:
         if costs := {name: changes[name] for name in ("label_cost", "mistake_cost") if name in changes}:
             found["rule"] = self._rule_with(costs)
         now = self.as_dict()
-        return {name: value for name, value in found.items() if value != now[name]}
+        unused = {"guidelines": "", "descriptions": {}}
+        return {name: value for name, value in found.items() if value != now.get(name, unused.get(name))}
 
     def _checked_descriptions(self, descriptions: Any) -> dict[str, str]:
         if not isinstance(descriptions, Mapping):
@@ -269,6 +281,7 @@ class Settings:
         require_provided(
             rule.needs(),
             self.estimator(),
+            screening=self.positive is not None,
             names=(f"the rule {type(rule).__name__}", f"a project with {model_description(self.model)}"),
             remedy="use ErrorStability, which every project can have",
         )

@@ -270,8 +270,9 @@ class ProjectState:
             self.model = str(event.data["model"])
         elif event.kind is EventKind.classes_changed:
             self._change_classes(ClassChange.from_event_data(event.data))
-            if "descriptions" in event.data:
-                self.changes = {**self.changes, "descriptions": event.data["descriptions"]}
+            # Settings that name classes.
+            named = {key: event.data[key] for key in ("descriptions", "positive") if key in event.data}
+            self.changes = {**self.changes, **named}
         elif event.kind is EventKind.settings_changed:
             self.changes = {**self.changes, **event.data["settings"]}
         else:
@@ -434,7 +435,8 @@ class ProjectState:
 
         def renamed(act: Event) -> Event:
             label = act.data.get("label")
-            return act if label not in change.moved else replace(act, data={**act.data, "label": change.moved[label]})
+            new = _moved(label, change)
+            return act if new == label else replace(act, data={**act.data, "label": new})
 
         self._acts = {item: [renamed(act) for act in acts] for item, acts in self._acts.items()}
         self._by_person = {person: [renamed(act) for act in acts] for person, acts in self._by_person.items()}

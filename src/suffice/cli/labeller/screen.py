@@ -387,7 +387,8 @@ def _header(view: LabellerView, viewport: Viewport) -> Text:
         # Where the screen is narrow, this may be all that is said of it.
         words = decision_words_of(view)
         error = words.error_figure.replace("\u00a0", " ")
-        name = f"{words.headline} ({error} {'wrong' if view.settings.classes else 'off'})" if error else words.headline
+        what = "found" if view.settings.positive else "wrong" if view.settings.classes else "off"
+        name = f"{words.headline} ({error} {what})" if error else words.headline
         right = right if len(name) + len(right) + 4 <= viewport.width else ""
     left = viewport.cut(name, max(0, viewport.width - cell_len(right) - 4))
     gap = " " * max(1, viewport.width - cell_len(left) - cell_len(right) - 2)
