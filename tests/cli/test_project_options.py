@@ -307,8 +307,8 @@ def test_the_command_that_made_a_project_goes_on_with_it_after_changes(tmp_path:
         assert project.settings.guidelines == "# How else"
         assert project.setting_changes()[0].person == "ann"
     for changed, words in (
-        ({"classes": "a,x"}, "change it with suffice classes, or leave the option out"),
-        ({"overlap": 0.9}, "change it on the page, under Settings, or leave the option out"),
+        ({"classes": "a,x"}, "change it with suffice classes; leave it out"),
+        ({"overlap": 0.9}, "change it on the page, under Settings; leave it out"),
         ({"label_cost": 9.0}, "costs can be changed on the page, under Settings"),
         ({"guidelines": tmp_path / "none.md"}, "none.md cannot be read: No such file"),
     ):

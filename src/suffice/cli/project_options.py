@@ -352,9 +352,9 @@ def hidden(place: str) -> str:
 
 _ELSEWHERE = "leave it out, or make another project with --project"
 # Options for what can be changed, but not by this command.
-_ON_THE_PAGE = "on the page, under Settings, or leave the option out"
+_ON_THE_PAGE = f"on the page, under Settings; {_ELSEWHERE}"
 _CHANGED_ELSEWHERE = {
-    "--classes": "with suffice classes, or leave the option out",
+    "--classes": f"with suffice classes; {_ELSEWHERE}",
     "--overlap": _ON_THE_PAGE,
     "--at-most": _ON_THE_PAGE,
 }
