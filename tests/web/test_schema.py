@@ -64,6 +64,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/undo"),
         ("post", "/api/model"),
         ("get", "/api/checks/offers"),
+        ("get", "/api/checks/recall-offers"),
         ("post", "/api/checks"),
         ("post", "/api/checks/abort"),
         ("get", "/api/status"),

@@ -368,8 +368,13 @@ def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
     sure = f"these checks are likely to guarantee, with {percent_at_least(offers['confidence'])} confidence,"
     if offers["quantity"] == "recall":
         items = count(offers["expected"], "unlabelled item")
-        lead = f"about {items} of class {name} {'is' if offers['expected'] == 1 else 'are'} not predicted as such"
-        what = f"If so, {sure} which share of the class is labelled or predicted:"
+        verb = "is" if offers["expected"] == 1 else "are"
+        if offers.get("predicted_as_found", True):
+            lead = f"about {items} of class {name} {verb} not predicted as such"
+            what = f"If so, {sure} which share of the class is labelled or predicted:"
+        else:
+            lead = f"about {items} {verb} of class {name}"
+            what = f"If so, {sure} which share of the class is found:"
     else:
         belong = "does" if offers["expected"] == 1 else "do"
         lead = f"about {offers['expected']:,} of {pool} predicted as {name} {belong} not belong to that class"
@@ -384,6 +389,26 @@ def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
         for each in offers["offers"]
     ]
     return [line.replace("\u00a0", " ") for line in (f"The model's own estimate: {lead}. {what}", *rows)]
+
+
+def class_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each check of a class that is possible: its ``size``, ``cost`` and what it is likely to guarantee, ``words``.
+
+    The argument is that of :func:`class_offer_sentences`.
+    """
+    name = repr(shortened(str(offers["class_name"]), 40))
+    found = "found" if not offers.get("predicted_as_found", True) else "labelled or predicted as such"
+    what = f"of the items of class {name} are {found}"
+    if offers["quantity"] == "precision":
+        what = f"of the items predicted as {name} belong to it"
+    rows: dict[int, str] = {}
+    for each in offers["offers"]:
+        if each["size"] is not None:
+            rows[each["size"]] = f"likely to guarantee that at least {percent_at_least(each['at_least'])} {what}"
+    return [
+        {"size": size, "cost": f"{size:,} of {count(offers['pool'], 'unlabelled item')}", "words": words}
+        for size, words in sorted(rows.items())
+    ]
 
 
 def check_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:

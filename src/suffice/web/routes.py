@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 import suffice
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.shortening import item_summary
-from suffice.project.check_offers import SIZES, check_offers
+from suffice.project.check_offers import SIZES, ClassOffers, check_offers, class_offers
 from suffice.project.events import Label, moment
 from suffice.project.exported_files import (
     Exported,
@@ -43,6 +43,7 @@ from suffice.web.schemas import (
     AskedItem,
     CheckOffersAnswer,
     CheckSent,
+    ClassOffersAnswer,
     Format,
     Health,
     ItemAnswer,
@@ -290,6 +291,21 @@ def get_check_offers(
     sizes, learned = SIZES if size is None else (size,), context.background.learning_status
     found = _or_conflict(lambda: check_offers(context.project, learned, tolerance=tolerance, sizes=sizes))
     return CheckOffersAnswer(**found.as_dict())
+
+
+@reading_router.get("/checks/recall-offers", responses=documented(409))
+def get_recall_offers(
+    context: Context,
+    recall_of: Annotated[str, Query(max_length=1000, description=MEANINGS["recall_of"])],
+    predicted_as_found: Annotated[bool, Query(description=MEANINGS["predicted_as_found"])] = True,
+) -> ClassOffersAnswer:
+    """What checks of the recall of a class would cost, if the model's own estimate is right. Nothing is started."""
+
+    def offers() -> ClassOffers:
+        predictions = context.background.predictions()
+        return class_offers(context.project, predictions, recall_of=recall_of, predicted_as_found=predicted_as_found)
+
+    return ClassOffersAnswer(**_or_conflict(offers).as_dict())
 
 
 T = TypeVar("T")

@@ -26,6 +26,7 @@ MEANINGS: Final = {
     "share": "a number above 0 and below 1",
     "tolerance": "a number of at least 0, in units of the target",
     "confidence": "a number above 0 and below 1, such as 0.95",
+    "predicted_as_found": "whether items predicted as the class count as found, for a check of its recall",
     "recall_of": "the name of a class (up to 1000 characters)",
     "precision_of": "the name of a class (up to 1000 characters)",
     "unlabelable_as": "wrong or excluded",
@@ -156,6 +157,7 @@ class CheckSent(_Request):
     tolerance: _Tolerance | None = None
     share: _Share | None = None
     unlabelable_as: Literal["wrong", "excluded"] = "wrong"
+    predicted_as_found: Annotated[bool, Field(description=MEANINGS["predicted_as_found"])] = True
     confidence: _Share | None = None
     request: RequestName | None = None
 
@@ -418,6 +420,30 @@ class CheckOffersAnswer(_Response):
     at_most: Number
     planned: int | None
     seconds: Number
+    sentences: list[Text]
+
+
+class ClassOfferAnswer(_Response):
+    """A recall or precision, and the size of a check that is likely to guarantee it; null if only all items do."""
+
+    at_least: float
+    size: int | None
+
+
+class ClassOffersAnswer(_Response):
+    """What a check of the recall or precision of a class would cost, if the model's own estimate is right."""
+
+    quantity: Literal["recall", "precision"]
+    class_name: Text
+    predicted_as_found: bool
+    pool: int
+    expected: int
+    found: int
+    alpha: float
+    confidence: float
+    probability: float
+    offers: list[ClassOfferAnswer]
+    rows: list[CheckRowAnswer]
     sentences: list[Text]
 
 
