@@ -27,15 +27,14 @@ from tests.processes import ForkedProcess, run_suffice, start_suffice
 # The terminal becomes that of the program's session, so that Ctrl-C is a signal to it.
 MAIN = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from suffice.cli import main; main()"
 PATIENCE = 120.0
-CONTROL = re.compile(r"\x1b\[([?>]?[\d;]*)([A-Za-z])|\x1b[()][A-Z0-9]|\x1b[=>]|\r|\n|[^\x1b\r\n]")
-
-UNFINISHED = re.compile(r"\x1b(\[[?>]?[\d;]*)?$")
+CONTROL = re.compile(r"\x1b\[([?<>]?[\d;]*)\$?([A-Za-z])|\r|\n|[^\x1b\r\n]")
+UNFINISHED = re.compile(r"\x1b(\[[?<>]?[\d;]*\$?)?$")
 
 
 class Terminal:
     """A terminal with somebody before it: shows what a program prints, and presses keys.
 
-    Only what the labeller and rich use is understood. With ``forked=False`` the program is started from nothing, and
+    Only what Textual and rich use is understood. With ``forked=False`` the program is started from nothing, and
     takes all its encodings from the environment.
     """
 
@@ -131,13 +130,14 @@ class Terminal:
                 self._grid = [*self._grid[1:], [" "] * self.columns]
             self._at = min(row + 1, self.lines - 1), column
         elif len(letter) == 1:
-            if column < self.columns:
+            if row < self.lines and column < self.columns:
                 self._grid[row][column] = letter
             self._at = row, column + 1
 
     def _obey(self, numbers: str, order: str) -> None:
         if order == "H":
-            self._at = (0, 0)
+            row, column = (int(number) for number in (numbers or "1;1").split(";"))
+            self._at = row - 1, column - 1
         elif order == "J":
             self._grid = [[" "] * self.columns for _ in range(self.lines)]
         elif numbers == "?1049":

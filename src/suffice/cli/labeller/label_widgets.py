@@ -1,0 +1,382 @@
+"""The widgets of the full-screen labeller: the header, the item, the progress and the classes."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.constrain import Constrain
+from rich.table import Table
+from rich.text import Text
+from textual.containers import VerticalScroll
+from textual.geometry import Size
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Static
+
+from suffice.cli.labeller.labeller import TONE_STYLES, Counts, direct_keys, possible_classes
+from suffice.cli.labeller.pictures import Picture, drawn
+from suffice.cli.labeller.visible_text import one_line, visible, wrapped
+from suffice.cli.rule_values import RuleValues
+from suffice.presentation.messages import RATIO_RULE, DecisionWords
+from suffice.presentation.text_chart import chart, number_chart
+from suffice.project.items import Item
+from suffice.project.learning_status import LearningStatus
+from suffice.project.settings import Settings
+from suffice.project.status_summary import decision_in_words, learning_sentences
+
+#: From this width on, the progress is beside the item.
+WIDE: Final = 72
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a project is, and what is decided about it.
+
+    Attributes:
+        settings: The settings of the project.
+        person: Who labels.
+        counts: How many items are labelled.
+        learning_status: The decision and the estimates of the model.
+        plain: Whether the terminal has no characters but those of ASCII.
+    """
+
+    settings: Settings
+    person: str
+    counts: Counts
+    learning_status: LearningStatus
+    plain: bool = False
+
+    @property
+    def stop(self) -> bool:
+        """Whether the decision is to stop."""
+        decision = self.learning_status.decision
+        return decision is not None and decision.stop
+
+    def words(self) -> DecisionWords:
+        """The decision in words, as all other displays show it."""
+        counts = self.counts
+        size = counts.size - counts.skipped
+        return decision_in_words(self.learning_status, self.settings, counts.labelled, size=size, checks=counts.checks)
+
+    def sentences(self) -> list[str]:
+        """The decision in sentences, the most important first; a number and its unit stay on one line."""
+        counts = self.counts
+        size = counts.size - counts.skipped
+        said = learning_sentences(self.learning_status, self.settings, counts.labelled, size=size, checks=counts.checks)
+        return [visible(sentence).replace(" %", "\u00a0%") for sentence in said]
+
+
+class Header(Widget):
+    """One line: the name of the project, the person and the number of labels; the decision where there is no panel."""
+
+    standing: reactive[Standing | None] = reactive(None)
+
+    def render(self) -> Text:
+        """The line, in the width that there is."""
+        return Text() if self.standing is None else header_line(self.standing, self.size.width)
+
+
+def header_line(standing: Standing, width: int) -> Text:
+    """The line of the header.
+
+    Args:
+        standing: What it is about.
+        width: Columns.
+    """
+    counts = standing.counts
+    name, right = one_line(standing.settings.name), f"{counts.labelled:,} of {counts.size:,}"
+    if width >= 60:
+        skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
+        right = f"{one_line(standing.person)} · {right} labelled{skipped}"
+    if standing.stop and width < WIDE:
+        # Where the screen is small, nothing else says it.
+        words = standing.words()
+        error = words.error_figure.replace("\u00a0", " ")
+        name = (
+            f"{words.headline} ({error} {'wrong' if standing.settings.classes else 'off'})" if error else words.headline
+        )
+        right = right if cell_len(name) + cell_len(right) + 4 <= width else ""
+    left = Text(" ").append_text(cut(name, max(0, width - cell_len(right) - 4), "bold"))
+    return left.append(" " * max(1, width - left.cell_len - cell_len(right) - 1)).append(f"{right} ")
+
+
+def cut(text: str, width: int, style: str = "") -> Text:
+    """A text on one line, with an ellipsis where it is longer than a width."""
+    line = Text(one_line(text))
+    line.truncate(width, overflow="ellipsis")
+    return Text().append(line.plain, style)
+
+
+# Longer lines are hard to read.
+_COMFORTABLE: Final = 76
+# Nobody reads more of a cell, and breaking it into lines would take longer than a key may.
+_LONGEST: Final = 20_000
+_WIDEST_NAME: Final = 24
+# So many lines about a text, such as its subject, come before it; more of them come after it.
+_HEAD: Final = 4
+
+
+@dataclass(frozen=True)
+class ShownItem:
+    """An item and its picture, if it has one and it is read."""
+
+    item: Item
+    settings: Settings
+    picture: Picture | None = None
+    plain: bool = False
+
+
+class ItemPanel(VerticalScroll, can_focus=False):
+    """The item in a frame, scrolled by keys; the lower edge says which lines are shown where there are more.
+
+    Attributes:
+        why: Why it is this item.
+    """
+
+    why: reactive[str] = reactive("")
+
+    def show(self, content: RenderableType | ShownItem) -> None:
+        """Show something else."""
+        if content != self._content:
+            self._content = content
+            self._draw()
+
+    def __init__(self) -> None:
+        super().__init__(id="item")
+        self._content: RenderableType | ShownItem = ""
+        self._static = Static(id="content", markup=False)
+
+    def compose(self) -> list[Static]:
+        """What is in the frame."""
+        return [self._static]
+
+    def on_resize(self) -> None:
+        """A picture is drawn in the size that there is."""
+        self._draw()
+
+    def _draw(self) -> None:
+        content = self._content
+        self._static.update(item_content(content, self.size) if isinstance(content, ShownItem) else content)
+        self.call_after_refresh(self._say_where)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Say which lines are shown."""
+        super().watch_scroll_y(old_value, new_value)
+        self._say_where()
+
+    def watch_why(self) -> None:
+        """Say why it is this item."""
+        self._say_where()
+
+    def _say_where(self) -> None:
+        top, height, lines = round(self.scroll_y), self.size.height, self.virtual_size.height
+        where = f"lines {top + 1} to {min(top + height, lines)} of {lines}" if lines > height else ""
+        both = "; ".join(filter(None, (where, self.why)))
+        # Which lines there are matters more than why it is this item.
+        self.border_subtitle = Text(both if cell_len(both) <= self.size.width - 2 or not where else where)
+
+
+def item_content(shown: ShownItem, size: Size) -> RenderableType:
+    """All of an item, also what does not fit.
+
+    Args:
+        shown: The item.
+        size: The area, which a picture fills.
+    """
+    settings, cells = shown.settings, shown.item.cells
+    others = [(name, value) for name, value in cells if name != settings.main]
+    table = _table(others, size.width)
+    if settings.shown == "text":
+        text = Constrain(Text(_shortened(dict(cells).get(settings.main or "", ""))), _COMFORTABLE)
+        lines = sum(len(value) // max(8, size.width - _WIDEST_NAME) + 1 for _, value in others)
+        parts = [table, text] if lines <= _HEAD else [text, table]
+    elif settings.shown == "image":
+        # The picture takes the space that the cells leave, as long as it stays large enough to be seen.
+        parts = [_picture(shown, Size(size.width, max(size.height - len(others) - 2, size.height * 2 // 3))), table]
+    else:
+        return table
+    return Group(parts[0], "", parts[1]) if others else Group(*parts)
+
+
+def _table(cells: list[tuple[str, str]], width: int) -> Table:
+    """Names and values, side by side."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    most = min(_WIDEST_NAME, max(8, width // 3))
+    table.add_column(style="dim", no_wrap=True, overflow="ellipsis", max_width=most)
+    table.add_column(overflow="fold", max_width=_COMFORTABLE)
+    for name, value in cells:
+        table.add_row(Text(one_line(name)), Text(_shortened(value)) if value.strip() else Text("-", "dim"))
+    return table
+
+
+def _shortened(value: str) -> str:
+    """A value as it is shown, and how much of it is not."""
+    if len(value) <= _LONGEST:
+        return visible(value)
+    return f"{visible(value[:_LONGEST])}\n({len(value):,} characters; the rest is not shown)"
+
+
+def _picture(shown: ShownItem, size: Size) -> RenderableType:
+    name, picture = shown.item.image or "", shown.picture
+    if picture is None or picture.problem:
+        what = "the picture is being read" if picture is None else f"No picture: {picture.problem}"
+        return Group(cut(name, size.width, "dim"), "", Text(visible(what), "yellow"))
+    across, down = picture.size
+    lines = drawn(picture, size.width, max(4, size.height - 2), plain=shown.plain)
+    return Group(cut(f"{name}, {across} x {down} pixels", size.width, "dim"), "", *lines)
+
+
+class ProgressPanel(Widget):
+    """The decision in a frame: as many of its sentences as fit, and the curve of the error."""
+
+    standing: reactive[Standing | None] = reactive(None, layout=True)
+
+    def render(self) -> Text:
+        """The lines, in the space that there is."""
+        return Text() if self.standing is None else Text("\n").join(progress_lines(self.standing, self.size))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """The lines below an item: a third of the screen, but all of the first sentence."""
+        if self.standing is None:
+            return 0
+        first = len(wrapped(self.standing.sentences()[0], width))
+        return len(progress_lines(self.standing, Size(width, max(viewport.height // 3 - 4, first))))
+
+    def watch_standing(self) -> None:
+        """Put the answer on the frame, in the colour of its tone."""
+        if self.standing is not None:
+            words = self.standing.words()
+            self.border_title = cut(words.headline, 60)
+            self.border_subtitle = "q leaves, a label goes on" if self.standing.stop else ""
+            self.set_class(words.tone == "good", "-good")
+            self.set_class(words.tone == "limit", "-limit")
+
+
+# A chart of fewer lines shows nothing, and of more nothing more.
+_LOWEST: Final = 5
+_HIGHEST: Final = 18
+# Columns of the axis; lines of the caption, of the numbers below it, and an empty one.
+_AXIS: Final = 9
+_AROUND: Final = 3
+_COLOURS: Final = {"•": "cyan", "*": "cyan", "╌": "yellow", "-": "yellow"}
+
+
+def progress_lines(standing: Standing, size: Size) -> list[Text]:
+    """As much as fits: the sentences that matter most, and the curve.
+
+    Args:
+        standing: What it is about.
+        size: The area.
+    """
+    said = [wrapped(sentence, size.width) for sentence in standing.sentences()]
+    least = _LOWEST + _AROUND if _has_curve(standing.learning_status) and size.width >= _AXIS + 12 else 0
+    # The first two sentences matter more than the curve; the others less.
+    while len(said) > 1 and _height(said) + (least if len(said) > 2 else 0) > size.height:
+        said.pop()
+    height = size.height - _height(said) - _AROUND
+    lines = [Text(line, TONE_STYLES[standing.words().tone]) for line in said[0]]
+    for paragraph in said[1:]:
+        lines += [Text(), *map(Text, paragraph)]
+    return lines + (_curve(standing, size.width, min(height, _HIGHEST)) if least and height >= _LOWEST else [])
+
+
+def _has_curve(learning_status: LearningStatus) -> bool:
+    """Whether there is something to draw: the error, or else what the rule compares."""
+    return len(learning_status.errors) > 1 or any(math.isfinite(point.value) for point in learning_status.curve)
+
+
+def _height(said: list[tuple[str, ...]]) -> int:
+    return sum(map(len, said)) + max(0, len(said) - 1)
+
+
+def _curve(standing: Standing, columns: int, height: int) -> list[Text]:
+    """The estimated error over the labels, or else what the rule compares, with a caption and the numbers of labels."""
+    learning_status, plain, width = standing.learning_status, standing.plain, max(8, columns - _AXIS)
+    if len(learning_status.errors) > 1:
+        errors = [each for each in learning_status.errors if math.isfinite(each.value)]
+        share = bool(standing.settings.classes)
+        values = [100.0 * each.value if share else each.value for each in errors]
+        none = [math.nan] * len(values)
+        drawing = number_chart([*values], none, log=False, width=width, height=height, plain=plain)
+        caption = name = "estimated error, % wrong" if share else "estimated error"
+        at = [each.n_labelled for each in errors]
+    else:
+        points = [point for point in learning_status.curve if math.isfinite(point.value)]
+        rule, values = type(standing.settings.criterion()).__name__, [point.value for point in points]
+        found = RuleValues(rule, values, [math.nan if p.threshold is None else p.threshold for p in points])
+        if rule == RATIO_RULE and found.threshold is not None:
+            drawing = chart(values, found.threshold, width=width, height=height, plain=plain)
+        else:
+            drawing = found.chart(width=width, height=height, plain=plain)
+        caption, name, at = found.caption, found.name, [point.n_labelled for point in points]
+    first, last = f"{at[0]:,}", f"{at[-1]:,} labels"
+    axis = f"{'':>8}{first}{last:>{max(1, width - len(first))}}" if len(at) > 1 else f"{'':>8}{last}"
+    head = cut(caption if len(caption) <= columns else name, columns, "dim")
+    return [Text(), head, *map(_coloured, drawing), Text(axis, "dim")]
+
+
+def _coloured(line: str) -> Text:
+    """A line of the chart, the curve apart from the threshold and the axis."""
+    axis = max(line.find("┤"), line.find("|")) + 1
+    return Text.assemble((line[:axis], "dim"), *((letter, _COLOURS.get(letter, "")) for letter in line[axis:]))
+
+
+_LONGEST_CLASS: Final = 24
+_GAP: Final = 3
+
+
+class ClassList(Widget):
+    """The classes, each with its key or number and how often it was given, on as few lines as they need.
+
+    Attributes:
+        standing: What it is about.
+        typed: What was typed: the classes that it may mean come first.
+    """
+
+    standing: reactive[Standing | None] = reactive(None, layout=True)
+    typed: reactive[str] = reactive("", layout=True)
+
+    def render(self) -> Text:
+        """The lines, in the space that there is."""
+        return Text("\n").join(self._lines(self.size))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as they need, but at most a third of a screen."""
+        return len(self._lines(Size(width, max(1, min(viewport.height // 3, 8) - 2))))
+
+    def _lines(self, size: Size) -> list[Text]:
+        return [] if self.standing is None else class_lines(self.standing, self.typed, size)
+
+
+def class_lines(standing: Standing, typed: str, size: Size) -> list[Text]:
+    """The classes side by side, those that may be meant first; the last line says how many do not fit.
+
+    Args:
+        standing: What it is about.
+        typed: What was typed.
+        size: The area.
+    """
+    classes = standing.settings.classes
+    keys, counts = direct_keys(classes), standing.counts.classes or (0,) * len(classes)
+    possible = set(possible_classes(typed, classes)) if typed and not typed.isdigit() else set(classes)
+    order = sorted(range(len(classes)), key=lambda k: classes[k] not in possible)
+    lines: list[Text] = []
+    for at, k in enumerate(order):
+        meant = classes[k] in possible
+        chip = Text().append(f" {keys[k] if keys else k + 1} ", "reverse" if meant else "dim")
+        # A class that is its own key need not be said twice.
+        if not keys or keys[k] != classes[k]:
+            chip.append(" ").append_text(cut(classes[k], _LONGEST_CLASS, "" if meant else "dim"))
+        chip.append(f" {counts[k]:,}", "dim")
+        if lines and lines[-1].cell_len + _GAP + chip.cell_len <= size.width:
+            lines[-1].append(" " * _GAP).append_text(chip)
+        elif len(lines) < size.height:
+            lines.append(chip)
+        else:
+            more = f" and {len(classes) - at} more"
+            lines[-1].truncate(max(0, size.width - len(more)))
+            lines[-1].append(more, "dim")
+            break
+    return lines
