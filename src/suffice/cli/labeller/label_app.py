@@ -6,13 +6,11 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import ClassVar, Final
 
 from rich.cells import cell_len
-from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -24,15 +22,18 @@ from textual.widgets import Input, Static
 from suffice.cli.labeller.label_widgets import (
     WIDE,
     ClassList,
+    Content,
     Header,
     ItemPanel,
     ProgressPanel,
     ShownItem,
     Standing,
+    cell_lines,
     cut,
+    item_lines,
 )
 from suffice.cli.labeller.labeller import COMMANDS, Given, Labeller, command_keys, direct_keys, shown_label, typed_class
-from suffice.cli.labeller.visible_text import one_line
+from suffice.cli.labeller.visible_text import one_line, wrapped
 from suffice.errors import SufficeError
 from suffice.project.events import Label, checked_label
 from suffice.project.items import Item
@@ -53,19 +54,6 @@ class Mode(Enum):
     pick = "pick"
     correct = "correct"
     help = "help"
-
-
-@dataclass(frozen=True)
-class Message:
-    """A sentence about the last key.
-
-    Attributes:
-        text: The sentence.
-        bad: Whether something could not be done.
-    """
-
-    text: str = ""
-    bad: bool = False
 
 
 class AnswerInput(Input):
@@ -89,7 +77,7 @@ class AnswerInput(Input):
 
     def restricted(self) -> None:
         """Say that nothing longer is taken."""
-        self.app.say(Message(f"more than {_LONGEST} characters are no label", bad=True))
+        self.app.say(f"more than {_LONGEST} characters are no label", bad=True)
 
 
 class LabelApp(App[None]):
@@ -107,9 +95,9 @@ class LabelApp(App[None]):
     #item { height: 1fr; min-height: 3; }
     #item, #progress {
         padding: 0 1; border: round ansi_bright_black; border-title-color: ansi_default; border-title-style: bold;
-        border-subtitle-color: ansi_default; border-subtitle-style: dim; border-subtitle-align: left; scrollbar-size-vertical: 0;
+        border-subtitle-color: ansi_default; border-subtitle-style: dim; border-subtitle-align: left;
+        text-wrap: nowrap; text-overflow: ellipsis;
     }
-    #content { width: 1fr; height: auto; }
     #progress { height: auto; }
     .-wide #body { layout: horizontal; }
     .-wide #progress { width: 40%; min-width: 35; max-width: 52; height: 100%; }
@@ -118,6 +106,7 @@ class LabelApp(App[None]):
     #progress.-limit { border: round ansi_yellow; border-title-color: ansi_yellow; }
     #classes, #answer, #message, #commands { padding: 0 1; height: auto; }
     #commands { height: 1; text-wrap: nowrap; }
+    #answer.-idle { height: 0; }
     #name { width: auto; max-width: 33%; height: 1; text-style: bold; }
     AnswerInput, AnswerInput:focus { width: 1fr; height: 1; border: none; padding: 0; background: ansi_default; }
     #message { min-height: 1; max-height: 3; text-style: dim; }
@@ -136,23 +125,22 @@ class LabelApp(App[None]):
         self._direct = direct_keys(self._settings.classes)
         self._typed_classes = () if self._direct else self._settings.classes
         self._commands = command_keys(self._typed_classes)
-        self._mode, self._message = Mode.label, Message()
+        self._mode = Mode.label
         self._given: tuple[Given, ...] = ()
         self._chosen: Item | None = None
         self._shown: Item | None = None
+        self._drawn: object = None
         self._counts = labeller.counts()
         # The moment from which the item is shown: what was pressed before it is not meant for it.
         self._since = 0.0
-        self._header, self._panel, self._progress, self._class_list = (
-            Header(id="header"),
-            ItemPanel(),
-            ProgressPanel(id="progress"),
-            ClassList(id="classes"),
-        )
+        self._header, self._panel = Header(id="header"), ItemPanel(id="item")
+        self._progress, self._class_list = ProgressPanel(id="progress"), ClassList(id="classes")
         numbers = self._settings.task == "regression"
         hint = "a number, then Enter" if numbers else "number or beginning, then Enter"
         self._answer = AnswerInput(placeholder=hint, max_length=_LONGEST, compact=True, select_on_focus=False)
         self._answer.cursor_blink = False
+        name = Static(Text(f"{one_line(self._settings.target or 'label')}: "), id="name")
+        self._answer_line = Horizontal(name, self._answer, id="answer")
         self._said, self._keys = Static(id="message", markup=False), Static(id="commands", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -161,8 +149,7 @@ class LabelApp(App[None]):
         yield Container(self._panel, self._progress, id="body")
         yield self._class_list
         if not self._direct:
-            name = Text(f"{one_line(self._settings.target or 'label')}: ")
-            yield Horizontal(Static(name, id="name"), self._answer, id="answer")
+            yield self._answer_line
         yield self._said
         yield self._keys
 
@@ -177,16 +164,15 @@ class LabelApp(App[None]):
         self.show()
         self.set_interval(_LOOK, self.show)
 
-    def say(self, message: Message) -> None:
-        """Say something about the last key."""
-        self._message = message
-        self._said.update(one_line(message.text))
-        self._said.set_class(message.bad, "-bad")
+    def say(self, sentence: str, *, bad: bool = False) -> None:
+        """Say something about the last key: what was done, or what could not be done."""
+        self._said.update(one_line(sentence))
+        self._said.set_class(bad, "-bad")
 
     def typed(self, text: str) -> None:
         """Show the classes that may be meant by what was typed."""
         self._class_list.typed = text
-        self.say(Message())
+        self.say("")
 
     def show(self) -> None:
         """Show where the labelling stands, with what others did and what the model has learned meanwhile."""
@@ -195,35 +181,36 @@ class LabelApp(App[None]):
             labeller.ask_again()
             self._counts = labeller.counts()
         except SufficeError as error:
-            self.say(Message(str(error), bad=True))
+            self.say(str(error), bad=True)
         if labeller.item is not before:
-            self.say(Message())
+            self.say("")
         item = self._chosen or labeller.item
         if item is not self._shown:
             # What was typed for one item is not for the other.
             self._shown, self._since = item, Event().time
             self._answer.clear()
-            self._panel.scroll_home(animate=False)
         standing = Standing(
             self._settings, labeller.person, self._counts, labeller.background.learning_status, self._plain
         )
         self._header.standing = self._progress.standing = self._class_list.standing = standing
         answering = self._mode in (Mode.label, Mode.correct) and item is not None
-        self._class_list.display = self._answer.display = answering
-        self._panel.border_title, content = self._content(item)
-        self._panel.why = labeller.why if self._mode is Mode.label and item is not None else ""
-        self._panel.show(content)
-        self._keys.update(self._command_line())
+        # What is not displayed could not be focused when the next key comes.
+        self._class_list.display = answering
+        self._answer_line.set_class(not answering, "-idle")
+        if (drawn := (self._mode, item, self._labeller.picture(item), self.size.width)) != self._drawn:
+            self._drawn = drawn
+            title, content = self._content(item)
+            self._panel.show(title, content, labeller.why if self._mode is Mode.label and item is not None else "")
+            self._keys.update(self._command_line())
 
     def on_key(self, event: Key) -> None:
         """Do what a key asks for."""
-        if self._direct:
-            self.press(event)
+        self.press(event)
 
     def on_paste(self) -> None:
         """A paste is no answer where classes have keys."""
         if self._direct:
-            self.say(Message("what is pasted is not taken for keys", bad=True))
+            self.say("what is pasted is not taken for keys", bad=True)
 
     def press(self, event: Key) -> bool:
         """Do what a key asks for.
@@ -236,7 +223,7 @@ class LabelApp(App[None]):
         try:
             done = self._press(event.key, event.character or "")
         except SufficeError as error:
-            self.say(Message(str(error), bad=True))
+            self.say(str(error), bad=True)
             done = True
         if done:
             self.show()
@@ -248,7 +235,7 @@ class LabelApp(App[None]):
         if key == "escape" or self._mode is Mode.help:
             self._back()
         elif key in moves:
-            self._panel.scroll_relative(y=moves[key], animate=False)
+            self._panel.move(moves[key])
         elif self._mode is Mode.pick:
             self._pick(letter)
         elif key == "ctrl+z":
@@ -256,13 +243,19 @@ class LabelApp(App[None]):
         elif letter in COMMANDS and (typed == ":" or (not typed and letter in self._commands.values())):
             self._command(COMMANDS[letter])
         elif letter in ("j", "k") and not typed and not any(n[:1].casefold() == letter for n in self._typed_classes):
-            self._panel.scroll_relative(y=1 if letter == "j" else -1, animate=False)
+            self._panel.move(1 if letter == "j" else -1)
         elif self._direct:
             self._answer_key(key, letter)
         elif key == "enter":
             self._answer_typed(typed)
         else:
-            if self._settings.task == "regression" and not typed and letter.isprintable() and letter not in _BEGINNINGS:
+            if (
+                self._settings.task == "regression"
+                and not typed
+                and letter
+                and letter.isprintable()
+                and letter not in _BEGINNINGS
+            ):
                 raise SufficeError(f"{letter!r} is no number and no key here; ? shows the keys")
             return False
         return True
@@ -273,21 +266,21 @@ class LabelApp(App[None]):
             self.exit()
         elif name == "help":
             self._mode = Mode.help
-            self.say(Message())
+            self.say("")
         elif self._mode is Mode.correct:
             raise SufficeError("this label is being corrected; Esc goes back")
         elif name == "skip":
             item = self._labeller.item
             self._labeller.skip()
-            self.say(Message(f"{item.id} is skipped" if item is not None else ""))
+            self.say(f"{item.id} is skipped" if item is not None else "")
         elif name == "undo":
-            self.say(Message(self._labeller.undo()))
+            self.say(self._labeller.undo())
         else:
             self._given = self._labeller.newest(_GIVEN)
             if not self._given:
                 raise SufficeError("there is no label to correct yet")
             self._mode = Mode.pick
-            self.say(Message())
+            self.say("")
 
     def _pick(self, letter: str) -> None:
         """Choose the label that is to be corrected."""
@@ -296,7 +289,7 @@ class LabelApp(App[None]):
             raise SufficeError("press the number before a label, or Esc to go back")
         given = self._given[wanted]
         self._chosen, self._mode = self._labeller.project.item(given.item), Mode.correct
-        self.say(Message(f"now it is {shown_label(given.label)}; what should it be?"))
+        self.say(f"now it is {shown_label(given.label)}; what should it be?")
 
     def _answer_key(self, key: str, letter: str) -> None:
         if letter == ":":
@@ -320,30 +313,30 @@ class LabelApp(App[None]):
             item = self._chosen
             self._labeller.correct(item.position, label)
             self._back()
-            self.say(Message(f"{item.id} is corrected to {shown_label(label)}"))
+            self.say(f"{item.id} is corrected to {shown_label(label)}")
             return
         current = self._labeller.item
         self._labeller.label(label)
         self._answer.clear()
-        self.say(Message(f"{current.id} is {shown_label(label)}" if current is not None else ""))
+        self.say(f"{current.id} is {shown_label(label)}" if current is not None else "")
 
     def _back(self) -> None:
         """To the item that is to be labelled, with nothing typed."""
         self._mode, self._chosen, self._given = Mode.label, None, ()
         self._answer.clear()
-        self.say(Message())
+        self.say("")
 
-    def _content(self, item: Item | None) -> tuple[Text, RenderableType | ShownItem]:
+    def _content(self, item: Item | None) -> tuple[Text, Content]:
         """What is in the frame of the item, and its title."""
         if self._mode is Mode.help:
-            return Text("keys"), self._help()
+            return Text("keys"), lambda size: cell_lines(self._help(), size.width, "bold")
         if self._mode is Mode.pick:
-            return Text("which label is to be corrected?"), self._given_labels()
+            return Text("which label is to be corrected?"), lambda _: self._given_labels()
         if item is None:
-            return Text("done"), Text(_NOTHING_LEFT)
+            return Text("done"), lambda size: [*map(Text, wrapped(_NOTHING_LEFT, size.width))]
         title = f"correct {item.id}" if self._mode is Mode.correct else item.id
         shown = ShownItem(item, self._settings, self._labeller.picture(item), self._plain or self.no_color)
-        return cut(title, 60), shown
+        return cut(title, 60), partial(item_lines, shown)
 
     def _command_line(self) -> Text:
         if self._mode is Mode.help:
@@ -355,18 +348,17 @@ class LabelApp(App[None]):
             line.append(self._commands[name], "bold").append(f" {name}{' ' if self.size.width < 50 else '  '}", "dim")
         return line
 
-    def _given_labels(self) -> Table:
+    def _given_labels(self) -> list[Text]:
         """The newest labels, each with the key that picks it."""
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(min_width=min(24, self.size.width // 3), no_wrap=True, overflow="ellipsis")
-        table.add_column(style="dim", no_wrap=True, overflow="ellipsis")
+        lines = []
         for k, given in enumerate(self._given, start=1):
+            line = Text.assemble((f" {k % 10} ", "reverse"), " ", cut(shown_label(given.label), 20, "bold"), "  ")
             who = f" ({given.person})" if given.person != self._labeller.person else ""
-            key = Text.assemble((f" {k % 10} ", "reverse"), " ", cut(shown_label(given.label), 20, "bold"))
-            table.add_row(key, Text(one_line(f"{given.id}: {given.summary}{who}")))
-        return table
+            lines.append(line.append(one_line(f"{given.id}: {given.summary}{who}"), "dim"))
+        return lines
 
-    def _help(self) -> Table:
+    def _help(self) -> list[tuple[str, str]]:
+        """Each key and what it does."""
         keys = self._commands
         if self._settings.task == "regression":
             answer = ("0-9", "type the number, then Enter; - and 1e3 are possible")
@@ -374,18 +366,14 @@ class LabelApp(App[None]):
             answer = ("1-9", "label the item with the class of that key")
         else:
             answer = ("a-z", "type a class's number or the beginning of its name, then Enter")
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(style="bold", no_wrap=True)
-        for row in (
+        return [
             answer,
             (keys["skip"], "never ask for this item again, and learn nothing of it"),
             (keys["undo"], "take back your newest label, skip or correction (also Ctrl-Z)"),
             (keys["correct"], "change one of the last ten labels"),
             (keys["quit"], "leave; every label is on the disk already (also Ctrl-C and Ctrl-D)"),
             ("up down", "move in a long item (also j and k, Page Up and Page Down)"),
-        ):
-            table.add_row(*row)
-        return table
+        ]
 
 
 def label_by_keys(labeller: Labeller) -> None:

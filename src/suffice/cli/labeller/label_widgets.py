@@ -1,19 +1,15 @@
 """The widgets of the full-screen labeller: the header, the item, the progress and the classes."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rich.cells import cell_len
-from rich.console import Group, RenderableType
-from rich.constrain import Constrain
-from rich.table import Table
 from rich.text import Text
-from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Static
 
 from suffice.cli.labeller.labeller import TONE_STYLES, Counts, direct_keys, possible_classes
 from suffice.cli.labeller.pictures import Picture, drawn
@@ -26,6 +22,8 @@ from suffice.project.learning_status import LearningStatus
 from suffice.project.settings import Settings
 from suffice.project.status_summary import decision_in_words, learning_sentences
 
+#: The lines of something, for the area that there is; they may be more than fit.
+Content = Callable[[Size], list[Text]]
 #: From this width on, the progress is beside the item.
 WIDE: Final = 72
 
@@ -56,16 +54,18 @@ class Standing:
 
     def words(self) -> DecisionWords:
         """The decision in words, as all other displays show it."""
-        counts = self.counts
-        size = counts.size - counts.skipped
-        return decision_in_words(self.learning_status, self.settings, counts.labelled, size=size, checks=counts.checks)
+        return decision_in_words(*self._subject(), size=self._size(), checks=self.counts.checks)
 
     def sentences(self) -> list[str]:
         """The decision in sentences, the most important first; a number and its unit stay on one line."""
-        counts = self.counts
-        size = counts.size - counts.skipped
-        said = learning_sentences(self.learning_status, self.settings, counts.labelled, size=size, checks=counts.checks)
+        said = learning_sentences(*self._subject(), size=self._size(), checks=self.counts.checks)
         return [visible(sentence).replace(" %", "\u00a0%") for sentence in said]
+
+    def _subject(self) -> tuple[LearningStatus, Settings, int]:
+        return self.learning_status, self.settings, self.counts.labelled
+
+    def _size(self) -> int:
+        return self.counts.size - self.counts.skipped
 
 
 class Header(Widget):
@@ -118,6 +118,50 @@ _WIDEST_NAME: Final = 24
 _HEAD: Final = 4
 
 
+class ItemPanel(Widget):
+    """The item in a frame, moved by keys; the lower edge says which lines are shown where there are more."""
+
+    _top: reactive[int] = reactive(0)
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._content: Content = lambda _: []
+        self._why = ""
+
+    def show(self, title: Text, content: Content, why: str = "") -> None:
+        """Show something else, from its beginning.
+
+        Args:
+            title: What it is.
+            content: Its lines, for the area that there is.
+            why: Why it is this item.
+        """
+        self.border_title, self._content, self._why, self._top = title, content, why, 0
+        self.on_resize()
+        self.refresh()
+
+    def move(self, lines: int) -> None:
+        """Move down, or up."""
+        self._top = max(0, min(self._top + lines, len(self._content(self.size)) - self.size.height))
+
+    def on_resize(self) -> None:
+        """Stay within the lines that there are, and say which they are."""
+        self.move(0)
+        self.watch__top()
+
+    def watch__top(self) -> None:
+        """Say which lines are shown."""
+        top, height, lines = self._top, self.size.height, len(self._content(self.size))
+        where = f"lines {top + 1} to {min(top + height, lines)} of {lines}" if lines > height else ""
+        both = "; ".join(filter(None, (where, self._why)))
+        # Which lines there are matters more than why it is this item.
+        self.border_subtitle = Text(both if cell_len(both) <= self.size.width - 2 or not where else where)
+
+    def render(self) -> Text:
+        """The lines that are shown."""
+        return Text("\n").join(self._content(self.size)[self._top : self._top + self.size.height])
+
+
 @dataclass(frozen=True)
 class ShownItem:
     """An item and its picture, if it has one and it is read."""
@@ -128,87 +172,44 @@ class ShownItem:
     plain: bool = False
 
 
-class ItemPanel(VerticalScroll, can_focus=False):
-    """The item in a frame, scrolled by keys; the lower edge says which lines are shown where there are more.
-
-    Attributes:
-        why: Why it is this item.
-    """
-
-    why: reactive[str] = reactive("")
-
-    def show(self, content: RenderableType | ShownItem) -> None:
-        """Show something else."""
-        if content != self._content:
-            self._content = content
-            self._draw()
-
-    def __init__(self) -> None:
-        super().__init__(id="item")
-        self._content: RenderableType | ShownItem = ""
-        self._static = Static(id="content", markup=False)
-
-    def compose(self) -> list[Static]:
-        """What is in the frame."""
-        return [self._static]
-
-    def on_resize(self) -> None:
-        """A picture is drawn in the size that there is."""
-        self._draw()
-
-    def _draw(self) -> None:
-        content = self._content
-        self._static.update(item_content(content, self.size) if isinstance(content, ShownItem) else content)
-        self.call_after_refresh(self._say_where)
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Say which lines are shown."""
-        super().watch_scroll_y(old_value, new_value)
-        self._say_where()
-
-    def watch_why(self) -> None:
-        """Say why it is this item."""
-        self._say_where()
-
-    def _say_where(self) -> None:
-        top, height, lines = round(self.scroll_y), self.size.height, self.virtual_size.height
-        where = f"lines {top + 1} to {min(top + height, lines)} of {lines}" if lines > height else ""
-        both = "; ".join(filter(None, (where, self.why)))
-        # Which lines there are matters more than why it is this item.
-        self.border_subtitle = Text(both if cell_len(both) <= self.size.width - 2 or not where else where)
-
-
-def item_content(shown: ShownItem, size: Size) -> RenderableType:
-    """All of an item, also what does not fit.
+def item_lines(shown: ShownItem, size: Size) -> list[Text]:
+    """All lines of an item, also those that do not fit.
 
     Args:
         shown: The item.
         size: The area, which a picture fills.
     """
     settings, cells = shown.settings, shown.item.cells
-    others = [(name, value) for name, value in cells if name != settings.main]
-    table = _table(others, size.width)
+    others = cell_lines([(name, value) for name, value in cells if name != settings.main], size.width)
     if settings.shown == "text":
-        text = Constrain(Text(_shortened(dict(cells).get(settings.main or "", ""))), _COMFORTABLE)
-        lines = sum(len(value) // max(8, size.width - _WIDEST_NAME) + 1 for _, value in others)
-        parts = [table, text] if lines <= _HEAD else [text, table]
+        text = _shortened(dict(cells).get(settings.main or "", ""))
+        lines = [*map(Text, wrapped(text, min(size.width, _COMFORTABLE)))]
+        if 0 < len(others) <= _HEAD:
+            return [*others, Text(), *lines]
     elif settings.shown == "image":
         # The picture takes the space that the cells leave, as long as it stays large enough to be seen.
-        parts = [_picture(shown, Size(size.width, max(size.height - len(others) - 2, size.height * 2 // 3))), table]
+        lines = _picture_lines(shown, Size(size.width, max(size.height - len(others) - 2, size.height * 2 // 3)))
     else:
-        return table
-    return Group(parts[0], "", parts[1]) if others else Group(*parts)
+        return others
+    return [*lines, Text(), *others] if others else lines
 
 
-def _table(cells: list[tuple[str, str]], width: int) -> Table:
-    """Names and values, side by side."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    most = min(_WIDEST_NAME, max(8, width // 3))
-    table.add_column(style="dim", no_wrap=True, overflow="ellipsis", max_width=most)
-    table.add_column(overflow="fold", max_width=_COMFORTABLE)
-    for name, value in cells:
-        table.add_row(Text(one_line(name)), Text(_shortened(value)) if value.strip() else Text("-", "dim"))
-    return table
+def cell_lines(cells: Sequence[tuple[str, str]], width: int, style: str = "dim") -> list[Text]:
+    """Names and values, side by side.
+
+    Args:
+        cells: The names and values.
+        width: Columns; what is longer is broken into lines.
+        style: How names are shown.
+    """
+    names = [cut(name, min(_WIDEST_NAME, max(8, width // 3)), style) for name, _ in cells]
+    wide = max((name.cell_len for name in names), default=0) + 2
+    lines: list[Text] = []
+    for name, (_, value) in zip(names, cells, strict=True):
+        head, *rest = wrapped(_shortened(value), max(8, min(width - wide, _COMFORTABLE))) if value.strip() else "-"
+        name.pad_right(wide - name.cell_len)
+        lines += [name.append(head, "" if value.strip() else "dim"), *(Text(" " * wide + line) for line in rest)]
+    return lines
 
 
 def _shortened(value: str) -> str:
@@ -218,14 +219,14 @@ def _shortened(value: str) -> str:
     return f"{visible(value[:_LONGEST])}\n({len(value):,} characters; the rest is not shown)"
 
 
-def _picture(shown: ShownItem, size: Size) -> RenderableType:
+def _picture_lines(shown: ShownItem, size: Size) -> list[Text]:
     name, picture = shown.item.image or "", shown.picture
     if picture is None or picture.problem:
         what = "the picture is being read" if picture is None else f"No picture: {picture.problem}"
-        return Group(cut(name, size.width, "dim"), "", Text(visible(what), "yellow"))
-    across, down = picture.size
-    lines = drawn(picture, size.width, max(4, size.height - 2), plain=shown.plain)
-    return Group(cut(f"{name}, {across} x {down} pixels", size.width, "dim"), "", *lines)
+        said = [Text(line, "yellow") for line in wrapped(visible(what), size.width)]
+        return [cut(name, size.width, "dim"), Text(), *said]
+    head = cut(f"{name}, {picture.size[0]} x {picture.size[1]} pixels", size.width, "dim")
+    return [head, Text(), *drawn(picture, size.width, max(4, size.height - 2), plain=shown.plain)]
 
 
 class ProgressPanel(Widget):
@@ -237,7 +238,7 @@ class ProgressPanel(Widget):
         """The lines, in the space that there is."""
         return Text() if self.standing is None else Text("\n").join(progress_lines(self.standing, self.size))
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         """The lines below an item: a third of the screen, but all of the first sentence."""
         if self.standing is None:
             return 0
@@ -342,7 +343,7 @@ class ClassList(Widget):
         """The lines, in the space that there is."""
         return Text("\n").join(self._lines(self.size))
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         """As many lines as they need, but at most a third of a screen."""
         return len(self._lines(Size(width, max(1, min(viewport.height // 3, 8) - 2))))
 
