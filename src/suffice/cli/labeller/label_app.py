@@ -92,7 +92,7 @@ class LabelApp(App[None]):
     Screen { overflow: hidden; }
     #header { height: 1; text-style: reverse; }
     #body { height: 1fr; layout: vertical; }
-    #item { height: 1fr; min-height: 3; }
+    #item { width: 1fr; height: 1fr; min-height: 3; }
     #item, #progress {
         padding: 0 1; border: round ansi_bright_black; border-title-color: ansi_default; border-title-style: bold;
         border-subtitle-color: ansi_default; border-subtitle-style: dim; border-subtitle-align: left;
@@ -197,10 +197,10 @@ class LabelApp(App[None]):
         # What is not displayed could not be focused when the next key comes.
         self._class_list.display = answering
         self._answer_line.set_class(not answering, "-idle")
-        if (drawn := (self._mode, item, self._labeller.picture(item), self.size.width)) != self._drawn:
+        why = labeller.why if self._mode is Mode.label and item is not None else ""
+        if (drawn := (self._mode, item, why, labeller.picture(item), self.size.width)) != self._drawn:
             self._drawn = drawn
-            title, content = self._content(item)
-            self._panel.show(title, content, labeller.why if self._mode is Mode.label and item is not None else "")
+            self._panel.show(*self._content(item), why)
             self._keys.update(self._command_line())
 
     def on_key(self, event: Key) -> None:

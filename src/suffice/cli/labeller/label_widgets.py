@@ -99,7 +99,9 @@ def header_line(standing: Standing, width: int) -> Text:
         )
         right = right if cell_len(name) + cell_len(right) + 4 <= width else ""
     left = Text(" ").append_text(cut(name, max(0, width - cell_len(right) - 4), "bold"))
-    return left.append(" " * max(1, width - left.cell_len - cell_len(right) - 1)).append(f"{right} ")
+    line = left.append(" " * max(1, width - left.cell_len - cell_len(right) - 1)).append(f"{right} ")
+    line.truncate(width)
+    return line
 
 
 def cut(text: str, width: int, style: str = "") -> Text:
