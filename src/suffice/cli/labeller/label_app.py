@@ -89,7 +89,7 @@ class LabelApp(App[None]):
     """
 
     CSS = """
-    Screen { overflow: hidden; }
+    Screen { overflow: hidden; background: ansi_default; color: ansi_default; }
     #header { height: 1; text-style: reverse; }
     #body { height: 1fr; layout: vertical; }
     #item { width: 1fr; height: 1fr; min-height: 3; }
@@ -119,8 +119,8 @@ class LabelApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c,ctrl+d,ctrl+q", "quit", priority=True, show=False)]
 
     def __init__(self, labeller: Labeller, *, plain: bool = False) -> None:
-        super().__init__()
-        self.theme = "ansi-dark"
+        # The colours of the terminal, which may be light or dark.
+        super().__init__(ansi_color=True)
         self._labeller, self._plain, self._settings = labeller, plain, labeller.project.settings
         self._direct = direct_keys(self._settings.classes)
         self._typed_classes = () if self._direct else self._settings.classes
