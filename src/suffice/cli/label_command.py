@@ -3,12 +3,14 @@
 import json
 import shlex
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
+from suffice.errors import MissingExtraError
 from suffice.presentation.messages import given_sentence
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ def label_command(
     console.soft_wrap = not console.is_terminal
     terminal = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty() and sys.stderr.isatty()
     by_keys = terminal and not as_json
+    if by_keys and find_spec("textual") is None:
+        raise MissingExtraError("textual", "label", "Labelling on the whole screen")
     with opened_project(options, console) as project:
         from suffice.cli.labeller import opened_labeller
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal
+from textual.driver import Driver
 from textual.events import Key, Paste
 from textual.message import Message as Event
 from textual.widgets import Input, Static
@@ -80,6 +81,22 @@ class AnswerInput(Input):
         self.app.say(f"more than {_LONGEST} characters are no label", bad=True)
 
 
+_DRIVER: type[Driver] | None = None
+if sys.platform != "win32":
+    from textual.drivers.linux_driver import LinuxDriver
+
+    class _PosixDriver(LinuxDriver):
+        """A terminal that may send bytes that are no UTF-8; they are left out."""
+
+        def run_input_thread(self) -> None:
+            """Read keys until the end."""
+            while not self.exit_event.is_set():
+                with suppress(UnicodeDecodeError):
+                    super().run_input_thread()
+
+    _DRIVER = _PosixDriver
+
+
 class LabelApp(App[None]):
     """The full screen.
 
@@ -120,7 +137,7 @@ class LabelApp(App[None]):
 
     def __init__(self, labeller: Labeller, *, plain: bool = False) -> None:
         # The colours of the terminal, which may be light or dark.
-        super().__init__(ansi_color=True)
+        super().__init__(ansi_color=True, driver_class=_DRIVER)
         self._labeller, self._plain, self._settings = labeller, plain, labeller.project.settings
         self._direct = direct_keys(self._settings.classes)
         self._typed_classes = () if self._direct else self._settings.classes
