@@ -9,6 +9,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import fcntl
+import math
 import pty
 import re
 import select
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,15 +71,17 @@ class Terminal:
         """Wait, and return all that was drawn since the last key."""
         end = time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
-            if select.select([self._master], [], [], left)[0]:
+            if select.select([self._master], [], [], min(left, 1.0))[0]:
                 self._sent += os.read(self._master, 65536)
         return _CONTROL.sub(b"", self._sent).decode(errors="replace")
 
     def close(self) -> None:
         """Leave."""
         self.press("q")
-        while self._process.poll() is None:
-            self.rest(0.05)
+        # Reading fails once the other end is closed.
+        with suppress(OSError):
+            self.rest(math.inf)
+        self._process.wait()
         os.close(self._master)
 
 

@@ -126,7 +126,8 @@ class LabelApp(App[None]):
     #answer.-idle { height: 0; }
     #name { width: auto; max-width: 33%; height: 1; text-style: bold; }
     AnswerInput, AnswerInput:focus { width: 1fr; height: 1; border: none; padding: 0; background: ansi_default; }
-    #message { min-height: 1; max-height: 3; text-style: dim; }
+    #message { height: 1; max-height: 3; text-style: dim; }
+    #message.-long { height: auto; }
     .-short #message { max-height: 2; }
     #message.-bad { text-style: bold; color: ansi_red; }
     """
@@ -183,8 +184,10 @@ class LabelApp(App[None]):
 
     def say(self, sentence: str, *, bad: bool = False) -> None:
         """Say something about the last key: what was done, or what could not be done."""
-        self._said.update(one_line(sentence))
+        words = one_line(sentence)
+        self._said.update(words, layout=False)
         self._said.set_class(bad, "-bad")
+        self._said.set_class(cell_len(words) > self.size.width - 2, "-long")
 
     def typed(self, text: str) -> None:
         """Show the classes that may be meant by what was typed."""
@@ -218,7 +221,7 @@ class LabelApp(App[None]):
         if (drawn := (self._mode, item, why, labeller.picture(item), self.size.width)) != self._drawn:
             self._drawn = drawn
             self._panel.show(*self._content(item), why)
-            self._keys.update(self._command_line())
+            self._keys.update(self._command_line(), layout=False)
 
     def on_key(self, event: Key) -> None:
         """Do what a key asks for."""

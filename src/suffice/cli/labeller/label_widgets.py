@@ -123,12 +123,11 @@ _HEAD: Final = 4
 class ItemPanel(Widget):
     """The item in a frame, moved by keys; the lower edge says which lines are shown where there are more."""
 
-    _top: reactive[int] = reactive(0)
-
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self._content: Content = lambda _: []
-        self._why = ""
+        self._why, self._top = "", 0
+        self._lines: list[Text] = []
 
     def show(self, title: Text, content: Content, why: str = "") -> None:
         """Show something else, from its beginning.
@@ -140,28 +139,25 @@ class ItemPanel(Widget):
         """
         self.border_title, self._content, self._why, self._top = title, content, why, 0
         self.on_resize()
-        self.refresh()
-
-    def move(self, lines: int) -> None:
-        """Move down, or up."""
-        self._top = max(0, min(self._top + lines, len(self._content(self.size)) - self.size.height))
 
     def on_resize(self) -> None:
-        """Stay within the lines that there are, and say which they are."""
+        """Break the lines anew."""
+        self._lines = self._content(self.size)
         self.move(0)
-        self.watch__top()
 
-    def watch__top(self) -> None:
-        """Say which lines are shown."""
-        top, height, lines = self._top, self.size.height, len(self._content(self.size))
-        where = f"lines {top + 1} to {min(top + height, lines)} of {lines}" if lines > height else ""
+    def move(self, by: int) -> None:
+        """Move down so many lines, or up, as far as there are lines, and say which are shown."""
+        height, lines = self.size.height, len(self._lines)
+        self._top = max(0, min(self._top + by, lines - height))
+        where = f"lines {self._top + 1} to {min(self._top + height, lines)} of {lines}" if lines > height else ""
         both = "; ".join(filter(None, (where, self._why)))
         # Which lines there are matters more than why it is this item.
         self.border_subtitle = Text(both if cell_len(both) <= self.size.width - 2 or not where else where)
+        self.refresh()
 
     def render(self) -> Text:
         """The lines that are shown."""
-        return Text("\n").join(self._content(self.size)[self._top : self._top + self.size.height])
+        return Text("\n").join(self._lines[self._top : self._top + self.size.height])
 
 
 @dataclass(frozen=True)
@@ -231,10 +227,21 @@ def _picture_lines(shown: ShownItem, size: Size) -> list[Text]:
     return [head, Text(), *drawn(picture, size.width, max(4, size.height - 2), plain=shown.plain)]
 
 
-class ProgressPanel(Widget):
-    """The decision in a frame: as many of its sentences as fit, and the curve of the error."""
+class _Fitted(Widget):
+    """A widget that is as high as its lines need, and arranges the screen anew when that changes."""
 
-    standing: reactive[Standing | None] = reactive(None, layout=True)
+    standing: reactive[Standing | None] = reactive(None)
+
+    def fit(self) -> None:
+        """Change the height, if it has to be another."""
+        height = self.styles.height
+        if height is not None and height.is_auto:
+            needed = self.get_content_height(self.container_size, self.app.size, self.size.width)
+            self.refresh(layout=needed != self.size.height)
+
+
+class ProgressPanel(_Fitted):
+    """The decision in a frame: as many of its sentences as fit, and the curve of the error."""
 
     def render(self) -> Text:
         """The lines, in the space that there is."""
@@ -255,6 +262,7 @@ class ProgressPanel(Widget):
             self.border_subtitle = "q leaves, a label goes on" if self.standing.stop else ""
             self.set_class(words.tone == "good", "-good")
             self.set_class(words.tone == "limit", "-limit")
+            self.fit()
 
 
 # A chart of fewer lines shows nothing, and of more nothing more.
@@ -330,7 +338,7 @@ _LONGEST_CLASS: Final = 24
 _GAP: Final = 3
 
 
-class ClassList(Widget):
+class ClassList(_Fitted):
     """The classes, each with its key or number and how often it was given, on as few lines as they need.
 
     Attributes:
@@ -338,8 +346,15 @@ class ClassList(Widget):
         typed: What was typed: the classes that it may mean come first.
     """
 
-    standing: reactive[Standing | None] = reactive(None, layout=True)
-    typed: reactive[str] = reactive("", layout=True)
+    typed: reactive[str] = reactive("")
+
+    def watch_standing(self) -> None:
+        """Take as many lines as are needed now."""
+        self.fit()
+
+    def watch_typed(self) -> None:
+        """Take as many lines as are needed now."""
+        self.fit()
 
     def render(self) -> Text:
         """The lines, in the space that there is."""
