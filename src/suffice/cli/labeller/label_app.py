@@ -132,8 +132,8 @@ class LabelApp(App[None]):
     #message.-bad { text-style: bold; color: ansi_red; }
     """
     ENABLE_COMMAND_PALETTE = False
-    HORIZONTAL_BREAKPOINTS: ClassVar = [(0, "-narrow"), (WIDE, "-wide")]
-    VERTICAL_BREAKPOINTS: ClassVar = [(0, "-short"), (14, "-tall")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (14, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c,ctrl+d,ctrl+q", "quit", priority=True, show=False)]
 
     def __init__(self, labeller: Labeller, *, plain: bool = False) -> None:
@@ -173,12 +173,10 @@ class LabelApp(App[None]):
 
     def on_mount(self) -> None:
         """Show the first item, and go on looking what others do and what the model learns."""
-        if not self.is_headless:
-            for name, code in (("SIGINT", 0), ("SIGTERM", 143), ("SIGHUP", 129)):
-                # Windows has no such signals.
-                with suppress(NotImplementedError, AttributeError):
-                    number = getattr(signal, name)
-                    asyncio.get_running_loop().add_signal_handler(number, lambda code=code: self.exit(return_code=code))
+        # Windows has no such signals for an event loop.
+        if not self.is_headless and sys.platform != "win32":
+            for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+                asyncio.get_running_loop().add_signal_handler(number, partial(self.exit, return_code=code))
         self.show()
         self.set_interval(_LOOK, self.show)
 
@@ -445,8 +443,8 @@ def _plain_letters() -> Iterator[bool]:
         return
     codecs.register_error(_HANDLER, _replaced)
     before = stream.errors
-    stream.reconfigure(errors=_HANDLER)  # type: ignore[union-attr]
+    stream.reconfigure(errors=_HANDLER)
     try:
         yield True
     finally:
-        stream.reconfigure(errors=before)  # type: ignore[union-attr]
+        stream.reconfigure(errors=before)

@@ -204,7 +204,7 @@ def cell_lines(cells: Sequence[tuple[str, str]], width: int, style: str = "dim")
     wide = max((name.cell_len for name in names), default=0) + 2
     lines: list[Text] = []
     for name, (_, value) in zip(names, cells, strict=True):
-        head, *rest = wrapped(_shortened(value), max(8, min(width - wide, _COMFORTABLE))) if value.strip() else "-"
+        head, *rest = wrapped(_shortened(value), max(8, min(width - wide, _COMFORTABLE))) if value.strip() else ("-",)
         name.pad_right(wide - name.cell_len)
         lines += [name.append(head, "" if value.strip() else "dim"), *(Text(" " * wide + line) for line in rest)]
     return lines
