@@ -92,6 +92,7 @@ benchmarks: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/text_models.py --write
 	$(BIN)/python benchmarks/labelling_keys.py --write
 	$(BIN)/python benchmarks/labelling_load.py --write
+	$(BIN)/python benchmarks/reopening.py --write
 
 # The page "Does the paper hold up?": half an hour; the data sets must be there (suffice data fetch).
 reproduction: $(VENV)/.dev-ready

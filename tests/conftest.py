@@ -2,7 +2,9 @@
 
 import gc
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import smaller_forest
 from tests.thoroughness import FAST, THOROUGH, thorough
 
 for profile, number in (("fast", FAST), ("thorough", THOROUGH)):
@@ -20,6 +23,18 @@ for profile, number in (("fast", FAST), ("thorough", THOROUGH)):
         profile, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=number
     )
 settings.load_profile("fast")
+
+
+def _runs_programs(folder: Path) -> bool:
+    return not os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0)
+
+
+# Temporary files are in memory where there is room for them, unless TMPDIR says otherwise: projects write each label
+# through to the disk, and a test would wait for that most of its time.
+IN_MEMORY = Path("/dev/shm")
+if os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free >= 2**31 and _runs_programs(IN_MEMORY):
+    os.environ.setdefault("TMPDIR", str(IN_MEMORY))
+    tempfile.tempdir = None
 
 # This script works with suffice 0.6.0 only.
 collect_ignore = ["project/projects_of_0_6_0/create_projects.py"]
@@ -68,12 +83,12 @@ def _in_an_empty_folder(request: pytest.FixtureRequest, _empty_folder: EmptyFold
     os.chdir(before)
 
 
-@pytest.fixture(scope="module")
-def fewer_trees() -> Iterator[None]:
-    """Compare models with a smaller forest in tests that are not about it; the slow tests have all of its trees."""
+@pytest.fixture(scope="session", autouse=True)
+def _smaller_forest() -> Iterator[None]:
+    """Compare models with a smaller forest; the slow tests have all of its trees."""
     with pytest.MonkeyPatch.context() as patch:
         if not thorough():
-            patch.setattr("suffice.learner.model_comparison._TREES", 10)
+            patch.setattr(smaller_forest.NAME, smaller_forest.TREES)
         yield
 
 

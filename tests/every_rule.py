@@ -21,6 +21,10 @@ RULES: Final[dict[str, Criterion]] = {
 OF_CLASSES_ONLY: Final = frozenset(
     name for name, kind in sf.criteria.RULES.items() if "regression" not in rule_info(kind).tasks
 )
+#: Rules that require a positive class.
+OF_SCREENING: Final = frozenset(
+    name for name, kind in sf.criteria.RULES.items() if rule_info(kind).family == "screening"
+)
 
 
 @cache

@@ -21,11 +21,17 @@ from typing import IO, Final
 
 from suffice.cli.app import COMMANDS
 from tests.fork_server import NUMBER, Request, send_request
+from tests.thoroughness import thorough
 
 ROOT = Path(__file__).parents[1]
 
 #: What nearly all commands import when they are used.
-COMMON_MODULES: Final = ("suffice.cli.app", "suffice.recommendation", "suffice.tables.transformers")
+COMMON_MODULES: Final = (
+    "suffice.cli.app",
+    "suffice.learner.model_comparison",
+    "suffice.recommendation",
+    "suffice.tables.transformers",
+)
 _OPTIONS: Final = ("pydantic.main", "pydantic.type_adapter", "rich.markdown", "typer.rich_utils")
 _FIGURES: Final = ("matplotlib.figure", "matplotlib.backends.backend_agg", "sklearn.datasets")
 _PROJECTS: Final = ("suffice.project.background_learner", "suffice.project.create", "sqlalchemy.dialects.sqlite")
@@ -209,9 +215,10 @@ def start_suffice(
     stderr: int | None = subprocess.PIPE,
     env: Mapping[str, str] | None = None,
     terminal: bool = False,
-    function: str = "suffice.cli:main",
+    function: str | None = None,
 ) -> ForkedProcess:
     """Start ``suffice`` with arguments, as a user does it; with ``terminal`` in a session of its own."""
+    function = function or ("suffice.cli:main" if thorough() else "tests.smaller_forest:main_with_smaller_forest")
     command = arguments[0] if arguments else ""
     own = (COMMANDS[command].location.split(":")[0],) if command in COMMANDS else ()
     return ForkedProcess(
@@ -228,14 +235,14 @@ def start_suffice(
 
 
 def run_suffice(
-    *arguments: str, lines: str = "", function: str = "suffice.cli:main", **variables: str
+    *arguments: str, lines: str = "", function: str | None = None, **variables: str
 ) -> "subprocess.CompletedProcess[str]":
     """Run ``suffice`` with arguments to its end, as a user does it, in the current folder.
 
     Args:
         arguments: What follows the name of the command.
         lines: What is sent to it.
-        function: What the process calls.
+        function: What the process calls, if it is not what the command calls.
         variables: Environment variables besides those of this process.
     """
     env = {**os.environ, **variables}

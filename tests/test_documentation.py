@@ -2,13 +2,24 @@
 
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+from tests.thoroughness import thorough
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture(autouse=True)
+def _smaller_forests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The forests of the examples have fewer trees; in the slow tests, those that are printed."""
+    if not thorough():
+        monkeypatch.setattr("sklearn.ensemble.RandomForestClassifier", partial(RandomForestClassifier, 20))
 
 
 def blocks(page: Path) -> list[str]:

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
 
 from suffice.checks import Guarantee, GuaranteePlan
 from suffice.criteria import Criterion, LabelWorth, Verdict
@@ -64,6 +63,22 @@ class Alternative(NamedTuple):
     clear: bool = True
 
 
+class ScreeningProgress(NamedTuple):
+    """How far a screening for a positive class is.
+
+    Attributes:
+        positive: The class.
+        found: Number of its items that are labelled.
+        estimated: Estimated number of all its items, labelled and unlabelled.
+        recall: The share of them that is to be found.
+    """
+
+    positive: str
+    found: int
+    estimated: float
+    recall: float
+
+
 @dataclass(frozen=True)
 class Decision:
     """Whether to go on labelling, with the numbers that the decision rests on.
@@ -93,6 +108,7 @@ class Decision:
         avoided: Number of wrong predictions that the next label is expected to avoid, its own included, by the rule
             :class:`suffice.LabelWorth`; None for other rules.
         price: Number of wrong predictions that cost as much as a label; None as above.
+        screening: How far a screening is, or None if there is no positive class.
     """
 
     answer: Answer
@@ -114,16 +130,23 @@ class Decision:
     check_pending: int = 0
     avoided: float | None = None
     price: float | None = None
+    screening: ScreeningProgress | None = None
 
     @property
     def target_guaranteed(self) -> bool:
-        """Whether a check guarantees that the error is at most the one that the user asked for."""
+        """Whether a check guarantees the error, or in a screening the recall, that the user asked for."""
+        if self.screening is not None:
+            found, wanted = self.guarantee, self.screening
+            same = found is not None and found.quantity == "recall" and found.class_name == wanted.positive
+            return same and found.value >= wanted.recall  # type: ignore[union-attr]
         proven = self.guarantee is not None and self.guarantee.quantity == "error" and self.at_most is not None
         return proven and self.guarantee.value <= self.at_most  # type: ignore[union-attr, operator]
 
     @property
     def target_missed(self) -> bool:
         """Whether a check of the present model has not shown what the user asked for."""
+        if self.screening is not None:
+            return False
         checked = self.guarantee is not None and self.guarantee.quantity == "error" and self.at_most is not None
         return checked and not self.target_guaranteed
 
@@ -206,7 +229,9 @@ class Decision:
             "alternative": None if self.alternative is None else self.alternative._asdict(),
             "plan": None if self.plan is None else self.plan.as_dict(),
         }
-        del values["guarantee"]
+        del values["guarantee"], values["screening"]
+        if self.screening is not None:
+            values["screening"] = self.screening._asdict()
         return values if self.guarantee is None else values | {"guarantee": self.guarantee.to_dict()}
 
     def __str__(self) -> str:
@@ -231,6 +256,9 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
         answer = "too early"
     elif not verdict.stop:
         answer = "keep going"
+    elif about.screening is not None:
+        # A screening is about what is found, not about how good the predictions are.
+        answer = "enough"
     elif about.alternative is not None and about.alternative.clear:
         answer = "limit"
     elif about.target_expected or about.target_missed or about.in_doubt:
@@ -269,6 +297,8 @@ def checked_error(guarantee: Guarantee) -> ErrorNow:
     counted = guarantee.unlabelable_as == "wrong"
     wrong = guarantee.wrong + (guarantee.unlabelable if counted else 0)
     size = guarantee.checked - (0 if counted else guarantee.unlabelable)
+    from scipy.special import betaincinv  # takes as long to import as the rest, and is not always needed
+
     low, high = (float(betaincinv(wrong + 0.5, size - wrong + 0.5, point)) for point in (0.05, 0.95))
     value = wrong / max(size, 1)
     return ErrorNow(value, min(low, value), max(high, value), size)

@@ -12,6 +12,7 @@ import pytest
 
 from suffice.checks import Check, EvaluationGrid, Guarantee, PredictedItems, spent_alpha, upper_bound
 from suffice.errors import InvalidTypeError, InvalidValueError
+from tests.thoroughness import thorough
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -173,7 +174,7 @@ def test_precision_and_recall_of_a_class() -> None:
 @pytest.mark.parametrize("wrong", [0, 2, 5])
 def test_repeated_checks_hold_together(wrong: int) -> None:
     """A user repeats checks of six items until one looks good; few runs have a false guarantee."""
-    rng, false, runs, alpha = generator(wrong), 0, 300, 0.3
+    rng, false, runs, alpha = generator(wrong), 0, 300 if thorough() else 100, 0.3
     labels = dict.fromkeys(range(14), "right")
     predictions = {item: "wrong" if item < wrong else "right" for item in range(14)}
     for _ in range(runs):

@@ -32,12 +32,22 @@ def told(*arguments: str) -> dict[str, Any]:
     return answer
 
 
+def new_project(folder: Path) -> str:
+    """A project with labels."""
+    with make(folder / "pets.suffice", 300, initial=4, at_most=0.2) as project:
+        label_some(project, range(40))
+    return str(folder / "pets.suffice")
+
+
 @pytest.fixture
 def pets(tmp_path: Path) -> str:
-    """A project with labels."""
-    with make(tmp_path / "pets.suffice", 300, initial=4, at_most=0.2) as project:
-        label_some(project, range(40))
-    return str(tmp_path / "pets.suffice")
+    return new_project(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def unchanged_pets(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A project for several tests that change nothing."""
+    return new_project(tmp_path_factory.mktemp("pets"))
 
 
 def finish(place: str) -> None:
@@ -161,9 +171,11 @@ def test_other_quantities(pets: str, tmp_path: Path) -> None:
         (["--size", "5", "--person", " "], "the name of a person must be 1 to 64 characters"),
     ],
 )
-def test_what_cannot_be_done_is_said_and_nothing_is_spent(pets: str, options: list[str], sentence: str) -> None:
-    assert sentence in said("check", pets, *options, code=2)
-    with open_project(pets) as project:
+def test_what_cannot_be_done_is_said_and_nothing_is_spent(
+    unchanged_pets: str, options: list[str], sentence: str
+) -> None:
+    assert sentence in said("check", unchanged_pets, *options, code=2)
+    with open_project(unchanged_pets) as project:
         assert project.checks() == []
 
 

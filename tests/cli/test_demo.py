@@ -1,13 +1,17 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.models.factory import ModelTask
+from suffice.tables.example_data import Task, demo_task
 from tests.processes import run_suffice, start_suffice
 
 RUN = CliRunner()
@@ -17,6 +21,17 @@ RUN = CliRunner()
 def no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some tests do not look at the figure, which takes its time."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+
+@pytest.fixture
+def small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some tests do not need all items."""
+
+    def of_90(kind: ModelTask, rng: np.random.Generator) -> Task:
+        task = demo_task(kind, rng)
+        return replace(task, X_pool=task.X_pool[:90], y_pool=task.y_pool[:90])
+
+    monkeypatch.setattr("suffice.cli.demo_command.demo_task", of_90)
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
@@ -48,18 +63,18 @@ def test_demo_tells_a_person_what_happened() -> None:
     assert "Figure: run.svg" in done.stdout
 
 
-@pytest.mark.usefixtures("no_figure")
+@pytest.mark.usefixtures("no_figure", "small_pool")
 def test_demo_is_repeatable() -> None:
     first, second = (RUN.invoke(app, ["demo", "--json", "--seed", "3"]).output for _ in range(2))
     other = RUN.invoke(app, ["demo", "--json", "--seed", "4"]).output
     assert first == second != other
 
 
-@pytest.mark.usefixtures("no_figure")
+@pytest.mark.usefixtures("no_figure", "small_pool")
 def test_demo_where_the_rule_never_stops_says_so() -> None:
     result = RUN.invoke(app, ["demo", "--threshold", "0.001"])
     assert result.exit_code == 0
-    assert "No stop: all 309 labels are used up, and the error ratio" in result.output
+    assert "No stop: all 90 labels are used up, and the error ratio" in result.output
     assert "at the stop" not in result.output
     assert "more labels" not in result.output.splitlines()[-5]
     as_json = json.loads(RUN.invoke(app, ["demo", "--threshold", "0", "--json"]).output)
@@ -68,7 +83,7 @@ def test_demo_where_the_rule_never_stops_says_so() -> None:
     assert as_json["saved"] == 0
 
 
-@pytest.mark.usefixtures("no_figure")
+@pytest.mark.usefixtures("no_figure", "small_pool")
 def test_the_bound_can_be_chosen() -> None:
     paper, tight = (json.loads(RUN.invoke(app, ["demo", "--json", "--bound", b]).output) for b in ("paper", "tight"))
     assert paper["certificate"] != tight["certificate"]
@@ -123,6 +138,7 @@ def test_a_figure_that_cannot_be_written_loses_no_json_and_the_default_one_nothi
     assert "No figure: the figure cannot be written to suffice-demo.png" in by_default.stdout
 
 
+@pytest.mark.usefixtures("small_pool")
 def test_a_read_only_folder_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.report.run_figure.os.access", lambda *_: False)
     result = RUN.invoke(app, ["demo"])
@@ -152,6 +168,7 @@ def test_interrupt_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "interrupted. Nothing was written" in result.output
 
 
+@pytest.mark.usefixtures("small_pool")
 def test_without_matplotlib_the_demo_works_and_says_how_to_get_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = RUN.invoke(app, ["demo"])

@@ -377,7 +377,7 @@ def test_that_one_can_stop_is_said_and_one_may_go_on(terminal: Callable[..., Ter
     table()
     # No label is worth what it costs.
     rule = ["--regression", "--error-cost", "0.000001", "--label-cost", "1000"]
-    found = run("t.csv", *rule, lines="1\n2\n" * 20)
+    found = run("t.csv", *rule, lines="1\n2\n" * 16)
     # The labels have nothing to do with the items: the error is large, and the model may be at its limit.
     stops = ("You can stop now", "More labels are not worth their", "More labels will hardly help")
     assert any(stop in found.stdout for stop in stops)
@@ -385,7 +385,7 @@ def test_that_one_can_stop_is_said_and_one_may_go_on(terminal: Callable[..., Ter
     text = screen.until(lambda text: any(stop in text for stop in stops), "a stop")
     assert "q leaves, a label goes on" in text
     screen.press("1.5\r")
-    screen.until(done(41))
+    screen.until(done(33))
     screen.press("q")
     assert screen.end() == 0
     with open_project("t.suffice") as project:

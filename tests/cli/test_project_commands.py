@@ -21,6 +21,7 @@ from tests.processes import run_suffice
 from tests.project.labelled_projects import busy_project, label_some, learned
 from tests.project.making_projects import make
 from tests.research.paper.reading import Reader
+from tests.thoroughness import some
 
 RUN = CliRunner()
 
@@ -133,7 +134,7 @@ def test_a_terminal_is_given_no_orders_by_a_name(tmp_path: Path) -> None:
     assert "evil␛[2J name: 0 of 20" in said("status", str(tmp_path / "p.suffice"))
 
 
-@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("format", some(["csv", "jsonl", "parquet"], every=2))
 def test_export_writes_labels_predictions_and_the_report(pets: Path, format: str) -> None:
     found = told("export", str(pets), "--format", format)
     folder = pets / "export"
@@ -237,7 +238,7 @@ def test_the_report_is_written_where_it_is_asked_for(pets: Path, tmp_path: Path)
 
 def test_files_of_a_project_in_a_database_go_to_the_folder_where_one_is(pets: Path) -> None:
     with open_project(pets) as project:
-        found = Reading(project, "postgresql://ann:sesame@host/pets", LearningStatus(), None)
+        found = Reading(project, "postgresql://ann:sesame@host/pets", project.settings, [], LearningStatus())
         assert found.folder == Path("pets-export")
 
 
@@ -248,7 +249,10 @@ def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_model_is_switched_and_everything_uses_it(pets: Path) -> None:
+def test_the_model_is_switched_and_everything_uses_it(tmp_path: Path) -> None:
+    pets = tmp_path / "pets.suffice"
+    with make(pets, 40) as project:
+        label_some(project, range(15))
     text = said("switch", str(pets), "--model", "kernel", "--person", "ann")
     assert "The model is now Bayesian logistic regression on kernel features; it was Bayesian logistic" in text
     assert "Model: Bayesian logistic regression on kernel features." in said("status", str(pets))

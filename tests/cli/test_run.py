@@ -655,7 +655,7 @@ def test_the_rule_of_the_paper_by_name_is_the_same_rule() -> None:
     assert shown[0] == shown[1]
 
 
-@pytest.mark.parametrize("name", some(sorted(named_rules()), every=3))
+@pytest.mark.parametrize("name", some(sorted(named_rules()), every=6))
 def test_every_named_rule_on_its_table(name: str) -> None:
     numbers = named_rules()[name].requires <= {"pool_variance"} | {"kl_new_old", "kl_old_new"}
     table = [houses(60), *RIDGE] if numbers else [mails(60), "--target", "kind", "--ignore", "text"]
@@ -832,12 +832,11 @@ def test_a_tolerance_counts_predictions_that_are_off() -> None:
     assert "--tolerance is for numbers" in str(classes.exception)
 
 
-@pytest.mark.usefixtures("fewer_trees")
 def test_where_the_model_is_the_wrong_one_another_is_named() -> None:
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(2, 500))
     name = write("rings.csv", x=x.round(4), z=z.round(4), ring=np.where(x**2 + z**2 < 1.4, "in", "out"))
-    options = (name, "--target", "ring", "--most", "200")
+    options = (name, "--target", "ring", "--most", "100")
     found = result(*options)
     assert found["decision"]["answer"] == "limit"
     assert found["decision"]["alternative"]["name"] in ("kernel", "forest")

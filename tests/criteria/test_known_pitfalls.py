@@ -29,6 +29,7 @@ from suffice.criteria.stability import ClassificationChange, PredictedFChange, S
 from suffice.criteria.trend import DropInConfidence
 from suffice.testing import example_steps
 from suffice.trace import Trace
+from tests.thoroughness import thorough
 
 
 class TestConsecutiveMeansInARow:
@@ -54,7 +55,7 @@ class TestConsecutiveMeansInARow:
         yield from (later < earlier for earlier, later in itertools.pairwise(self.noise(seed)))
 
     def test_falls_on_white_noise(self) -> None:
-        runs = 2000
+        runs = 2000 if thorough() else 700
 
         def steps(seed: int) -> Iterator[Step]:
             # Some at a time, for single steps take longer.
@@ -81,7 +82,7 @@ class TestConsecutiveMeansInARow:
     )
     def test_rounds_that_are_small_by_the_toss_of_a_coin(self, make: Callable[[], Criterion]) -> None:
         """Each round either nothing changes or everything does; three heads in a row take 14 tosses."""
-        runs = 1000
+        runs = 1000 if thorough() else 400
         table = np.eye(2)[[0, 1, 1]]
 
         sides = [Step(n_labelled=9, stop_probabilities=table[:, ::turn]) for turn in (1, -1)]

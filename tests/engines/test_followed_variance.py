@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.engines.tracked_rows import TILE, FeatureRows, FollowedVariance, KernelRows
 from suffice.models.gaussian_state import KernelState, WeightState, block_of
 from suffice.models.kernels import GaussianKernel
 from suffice.numerics.special_functions import Floats
+from tests.thoroughness import examples
 
 NOISE = 0.1
 
@@ -47,7 +48,7 @@ kinds = pytest.mark.parametrize("kind", ["kernel", "weights"])
 
 
 @kinds
-@settings(max_examples=25)
+@examples(40)
 @given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 5), min_size=1, max_size=6))
 def test_mean_and_largest_after_every_label(kind: str, seed: int, sizes: list[int]) -> None:
     points = np.random.default_rng(seed).normal(size=(40, 3))

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import suffice as sf
@@ -15,6 +15,7 @@ from suffice.models import BayesianRidge, GaussianProcess
 from suffice.models.gaussian_state import KernelState, WeightState, block_of
 from suffice.models.kernels import GaussianKernel
 from suffice.numerics.special_functions import Floats
+from tests.thoroughness import examples
 
 NAME = "variance-reduction"
 MODELS = [GaussianProcess(1.3, 0.1), GaussianProcess(0.4, 1e-3), BayesianRidge(0.7, 10.0, fit_intercept=False)]
@@ -80,7 +81,7 @@ def label(state: Any, points: Floats) -> None:
 
 
 @each_model
-@settings(max_examples=25)
+@examples(40)
 @given(seed=st.integers(0, 10_000), m=st.integers(2, 40))
 def test_picks_are_those_of_the_full_covariance(model: Any, seed: int, m: int) -> None:
     X = np.random.default_rng(seed).normal(size=(m, 3))
@@ -93,7 +94,7 @@ def test_picks_are_those_of_the_full_covariance(model: Any, seed: int, m: int) -
 
 
 @each_model
-@settings(max_examples=40)
+@examples(60)
 @given(
     seed=st.integers(0, 10_000),
     sizes=st.lists(st.integers(1, 12), min_size=1, max_size=6),
@@ -124,7 +125,7 @@ def test_scores_lie_within_their_bounds(model: Any, seed: int, sizes: list[int],
 
 
 @each_model
-@settings(max_examples=30)
+@examples(40)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 20))
 def test_the_mean_variance_falls_by_the_score(model: Any, seed: int, n: int) -> None:
     """And the label of no other point would reduce it more."""
@@ -142,7 +143,7 @@ def test_the_mean_variance_falls_by_the_score(model: Any, seed: int, n: int) -> 
 
 
 @pytest.mark.parametrize("model", MODELS[::2], ids=str)
-@settings(max_examples=15)
+@examples(24)
 @given(seed=st.integers(0, 100), size=st.integers(2, 9))
 def test_a_batch_is_conditioned_one_by_one(model: Any, seed: int, size: int) -> None:
     X = np.random.default_rng(seed).normal(size=(60, 3))
@@ -152,7 +153,7 @@ def test_a_batch_is_conditioned_one_by_one(model: Any, seed: int, size: int) -> 
 
 
 @each_model
-@settings(max_examples=15)
+@examples(24)
 @given(seed=st.integers(0, 1000))
 def test_people_skip_correct_and_label_what_they_like(model: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -257,7 +258,7 @@ def test_sums_that_fall_by_many_orders_of_magnitude(model: Any) -> None:
 
 
 @each_model
-@settings(max_examples=15)
+@examples(24)
 @given(seed=st.integers(0, 1000), copies=st.integers(1, 3))
 def test_ties_on_a_grid(model: Any, seed: int, copies: int) -> None:
     rng = np.random.default_rng(seed)

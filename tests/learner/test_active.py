@@ -45,11 +45,11 @@ each_case = pytest.mark.parametrize(("model", "data"), [case[1:] for case in CAS
 @each_case
 def test_the_loop_is_the_simulation(model: Any, data: Any) -> None:
     X, y = data
-    learner = sf.ActiveLearner(model, X, criterion=sf.Budget(60), seed=3)
+    learner = sf.ActiveLearner(model, X, criterion=sf.Budget(45), seed=3)
     while not learner.verdict.stop:
         item = learner.ask()
         learner.tell(item, y[item])
-    trace = sf.simulate(model, X, y, steps=50, seed=3)
+    trace = sf.simulate(model, X, y, steps=35, seed=3)
     again = learner.trace()
     assert learner.labelled == [*trace.initial, *trace.indices]
     for name in ("kl_new_old", "kl_old_new"):
@@ -153,7 +153,7 @@ def test_a_corrected_label_is_as_if_it_had_been_so_from_the_start(model: Any, da
     assert slip.ask().tolist() == right.ask().tolist()
 
 
-@examples(60)
+@examples(30)
 @given(seed=st.integers(0, 100))
 def test_labels_that_were_not_asked_for(seed: int) -> None:
     X, y = regression(seed=seed)
@@ -181,9 +181,9 @@ def test_acquisitions_of_regression(acquisition: str) -> None:
     crossed(["random", "k-centre", "order", "map-entropy", "entropy", "margin", "bald"], [2, 3], every=2),
 )
 def test_acquisitions_of_classification(acquisition: str, k: int) -> None:
-    X, y = classes(300, k=k)
-    trace = sf.simulate(BayesianLogistic(alpha=1.0), X, y, steps=60, acquisition=acquisition, X_test=X, y_test=y)
-    assert len(set(trace.indices.tolist()) | set(trace.initial.tolist())) == 70
+    X, y = classes(150, k=k)
+    trace = sf.simulate(BayesianLogistic(alpha=1.0), X, y, steps=40, acquisition=acquisition, X_test=X, y_test=y)
+    assert len(set(trace.indices.tolist()) | set(trace.initial.tolist())) == 50
     assert trace.error[-1] < trace.error[0]
 
 

@@ -98,8 +98,8 @@ def test_a_composed_rule_ends_a_run_that_does_not_reach_its_target() -> None:
 
 
 def test_a_failed_check_is_learned_and_labelling_goes_on() -> None:
-    # The target is near the true error, so that some checks fail.
-    for seed in range(10):
+    # The target is near the true error, so that some checks fail, as one does with the first seed.
+    for seed in (8, *range(8)):
         X, y = classes(noise=1.0, seed=seed)
         trace = sf.simulate(BayesianLogistic(), X, y, rule=ErrorGuarantee(0.33), batch=10, seed=seed)
         found = guaranteed_run(trace)

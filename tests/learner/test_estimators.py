@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -27,10 +27,11 @@ from sklearn.svm import SVC
 
 import suffice as sf
 from suffice.criteria.rule_info import example_rule
-from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
+from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import backend_type
 from suffice.learner.estimator_backend import ClassifierBackend, CommitteeBackend, RegressorBackend
 from suffice.learner.prepare import final_estimator, provided_fields
+from tests.thoroughness import crossed, examples
 
 _RNG = np.random.default_rng(0)
 X = _RNG.normal(size=(200, 4))
@@ -119,8 +120,7 @@ def test_the_inputs_of_a_rule_are_those_of_a_monitor_beside_the_same_fits(name: 
                 np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", ["forest", "logistic", "bayesian"])
-@pytest.mark.parametrize("rule_name", sf.criteria.RULES)
+@pytest.mark.parametrize(("rule_name", "name"), crossed(sf.criteria.RULES, ["forest", "logistic", "bayesian"], every=3))
 def test_every_rule_gives_a_verdict_or_names_what_it_lacks(rule_name: str, name: str) -> None:
     rule = example_rule(sf.criteria.RULES[rule_name])
     model, y = (REGRESSORS[name], NUMBERS) if name == "bayesian" else (CLASSIFIERS[name], CLASSES)
@@ -313,6 +313,8 @@ def test_unusable_settings_are_refused() -> None:
         sf.ActiveLearner(LogisticRegression(), X, acquisition="variance")
     with pytest.raises(MissingInputError, match="kl_new_old"):
         sf.ActiveLearner(GaussianNB(), X, criterion=sf.ErrorStability(0.05))
+    with pytest.raises(SufficeError, match="progress is for the models of suffice; GaussianNB"):
+        _run(GaussianNB(), CLASSES, acquisition="margin").progress()
     with pytest.raises(MissingInputError, match="kl_new_old"):
         sf.simulate(GaussianNB(), X, CLASSES, record=sf.ErrorStability(0.05))
 
@@ -327,7 +329,7 @@ def test_the_members_of_a_forest_choose_labels() -> None:
     np.testing.assert_allclose(sf.acquisition.bald(members)[chosen], best, rtol=1e-6)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(24)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(0, 5))
 def test_skipped_and_labelled_items_are_never_asked_for(sizes: list[int], seed: int) -> None:
     learner = sf.ActiveLearner(GaussianNB(), X[:40], initial=4, seed=seed)
@@ -339,3 +341,17 @@ def test_skipped_and_labelled_items_are_never_asked_for(sizes: list[int], seed: 
         learner.skip(items[:1])
         if len(items) > 1:
             learner.tell(items[1:], CLASSES[items[1:]])
+
+
+@pytest.mark.parametrize("name", ["forest", "logistic"])
+def test_a_screening_asks_for_the_likeliest_items_first(name: str) -> None:
+    rare = np.where(X[:, 0] + X[:, 1] > 1.6, "relevant", "other")
+    learner = sf.ActiveLearner(CLASSIFIERS[name], X, positive="relevant", criterion=sf.ConsecutiveIrrelevant(25))
+    while not learner.verdict.stop and len(learner.labelled) < 150:
+        items = learner.ask(5)
+        verdict = learner.tell(items, rare[items])
+    assert (rare[learner.labelled] == "relevant").sum() >= 0.8 * (rare == "relevant").sum()
+    assert verdict.ready
+    assert len(learner.labelled) < 150
+    with pytest.raises(InvalidValueError, match="give positive="):
+        sf.ActiveLearner(CLASSIFIERS[name], X, acquisition="relevance")

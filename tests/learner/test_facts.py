@@ -159,8 +159,10 @@ def test_facts_of_numbers_are_those_of_the_textbook(name: str, batch: int, dtype
             assert run.trace.measures[fact][step] == pytest.approx(value, rel=2e-6, abs=1e-9), (fact, step)
 
 
-@pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("name", [name for name in REGRESSORS if "learned" in name or "by feature" in name])
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    crossed([name for name in REGRESSORS if "learned" in name or "by feature" in name], [4, 1], every=2),
+)
 def test_the_past_seen_anew_is_that_of_the_new_hyper_parameters(name: str, batch: int) -> None:
     run = regression_run(name, batch)
     assert [known.step for known in run.trace.relearned] == ([5, 17, 41] if batch == 1 else [1, 5])
@@ -475,7 +477,7 @@ def test_facts_of_all_steps_are_those_of_a_recomputation(name: str) -> None:
     require_recomputed_facts(name, 1, range(30))
 
 
-@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("batch", [3, pytest.param(1, marks=pytest.mark.slow)])
 def test_what_the_cases_hold(batch: int) -> None:
     """The runs above do what they are there for."""
     for name in CLASSIFIERS:

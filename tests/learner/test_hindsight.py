@@ -10,6 +10,7 @@ import suffice as sf
 from suffice.errors import InvalidValueError
 from suffice.learner.hindsight import audit_orders, audited_stop, run_decision
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+from tests.thoroughness import some
 
 
 def classes(rows: int = 240, seed: int = 0) -> tuple[Any, Any]:
@@ -24,7 +25,7 @@ def numbers(rows: int = 200, seed: int = 0) -> tuple[Any, Any]:
     return X, X @ [3.0, 2.0, 1.0] + rng.normal(size=rows)
 
 
-@pytest.mark.parametrize("acquisition", [None, "margin", "random"])
+@pytest.mark.parametrize("acquisition", some([None, "margin", "random"], every=2))
 def test_the_decision_is_that_of_a_learner_that_is_asked_and_told(acquisition: str | None) -> None:
     X, y = classes()
     rule = sf.LabelWorth()
@@ -43,7 +44,7 @@ def test_the_decision_is_that_of_a_learner_that_is_asked_and_told(acquisition: s
     )
 
 
-@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("batch", some([7, 1], every=2))
 def test_numbers_and_batches(batch: int) -> None:
     X, y = numbers()
     trace = sf.simulate(GaussianProcess(), X, y, batch=batch)
@@ -80,7 +81,6 @@ def test_a_run_without_steps_is_refused() -> None:
         run_decision(BayesianLogistic(), X, y, trace, sf.LabelWorth())
 
 
-@pytest.mark.usefixtures("fewer_trees")
 def test_a_stop_in_doubt_is_looked_at_again() -> None:
     """Where another model may be better, labelling goes on until that is clear, to twice the labels at most."""
     rng = np.random.default_rng(1)

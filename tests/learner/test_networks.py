@@ -22,7 +22,7 @@ from suffice.learner.simulation import save_checkpoint
 from suffice.models import BayesianRidge, DropoutNetwork, RadialBasis
 from suffice.models.deep import training
 from suffice.trace import Trace
-from tests.thoroughness import crossed
+from tests.thoroughness import crossed, some
 
 DIGITS = load_digits()
 X, Y = DIGITS.data[:90] / 16.0, DIGITS.target[:90]
@@ -62,8 +62,9 @@ def begun(model: Any = None, y: Any = Y, **options: Any) -> sf.ActiveLearner:
 each_approximation = pytest.mark.parametrize("approximation", ["dropout", "last-layer"])
 
 
-@each_approximation
-@pytest.mark.parametrize("acquisition", ["batchbald", "bald"])
+@pytest.mark.parametrize(
+    ("approximation", "acquisition"), crossed(["dropout", "last-layer"], ["batchbald", "bald"], every=2)
+)
 def test_the_loop_is_the_simulation(approximation: str, acquisition: str) -> None:
     model = network(approximation=approximation)
     learner = begun(model, acquisition=acquisition, criterion=sf.ErrorStability(0.2, calibration=1))
@@ -403,7 +404,7 @@ def test_a_loss_that_is_no_number_names_round_and_file(tmp_path: Path, monkeypat
 # The default rule
 
 
-@each_approximation
+@pytest.mark.parametrize("approximation", some(["dropout", "last-layer"], every=2))
 def test_what_the_default_rule_is_told(approximation: str) -> None:
     """Against draws of the network itself, and predictions of random items before their labels were learned."""
     model = network(approximation=approximation, samples=6, classes=range(10))

@@ -13,6 +13,7 @@ from suffice.criteria.step import PREDICTION_FIELDS
 from suffice.learner.prepare import provided_fields
 from suffice.models import BayesianLogistic, GaussianProcess
 from tests.every_rule import RULES
+from tests.thoroughness import some
 
 LATE = 8
 
@@ -57,7 +58,7 @@ def test_every_rule_that_uses_predictions_is_tried() -> None:
     assert len(WITH_PREDICTIONS) >= 18
 
 
-@pytest.mark.parametrize("name", WITH_PREDICTIONS)
+@pytest.mark.parametrize("name", some(WITH_PREDICTIONS, every=2))
 def test_a_rule_that_uses_predictions_waits_for_a_second_class(name: str) -> None:
     _, y = cancer()
     rule = RULES[name]

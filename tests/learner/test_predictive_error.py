@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
@@ -17,7 +17,7 @@ from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, Gaus
 from suffice.models.laplace import Laplace, SoftmaxLaplace
 from suffice.numerics.special_functions import Floats
 from suffice.trace import Trace
-from tests.thoroughness import crossed
+from tests.thoroughness import crossed, examples
 
 INITIAL = 8
 
@@ -77,8 +77,7 @@ def watched(model: Any, data: Data, **options: Any) -> tuple[Trace, list[Any]]:
     return sf.simulate(model, data.X, data.y, watch=look, **{**settings, **options}), models
 
 
-@pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize(("name", "batch"), crossed(REGRESSORS, [4, 1], every=2))
 def test_of_numbers_it_is_the_squared_error_of_the_mean(name: str, batch: int) -> None:
     data = numbers()
     trace, models = watched(REGRESSORS[name], data, steps=40 // batch, batch=batch)
@@ -213,7 +212,7 @@ def test_results_keep_them() -> None:
     assert len(StepResults.from_dict(earlier).predictive_error) == 0
 
 
-@settings(max_examples=30, deadline=None)
+@examples(40)
 @given(K=st.integers(2, 5), scale=st.floats(1e-3, 1e3), unknown=st.integers(0, 7), seed=st.integers(0, 1000))
 def test_averaged_predictions_are_those_of_the_probabilities(K: int, scale: float, unknown: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

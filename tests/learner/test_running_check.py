@@ -54,7 +54,7 @@ def state(learner: sf.ActiveLearner) -> Any:
 @pytest.mark.parametrize("acquisition", [None, "margin", "random"])
 def test_the_learned_items_are_those_of_a_learner_without_it(acquisition: str | None) -> None:
     X, y = classes()
-    found = learned(running(y, X, n=200, acquisition=acquisition))
+    found = learned(running(y, X, n=100, acquisition=acquisition))
     plain = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, criterion=sf.Budget(600), acquisition=acquisition)
     assert found == learned(labelled(y, plain, len(found)))
 
@@ -69,12 +69,12 @@ def test_the_share_of_batches() -> None:
 
 def test_labels_of_the_sample_change_nothing() -> None:
     X, y = classes()
-    one = running(y, X, n=220)
+    one = running(y, X, n=150)
     sample = list(state(one).sample)
     assert sample
     other = y.copy()
     other[sample] = np.where(y[sample] == "spam", "ham", "spam")
-    two = running(other, X, n=220)
+    two = running(other, X, n=150)
     assert learned(one) == learned(two)
     assert one.labelled == two.labelled
     assert one.model.predict_proba(X).tolist() == two.model.predict_proba(X).tolist()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -23,9 +23,9 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression
+from sklearn.linear_model import ARDRegression, BayesianRidge, LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -42,6 +42,9 @@ from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputErro
 from suffice.learner import ErrorGuarantee
 from suffice.learner.error_estimate import calibration_ratio
 from suffice.learner.step_inputs import RecentGain
+from suffice.posteriors import fitted_posterior, posterior_pair
+from tests.every_rule import OF_SCREENING
+from tests.thoroughness import crossed, examples
 
 RNG = np.random.default_rng(0)
 N = 260
@@ -61,13 +64,16 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "texts": (make_pipeline(TfidfVectorizer(), LogisticRegression()), TEXTS, Y),
     "GaussianProcess": (GaussianProcessRegressor(RBF(2.0) + WhiteKernel(0.1), optimizer=None), X, Z),
     "BayesianRidge": (BayesianRidge(fit_intercept=False), X, Z),
+    "GaussianProcessClassifier": (GaussianProcessClassifier(1.0 * RBF(2.0)), X, Y),
+    "ARDRegression": (ARDRegression(), X, Z),
 }
 COMMITTEES = {"RandomForest", "ExtraTrees"}
-NUMBERS = {"GaussianProcess", "BayesianRidge"}
+NUMBERS = {"GaussianProcess", "BayesianRidge", "ARDRegression"}
 NEEDS_COMMITTEE = {"InformationGain", "SelectionAgreement", "ValidationSetAgreement", "IntrinsicStopping"}
 #: Rules that no model gets a verdict of, with the missing input.
 NEVER = {"PacBayes": "kl_prior", "HeldOutPlateau": "validation_error, validation_labels"}
 DIVERGENCES = {"ErrorStability", "DeterministicBoundRuns"}
+POSTERIORS = {"LogisticRegression", "texts", "GaussianProcessClassifier", *NUMBERS}
 FOR_NUMBERS = {"ExpectedCost", "LabelWorth", "MaxVariance", "InformationGain", "Budget", "PoolFraction", "CostLimit"}
 
 
@@ -94,8 +100,10 @@ def refusal(name: str, rule: str) -> str | None:
     if rule in NEVER:
         return NEVER[rule]
     needs = ", ".join(sorted(example_rule(sf.criteria.RULES[rule]).needs()))
+    if rule in OF_SCREENING:
+        return needs.removeprefix("pool_size, ")
     if rule in DIVERGENCES:
-        return None if name in NUMBERS else needs
+        return None if name in POSTERIORS else needs
     if name in NUMBERS:
         return None if rule in FOR_NUMBERS | {"TimeLimit"} else needs
     if rule == "MaxVariance" or (rule in NEEDS_COMMITTEE and name not in COMMITTEES):
@@ -123,6 +131,19 @@ def number_gain(mean: Any, past: Any) -> float:
     return float(np.mean((mean - past) ** 2))
 
 
+def divergences_by_hand(name: str, before: int, n: int) -> dict[str, Any]:
+    """Of two posteriors under one prior; that of the labels before is computed anew if the prior has changed."""
+    _, pool, labels = MODELS[name]
+    sets = [(rows(pool, ITEMS[:size]), labels[ITEMS[:size]]) for size in (before, n)]
+    if name == "GaussianProcess":
+        old, new = fitted(name, before), fitted(name, n)
+    elif name == "LogisticRegression":
+        old, new = (fitted_posterior(fitted(name, len(y)), inputs, y) for inputs, y in sets)
+    else:
+        old, new = posterior_pair(fitted(name, n), *sets)
+    return {"kl_new_old": sf.kl(new, old), "kl_old_new": sf.kl(old, new)}
+
+
 def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
     _, pool, labels = MODELS[name]
     found, recent, losses = [], RecentGain(), []
@@ -145,6 +166,7 @@ def classes_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
         if before:
             share = facts["unlabelled_error"] * 50.0 / (50.0 + n)
             facts |= {"reducible_error": max(gain, share), "recent_gain": gain}
+            facts |= divergences_by_hand(name, before, n) if name in POSTERIORS else {}
         p_stop = model.predict_proba(rows(pool, stop))
         facts |= {
             "stop_probabilities": p_stop.astype(np.float16),
@@ -185,7 +207,7 @@ def trees(model: Any, pool: Any, items: Any) -> Any:
 
 
 def noise_of(model: Any, inputs: Any) -> Any:
-    if isinstance(model, BayesianRidge):
+    if isinstance(model, BayesianRidge | ARDRegression):
         return 1.0 / model.alpha_
     return model.kernel_.diag(inputs) - np.diag(model.kernel_(inputs, inputs))
 
@@ -217,7 +239,7 @@ def numbers_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
         }
         if before:
             old = fitted(name, before)
-            facts |= {"recent_gain": gain, "kl_new_old": sf.kl(model, old), "kl_old_new": sf.kl(old, model)}
+            facts |= {"recent_gain": gain, **divergences_by_hand(name, before, n)}
             new = ITEMS[before:n][np.isin(ITEMS[before:n], ITEMS[:n:2])]
             guess, spread = old.predict(pool[new], return_std=True)
             losses += list(zip((labels[new] - guess) ** 2, spread**2, strict=True))
@@ -228,8 +250,7 @@ def numbers_by_hand(name: str, rounds: Sequence[int]) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("rule_name", sf.criteria.RULES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "rule_name"), crossed(MODELS, sf.criteria.RULES, every=4))
 def test_every_rule_gives_the_verdict_on_a_step_built_by_hand_or_names_what_is_missing(
     name: str, rule_name: str
 ) -> None:
@@ -519,13 +540,239 @@ def test_regressors_of_suffice_are_judged_like_the_learner() -> None:
         assert getattr(step, name) == pytest.approx(getattr(other, name), rel=1e-6), name
 
 
-def test_posteriors_that_cannot_be_compared_are_refused_in_a_sentence() -> None:
-    monitor = sf.StopMonitor(X, sf.ErrorStability(0.5))
-    monitor.update(sf.models.GaussianProcess(length_scale=2.0, noise=0.1).fit(X[:20], Z[:20]), range(20), Z[:20])
-    other = sf.models.GaussianProcess(length_scale=1.0, noise=0.1).fit(X[:30], Z[:30])
-    with pytest.raises(InvalidValueError, match="kl_new_old and kl_old_new compare the posteriors of two updates"):
-        monitor.update(other, range(30), Z[:30])
-    assert monitor.left == N - 20
+# Posteriors.
+
+STABLE = sf.ErrorStability(0.5, calibration=2)
+
+
+def followed(models: Sequence[Any], sets: Sequence[tuple[Any, Any]], pool: Any = X) -> sf.StopMonitor:
+    """A monitor after updates with models that are fitted on the labels of some items."""
+    monitor = sf.StopMonitor(pool, STABLE)
+    for model, (items, labels) in zip(models, sets, strict=True):
+        monitor.update(model.fit(rows(pool, items), labels), items, labels)
+    return monitor
+
+
+def pair_of(model: Any, old: tuple[Any, Any], new: tuple[Any, Any], pool: Any = X) -> dict[str, Any]:
+    """Divergences of two sets of items and labels under the prior of a model."""
+    before, after = posterior_pair(model, *((rows(pool, items), labels) for items, labels in (old, new)))
+    return {"kl_new_old": sf.kl(after, before), "kl_old_new": sf.kl(before, after)}
+
+
+def assert_divergences(monitor: sf.StopMonitor, expected: dict[str, Any], relative: float = 1e-9) -> None:
+    step = monitor.trace().steps()[-1]
+    assert step.kl_new_old == pytest.approx(expected["kl_new_old"], rel=relative)
+    assert step.kl_old_new == pytest.approx(expected["kl_old_new"], rel=relative)
+
+
+@pytest.mark.parametrize(
+    ("models", "labels"),
+    [
+        ([LogisticRegression(C=1.0), LogisticRegression(C=30.0)], Y),
+        ([LogisticRegression(), LogisticRegression(class_weight="balanced")], Y),
+        ([LogisticRegression(), LogisticRegression(fit_intercept=False)], Y),
+        ([GaussianProcessClassifier(1.0 * RBF(1.0)) for _ in range(2)], Y),
+        ([GaussianProcessRegressor(1.0 * RBF(1.0) + WhiteKernel(), normalize_y=True) for _ in range(2)], Z),
+        ([ARDRegression(), ARDRegression()], Z),
+        ([BayesianRidge(), BayesianRidge(fit_intercept=False)], Z),
+        ([make_pipeline(StandardScaler(), LogisticRegression()) for _ in range(2)], Y),
+        ([LogisticRegression(), make_pipeline(StandardScaler(), LogisticRegression())], Y),
+        ([make_pipeline(StandardScaler(), GaussianProcessRegressor(RBF(), alpha=0.1)) for _ in range(2)], Z),
+        ([sf.models.GaussianProcess(length_scale=scale, noise=0.1) for scale in (2.0, 1.0)], Z),
+        ([sf.models.BayesianLogistic(alpha=alpha) for alpha in (2.0, 1.0)], Y),
+        ([LogisticRegression(), sf.models.BayesianLogistic(alpha=1.0)], Y),
+    ],
+    ids=lambda value: "-".join(type(each).__name__ for each in value) if isinstance(value, list) else "",
+)
+def test_the_posterior_before_has_the_prior_of_the_present_model(models: list[Any], labels: Any) -> None:
+    sets = [(ITEMS[:n], labels[ITEMS[:n]]) for n in (40, 50)]
+    monitor = followed(models, sets)
+    assert_divergences(monitor, pair_of(models[-1], *sets))
+    step = monitor.trace().steps()[-1]
+    assert step.kl_new_old is not None
+    assert 0.0 < step.kl_new_old < 100.0
+    assert not step.estimated
+
+
+def test_texts_whose_words_change() -> None:
+    model, sets = make_pipeline(TfidfVectorizer(), LogisticRegression()), [(np.arange(n), Y[:n]) for n in (30, 60)]
+    texts = [f"{text} only{i // 30}" for i, text in enumerate(TEXTS)]
+    monitor = followed([clone(model), model], sets, texts)
+    assert "only1" in model[0].vocabulary_
+    assert_divergences(monitor, pair_of(model, sets[0], sets[1], texts))
+
+
+def test_an_unchanged_prior_gives_the_numbers_of_the_models_themselves() -> None:
+    """Posteriors that were computed for the update before are used again."""
+    sets = [(ITEMS[:n], Y[ITEMS[:n]]) for n in (40, 50)]
+    models = [LogisticRegression(), LogisticRegression()]
+    monitor = followed(models, sets)
+    old, new = (fitted_posterior(model, X[items], y) for model, (items, y) in zip(models, sets, strict=True))
+    assert monitor.trace().steps()[-1] == Step.between(old, new, n_labelled=50, pool_size=N)
+
+
+def test_corrected_labels_are_compared_with_those_of_the_update_before() -> None:
+    first = ITEMS[:40], Y[ITEMS[:40]]
+    labels = Y[ITEMS[:50]].copy()
+    labels[[3, 8]] = np.where(labels[[3, 8]] == "left", "right", "left")
+    model = LogisticRegression()
+    monitor = followed([LogisticRegression(), model], [first, (ITEMS[:50], labels)])
+    assert_divergences(monitor, pair_of(model, first, (ITEMS[:50], labels)))
+    # Without a new label the step is replaced: it is compared with the update before it.
+    again = model.fit(X[ITEMS[:50]], Y[ITEMS[:50]])
+    monitor.update(again, ITEMS[:50], Y[ITEMS[:50]])
+    assert_divergences(monitor, pair_of(model, first, (ITEMS[:50], Y[ITEMS[:50]])))
+    assert len(monitor.trace()) == 1
+
+
+def test_removed_labels_are_part_of_the_posterior_before() -> None:
+    first, second = (ITEMS[:40], Y[ITEMS[:40]]), (ITEMS[5:60], Y[ITEMS[5:60]])
+    model = LogisticRegression()
+    monitor = followed([LogisticRegression(), model], [first, second])
+    assert_divergences(monitor, pair_of(model, first, second))
+    # Fewer labels than at all updates: nothing is left to compare with.
+    said = monitor.update(clone(model).fit(X[ITEMS[:30]], Y[ITEMS[:30]]), ITEMS[:30], Y[ITEMS[:30]])
+    assert not said.ready
+    assert "this is the first" in said.reason
+
+
+@examples(100)
+@given(st.data())
+def test_any_change_of_labels_is_compared_under_one_prior(data: st.DataObject) -> None:
+    """Labels, classes and C change: each update has the divergences of its labels, or says why not."""
+    monitor = sf.StopMonitor(X[:14], STABLE)
+    marks: list[tuple[Any, Any]] = []
+    for _ in range(data.draw(st.integers(2, 5))):
+        items = data.draw(st.lists(st.integers(0, 13), min_size=4, max_size=14, unique=True))
+        labels = data.draw(st.lists(st.sampled_from("abc"), min_size=len(items), max_size=len(items)))
+        labels[:2] = ["a", "b"]
+        now = np.array(items), np.array(labels)
+        model = LogisticRegression(C=data.draw(st.sampled_from([0.5, 2.0]))).fit(X[now[0]], now[1])
+        said = monitor.update(model, *now)
+        marks = [mark for mark in marks if len(mark[0]) < len(items)]
+        if said.value is not None:
+            assert_divergences(monitor, pair_of(model, marks[-1], now), 1e-6)
+        elif marks and set(marks[-1][1].tolist()) != set(labels):
+            assert "class 'c' had" in said.reason
+        else:
+            assert "this is the first" in said.reason or "not known any more" in said.reason
+        marks.append(now)
+
+
+def test_a_late_class_leaves_one_step_undecided() -> None:
+    labels = np.where(np.arange(N) % 3 == 0, "late", Y)
+    labels[:40] = Y[:40]
+    sets = [(np.arange(n), labels[:n]) for n in (30, 40, 50, 60)]
+    monitor, said = sf.StopMonitor(X, STABLE), []
+    for items, y in sets:
+        said.append(monitor.update(LogisticRegression().fit(X[items], y), items, y))
+    assert not said[2].ready
+    assert said[2].value is None
+    assert "class 'late' had no label before, and without one there is no posterior" in said[2].reason
+    assert [step.n_labelled for step in monitor.trace().steps()] == [40, 60]
+    assert said[3].value is not None
+    model = LogisticRegression().fit(X[:60], labels[:60])
+    assert_divergences(monitor, pair_of(model, *sets[2:]))
+    # Priors that are proper have a posterior without a label of the class.
+    for kind in (GaussianProcessClassifier(optimizer=None), sf.models.BayesianLogistic(alpha=1.0)):
+        other = followed([clone(kind) for _ in sets], sets)
+        assert [step.n_labelled for step in other.trace().steps()] == [40, 50, 60]
+
+
+def test_a_class_that_is_gone_leaves_one_step_undecided() -> None:
+    labels = np.where(np.arange(N) % 7 == 0, "wrong", Y)
+    monitor = followed([LogisticRegression()], [(np.arange(40), labels[:40])])
+    said = monitor.update(LogisticRegression().fit(X[:50], Y[:50]), range(50), Y[:50])
+    assert not said.ready
+    assert "class 'wrong' had labels before, and LogisticRegression does not know it" in said.reason
+
+
+def test_divergences_without_a_posterior_are_refused_in_a_sentence() -> None:
+    lasso = LogisticRegression().fit(X[:40], Y[:40])
+    lasso.penalty = "l1"
+    with pytest.raises(
+        MissingInputError, match=r"kl_new_old, kl_old_new: posteriors are compared, and this Logist.*l2"
+    ):
+        sf.StopMonitor(X, STABLE).update(lasso, range(40), Y[:40])
+    with pytest.raises(MissingInputError, match="posteriors are compared, and suffice knows none of GaussianNB; use"):
+        sf.StopMonitor(X, STABLE).update(fitted("GaussianNB", 40), ITEMS[:40], Y[ITEMS[:40]])
+    monitor = followed([LogisticRegression()], [(ITEMS[:40], Y[ITEMS[:40]])])
+    before = json.dumps({**monitor.state_dict(), "seconds": 0})
+    # A model that was not fitted on the labels that are given.
+    with pytest.raises(InvalidValueError, match=r"kl_new_old and kl_old_new compare .*are not those that X and y"):
+        monitor.update(LogisticRegression().fit(X[ITEMS[:9]], Y[ITEMS[:9]]), ITEMS[:90], Y[ITEMS[:90]])
+    assert json.dumps({**monitor.state_dict(), "seconds": 0}) == before
+
+
+def test_texts_with_twenty_thousand_words() -> None:
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"w{word}" for word in rng.integers(0, 25_000, size=400)) for _ in range(150)]
+    texts = [f"{text} {'good' if label == 'right' else 'bad'}" for text, label in zip(texts, Y, strict=False)]
+    model = make_pipeline(TfidfVectorizer(vocabulary=[f"w{k}" for k in range(25_000)]), LogisticRegression())
+    monitor = followed([clone(model), clone(model)], [(np.arange(n), Y[:n]) for n in (80, 90)], texts)
+    step = monitor.trace().steps()[-1]
+    assert step.kl_new_old is not None
+    assert 0.0 < step.kl_new_old < 10.0
+
+
+@pytest.mark.parametrize("name", sorted(POSTERIORS))
+@pytest.mark.parametrize("rule_name", sorted(DIVERGENCES))
+def test_divergences_continue_from_json(name: str, rule_name: str) -> None:
+    rule = example_rule(sf.criteria.RULES[rule_name])
+    _, pool, labels = MODELS[name]
+    monitor = updated(name, rule, ROUNDS[:3])
+    saved = json.loads(json.dumps(monitor.state_dict(), allow_nan=False))
+    other = sf.StopMonitor.from_state_dict(saved, pool)
+    assert json.dumps({**other.state_dict(), "seconds": 0}) == json.dumps({**saved, "seconds": 0})
+    for n in (ROUNDS[3], 46):
+        given = fitted(name, n), ITEMS[:n], labels[ITEMS[:n]], ITEMS[:n:2]
+        one, two = monitor.update(*given), other.update(*given)
+        assert (one.ready, one.stop) == (two.ready, two.stop)
+        step = monitor.trace().steps()[-1]
+        assert_divergences(other, {"kl_new_old": step.kl_new_old, "kl_old_new": step.kl_old_new})
+    assert len(other.trace()) == len(monitor.trace()) == 4
+
+
+def test_the_posterior_of_a_network_is_not_known_after_json() -> None:
+    pytest.importorskip("torch")
+    monitor = sf.StopMonitor(X, STABLE)
+    for n in (30, 40, 50, 60):
+        network = sf.models.DropoutNetwork(epochs=2, seed=0).fit(X[:n], Y[:n])
+        if n == 50:
+            monitor = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), X)
+        said = monitor.update(network, range(n), Y[:n])
+        if n == 50:
+            assert not said.ready
+            assert "is not known any more" in said.reason
+    assert [step.n_labelled for step in monitor.trace().steps()] == [40, 60]
+
+
+def test_a_state_without_the_labels_of_updates() -> None:
+    """As it was saved before posteriors were computed from labels."""
+    state = updated("BayesianRidge", STABLE).state_dict()
+    state["marks"] = [mark[:3] for mark in state["marks"]]
+    other = sf.StopMonitor.from_state_dict(state, X)
+    said = other.update(fitted("BayesianRidge", 46), ITEMS[:46], Z[ITEMS[:46]])
+    assert not said.ready
+    assert "is not known any more" in said.reason
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_wrappers_of_scikit_activeml_are_followed() -> None:
+    classifiers = pytest.importorskip("skactiveml.classifier")
+    codes, steps = np.where(Y == "left", 3, 7), []
+    for wrapped in (False, True):
+        monitor = sf.StopMonitor(X, STABLE & sf.LabelWorth())
+        for n in (30, 40, 50):
+            some = np.where(np.arange(N) < n, codes, np.nan)
+            model: Any = LogisticRegression().fit(X[:n], codes[:n])
+            if wrapped:
+                model = classifiers.SklearnClassifier(LogisticRegression(), classes=[3, 7]).fit(X, some)
+            monitor.update(model, range(n), codes[:n])
+        steps.append(monitor.trace().steps())
+    for one, other in zip(*steps, strict=True):
+        assert one.kl_new_old == pytest.approx(other.kl_new_old, rel=1e-9)
+        assert one.unlabelled_error == pytest.approx(other.unlabelled_error, rel=1e-9)
 
 
 # Functions.
@@ -903,8 +1150,14 @@ def test_a_check_of_numbers() -> None:
 # Records.
 
 
-@pytest.mark.parametrize("name", ["RandomForest", "texts", "LogisticRegression", "BayesianRidge"])
-@pytest.mark.parametrize("rule_name", sorted(set(sf.criteria.RULES) - DIVERGENCES - {"TimeLimit"}))
+@pytest.mark.parametrize(
+    ("name", "rule_name"),
+    crossed(
+        ["RandomForest", "texts", "LogisticRegression", "BayesianRidge"],
+        sorted(set(sf.criteria.RULES) - DIVERGENCES - {"TimeLimit"}),
+        every=4,
+    ),
+)
 def test_a_monitor_continues_from_json_with_the_same_verdicts(name: str, rule_name: str) -> None:
     if refusal(name, rule_name) is not None:
         return
@@ -938,15 +1191,6 @@ def test_checks_continue_from_json() -> None:
         each.checks[-1].tell({int(item): Y[item] for item in each.checks[-1].pending})
     assert other.checks[-1].guarantee == monitor.checks[-1].guarantee
     assert other.check(10).indices.tolist() == monitor.check(10).indices.tolist()
-
-
-def test_divergences_are_undecided_after_json() -> None:
-    monitor = updated("BayesianRidge", sf.ErrorStability(0.6, calibration=2))
-    other = sf.StopMonitor.from_state_dict(json.loads(json.dumps(monitor.state_dict())), X)
-    said = other.update(fitted("BayesianRidge", 46), ITEMS[:46], Z[ITEMS[:46]])
-    assert not said.ready
-    assert "is not known any more" in said.reason
-    assert other.update(fitted("BayesianRidge", 50), ITEMS[:50], Z[ITEMS[:50]]).value is not None
 
 
 def test_a_new_monitor_can_be_saved() -> None:
@@ -1121,7 +1365,7 @@ class _Table:
         self.p = p
 
 
-@settings(max_examples=40, deadline=None)
+@examples(60)
 @given(st.data())
 def test_any_sequence_of_updates_leaves_a_consistent_monitor(data: st.DataObject) -> None:
     size, labels = 12, {}

@@ -39,7 +39,7 @@ def test_numbers_against_the_model_itself(model: Any) -> None:
     X, y = numbers()
     learner = sf.ActiveLearner(model, X, acquisition="order", initial=10)
     means = {}
-    for item in range(60):
+    for item in range(45):
         learner.tell(item, y[item])
         if item < 9:
             continue
@@ -152,7 +152,7 @@ def test_live_is_replayed_and_simulated(model: Any) -> None:
     X, y = numbers() if not isinstance(model, BayesianLogistic) else words(k=3)
     rule = sf.LabelWorth()
     learner = sf.ActiveLearner(model, X, criterion=rule, initial=np.arange(10))
-    simulated = sf.simulate(model, X, y, initial=np.arange(10), steps=50, record=rule)
+    simulated = sf.simulate(model, X, y, initial=np.arange(10), steps=35, record=rule)
     learner.tell(np.arange(10), y[:10])
     live = []
     for item in simulated.indices:

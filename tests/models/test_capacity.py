@@ -139,9 +139,9 @@ def told(X: Floats, y: Any, k: int, n: int) -> ActiveLearner:
 
 @pytest.mark.parametrize("k", some([2, 3], every=2))
 def test_components_are_chosen_from_the_labels_at_hand_alone(k: int) -> None:
-    X, y = data(160, k)
+    X, y = data(110, k)
     learner, used = ActiveLearner(growing(k), X, acquisition="order", initial=10), []
-    for item in range(130):
+    for item in range(101):
         learner.tell(item, y[item])
         if item >= 9:
             used.append(learner.current_model.n_components_)
@@ -151,8 +151,8 @@ def test_components_are_chosen_from_the_labels_at_hand_alone(k: int) -> None:
     for n in (20, 40, 80):
         assert used[n - 10] == growing(k).fit(X[:n], y[:n]).n_components_
     # Labels to come do not matter, whatever they are.
-    other = np.where(np.arange(len(y)) < 100, y, "a")
-    assert told(X, other, k, 120).current_model.n_components_ == used[100 - 10]
+    other = np.where(np.arange(len(y)) < 85, y, "a")
+    assert told(X, other, k, 100).current_model.n_components_ == used[85 - 10]
 
 
 @pytest.mark.parametrize("k", some([2, 3], every=2))
@@ -204,15 +204,15 @@ def test_a_project_that_is_resumed_says_the_same() -> None:
         "demo", "classification", ("a", "b", "c"), "y", "text", ("x",), None, "logistic", rule, components=((0, 60),)
     )
     assert Settings.from_dict(settings.as_dict()) == settings
-    answers = [Answer(item, str(y[item])) for item in range(90)]
+    answers = [Answer(item, str(y[item])) for item in range(46)]
     at_once, slowly = ProjectLearner(settings, X), ProjectLearner(settings, X)
     at_once.follow(answers)
-    for n in (0, 5, 12, 30, 55, 89):
+    for n in (0, 5, 12, 30, 45):
         slowly.follow(answers[:n])
         slowly.learning_status(queue=2)
     slowly.follow(answers)
     assert slowly.learning_status() == at_once.learning_status()
-    assert at_once.predictor().model.n_components_ == growing(3).fit(X[:80], y[:80]).n_components_
+    assert at_once.predictor().model.n_components_ == growing(3).fit(X[:40], y[:40]).n_components_
     np.testing.assert_array_equal(at_once.predict(X).labels, slowly.predict(X).labels)
     np.testing.assert_array_equal(at_once.predict(X).uncertainty, slowly.predict(X).uncertainty)
 

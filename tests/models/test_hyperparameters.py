@@ -24,6 +24,7 @@ from suffice.models.kernels import GaussianKernel
 from suffice.models.regressor import preferred
 from suffice.models.ridge import RidgePrior
 from suffice.numerics.special_functions import Floats
+from tests.thoroughness import thorough
 
 
 def data(seed: int = 0, n: int = 25) -> tuple[Floats, Floats]:
@@ -79,15 +80,15 @@ def test_the_prior_keeps_few_labels_from_extreme_scales_and_yields_to_many() -> 
     rng = np.random.default_rng(0)
     start = ProcessScales(np.array([2.0]), 0.1)
     noises: dict[bool, list[float]] = {True: [], False: []}
-    for seed in range(20):
+    for seed in range(20 if thorough() else 8):
         X, y = data(seed, 10)
         y = (y - y.mean()) / y.std()
         for weak in (True, False):
             prior = ScalesPrior.of_data(X, y) if weak else None
             noises[weak].append(learn_process(X, y, start, fixed=(False, False), prior=prior).noise)
     assert min(noises[True]) > 1e-3 > min(noises[False])
-    X = rng.normal(size=(400, 3))
-    y = np.sin(X[:, 0]) + 0.05 * rng.normal(size=400)
+    X = rng.normal(size=(200, 3))
+    y = np.sin(X[:, 0]) + 0.05 * rng.normal(size=200)
     with_prior = learn_process(X, y, start, fixed=(False, False), prior=ScalesPrior.of_data(X, y))
     without = learn_process(X, y, start, fixed=(False, False))
     assert with_prior.noise == pytest.approx(without.noise, rel=0.05)

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 
@@ -15,6 +14,7 @@ from suffice.models.leave_one_out import FACTORS, Guesses, guesses, sharpness
 from suffice.models.predictive import moderated_logits
 from suffice.numerics.special_functions import Floats
 from suffice.project.error_estimates import error_changes, expected_error, factors
+from tests.thoroughness import examples
 
 
 def made(n: int, n_classes: int, seed: int = 0, *, width: int = 3, scale: float = 1.0) -> tuple[Floats, Any]:
@@ -152,7 +152,7 @@ def test_a_prior_that_is_wrong_is_made_up_for(scale: float, rises: bool) -> None
     assert np.mean(np.abs(after)) < 0.7 * np.mean(np.abs(before))
 
 
-@hypothesis_settings(max_examples=40, deadline=None)
+@examples(60)
 @given(
     logits=st.lists(st.floats(-30.0, 30.0), min_size=1, max_size=20),
     drawn=st.lists(st.floats(0.1, 10.0), min_size=2, max_size=8),

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
 from tests.project.following import CASES, Case
 from tests.project.making_projects import make
+from tests.thoroughness import thorough
 
 # Seconds after which a test gives up; nothing takes that long.
 LONG = 60.0
@@ -136,10 +138,10 @@ def test_a_label_that_is_taken_back_is_forgotten(project: Small, case: Case) -> 
 
 def test_advice_is_given_and_withdrawn_when_it_changes(project: Small, case: Case) -> None:
     with BackgroundLearner(project) as background:
-        # All but one, which leaves the rule to judge, and then nothing.
+        # All but one, which leaves the rule to judge, and then nothing. The first come together.
         answers = case.answers(80)
-        for n in range(1, 81):
-            project.tell(answers[n - 1 : n])
+        for told, n in pairwise((0, *range(1 if thorough() else 60, 81))):
+            project.tell(answers[told:n])
             background.wake()
             assert background.wait(n, LONG)
             until(lambda: (project.events.advice is not None) == _stops(background))

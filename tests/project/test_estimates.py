@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 
@@ -15,6 +14,7 @@ from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.numerics.special_functions import Floats
 from suffice.project.error_estimates import expected_error
 from tests.project.following import CASES
+from tests.thoroughness import examples
 
 MANY = 40_000
 
@@ -136,7 +136,7 @@ def test_more_labels_of_a_right_model_narrow_the_interval(name: str) -> None:
     rng = np.random.default_rng(6)
     X = rng.normal(size=(1500, case.X.shape[1]))
     widths, values = [], []
-    for n in (20, 100, 800):
+    for n in (20, 80, 320):
         if case.settings.task == "classification":
             scores = X @ np.random.default_rng(1).normal(size=(X.shape[1], len(case.settings.classes)))
             y: Any = np.array(case.settings.classes)[(scores + rng.gumbel(size=scores.shape)).argmax(axis=1)]
@@ -198,7 +198,7 @@ def test_the_same_model_says_the_same_again() -> None:
     assert expected_error(model, case.X) == expected_error(model, case.X)
 
 
-@hypothesis_settings(max_examples=60, deadline=None)
+@examples(80)
 @given(
     curve=st.lists(st.floats(1e-3, 10.0), min_size=4, max_size=60),
     labels=st.integers(1, 400),

@@ -26,10 +26,11 @@ from suffice.project.exported_files import (
     predictions_file,
 )
 from suffice.project.labelling_project import Project
-from suffice.project.project_learner import Predictions
+from suffice.project.learning_status import Predictions
 from suffice.tables.file_writer import Column, Format, encoded, exact, harmless
 from tests.project.labelled_projects import HOSTILE, busy_project, hostile_project, label_some, learned
 from tests.project.making_projects import about, make, some_items
+from tests.thoroughness import crossed
 
 FORMATS: tuple[Format, ...] = ("csv", "jsonl", "parquet")
 #: Signs at which a spreadsheet begins to run a cell, also in other widths.
@@ -288,8 +289,7 @@ def checked(project: Project, size: int = 20) -> list[int]:
     return items
 
 
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize(("task", "format"), crossed(["classification", "regression"], FORMATS, every=2))
 def test_predictions_are_those_that_the_guarantee_is_about(tmp_path: Path, format: Format, task: str) -> None:
     asked: dict[str, Any] = {} if task == "classification" else {"tolerance": 0.5}
     with busy_project(tmp_path / "pets.suffice", task=task) as project:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chisquare
@@ -37,6 +37,7 @@ from tests.project.making_projects import CLASSES, make, picture, replayed
 from tests.project.naive_project import NaiveCheck, NaiveProject, RefusedError
 from tests.project.test_state import Clock, emptied, hurry, rows
 from tests.project.test_state import take as take_ordinary
+from tests.thoroughness import examples
 
 SIZE = 6
 LEASE = 100.0
@@ -166,7 +167,7 @@ def check_guarantee(project: Project, naive: NaiveProject) -> None:
 
 
 def test_any_course_of_events_is_what_the_rules_say_and_what_a_replay_gives(used: Project, clock: Clock) -> None:
-    @settings(max_examples=80)
+    @examples(60)
     @given(st.lists(STEPS, min_size=10, max_size=40))
     def check(steps: list[tuple[str, str, int, str, float]]) -> None:
         project, naive = emptied(used), NaiveProject(SIZE, LEASE, initial=2, share=0.4)
@@ -199,7 +200,7 @@ def test_classes_come_back_from_the_journal(n_classes: int) -> None:
     assert unpacked_predictions(text, classes, 500).tolist() == given_ones.tolist()
 
 
-@settings(max_examples=50)
+@examples(60)
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=20))
 def test_numbers_come_back_rounded_to_nine_digits_and_are_not_rounded_twice(values: list[float]) -> None:
     numbers = np.array(values)

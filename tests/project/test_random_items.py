@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.learner import ActiveLearner
@@ -33,6 +33,7 @@ from suffice.project.status_summary import learning_sentences, status
 from tests.project.following import CASES
 from tests.project.labelled_projects import of_feature
 from tests.project.making_projects import about, make, picture, replayed
+from tests.thoroughness import examples, some
 
 SIZE = 60
 PEOPLE = ("ann", "bob", "carol")
@@ -262,7 +263,7 @@ def test_a_project_that_is_opened_again_goes_on_as_if_it_had_not_been_closed(tmp
     def labelled(place: Path, opened: Callable[[Project], Project]) -> tuple[list[Event], Any]:
         project = make(place, SIZE, task="regression", initial=5, random_share=0.3)
         learner = ProjectLearner(project.settings, project.X)
-        for k in range(30):
+        for k in range(20):
             project = opened(project)
             learner.follow(project.state().answers())
             queue = learner.learning_status(queue=4).queue
@@ -285,14 +286,14 @@ def test_a_project_that_is_opened_again_goes_on_as_if_it_had_not_been_closed(tmp
     ]
     assert (found.verdict, found.errors, found.queue) == (same.verdict, same.errors, same.queue)
     drawn = [event.data["random"] for event in events if event.kind is EventKind.asked and event.data["started"]]
-    assert len(drawn) == 25
-    assert sum(drawn) == 8
+    assert len(drawn) == 15
+    assert 3 <= sum(drawn) <= 6
 
 
 # --- what is made of them ---
 
 
-@pytest.fixture(params=list(CASES))
+@pytest.fixture(params=some(list(CASES), every=2))
 def case(request: pytest.FixtureRequest) -> Any:
     return CASES[request.param]
 
@@ -389,7 +390,7 @@ def test_the_words_say_what_the_estimate_rests_on(tmp_path: Path) -> None:
         assert learning_sentences(found, project.settings, 30, size=80) == told["words"]
 
 
-@settings(max_examples=8)
+@examples(16)
 @given(share=st.sampled_from([0.0, 0.25, 0.6]), seed=st.integers(0, 2**16))
 def test_several_people_at_one_project_keep_the_share(
     tmp_path_factory: pytest.TempPathFactory, share: float, seed: int

@@ -93,7 +93,7 @@ X = np.random.default_rng(0).normal(size=(N, 2))
 LABELS = ["inside" if float(x @ x) < 1.4 else "outside" for x in X]
 
 
-def circle(place: Path, labels: int = 100) -> Project:
+def circle(place: Path, labels: int = 70) -> Project:
     """A project whose boundary the logistic model cannot represent, with labels of items drawn at random."""
     settings = Settings(
         *("circle", "classification", ("inside", "outside"), "y", "table", ("a", "b"), None, "logistic"),
@@ -115,7 +115,6 @@ def by_hand(project: Project) -> Any:
     return learner.learning_status()
 
 
-@pytest.mark.usefixtures("fewer_trees")
 def test_another_model_learns_all_labels_anew(tmp_path: Path) -> None:
     with circle(tmp_path / "p") as project, BackgroundLearner(project) as background:
         assert background.wait_settled(60.0)
@@ -136,13 +135,13 @@ def test_another_model_learns_all_labels_anew(tmp_path: Path) -> None:
         assert before.error is not None
         assert after.decision.error is not None
         assert after.decision.error.value < before.error.value / 2.0
-        assert after.n_labelled == 100
+        assert after.n_labelled == 70
         assert (project.state().advice is not None) == after.decision.stop
         told = status(project, after)
         assert told["model"]["name"] == "kernel"
         right = background.predictions().labels == np.array(LABELS)
         assert right.mean() > 0.9
-        assert predictions_file(project, background.predictions(), "csv").rows == N - 100
+        assert predictions_file(project, background.predictions(), "csv").rows == N - 70
         # Journal and learner agree after a restart.
         with open_project(str(tmp_path / "p")) as again:
             assert by_hand(again).decision == after.decision
@@ -155,11 +154,10 @@ def _switch(place: str, pipe: Any) -> None:
         pipe.send(background.learning_status.decision)
 
 
-@pytest.mark.usefixtures("fewer_trees")
 def test_two_processes_agree(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
-    with circle(tmp_path / "p", 60) as project:
+    with circle(tmp_path / "p", 40) as project:
         other = context.Process(target=_switch, args=(str(tmp_path / "p"), there))
         other.start()
         assert here.poll(90.0)

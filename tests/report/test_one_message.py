@@ -41,7 +41,7 @@ def words(text: str) -> str:
 
 def terminal(project: Project, told: dict[str, Any], found: Any) -> str:
     out = io.StringIO()
-    reading = Reading(project, "p", found, None)
+    reading = Reading(project, "p", project.settings, [], found)
     status_command._tell(Console(file=out, width=10_000, force_terminal=False), reading, told)
     return words(out.getvalue())
 
@@ -91,7 +91,7 @@ def test_the_same_words_and_numbers_everywhere(project: Project, data: st.DataOb
             assert int(n.replace(",", "")) == decided.since
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.one_of(decisions(), decisions(share=False)))
 def test_no_sentence_contradicts_another(decided: Decision) -> None:
     said = decision_words(decided.as_dict())

@@ -166,7 +166,7 @@ def test_a_run_that_nobody_named_is_not_this_one() -> None:
 # ------------------------------------------------------------------------------------------- runs that cannot be done
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_job_whose_data_are_missing_is_skipped_by_name_and_the_others_go_on(workers: int) -> None:
     jobs = [TOYS[0], Toy(1, data="missing"), Toy(2, data="missing"), Toy(3), Toy(4, no_room)]
     found = all_of(jobs, workers, told := Told())
@@ -198,7 +198,7 @@ def test_a_trace_that_cannot_be_read_is_kept_all_the_same() -> None:
     assert is_kept(TOYS[0], TRACES)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_mistake_in_a_job_is_not_hidden(workers: int) -> None:
     with pytest.raises(ZeroDivisionError, match="a mistake in the job"):
         all_of([Toy(0, broken), TOYS[1]], workers)

@@ -12,12 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from suffice.cli import main
-from suffice.learner import model_comparison
 from suffice.project.create import open_project
 from suffice.project.events import Event, EventKind
 from tests.processes import ForkedProcess, start_suffice
-from tests.thoroughness import thorough
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -47,12 +44,6 @@ def chromium() -> "Iterator[Browser]":
         browser.close()
 
 
-def main_with_fewer_trees() -> None:
-    """Do what ``suffice`` does, and compare models with a smaller forest."""
-    setattr(model_comparison, "_TREES", 10)  # noqa: B010 - a constant for everybody else
-    main()
-
-
 class Server:
     """``suffice serve`` in a process of its own, which can be killed and started again at the same address."""
 
@@ -65,8 +56,7 @@ class Server:
     def start(self) -> None:
         """Start, and wait until it answers."""
         port = urlsplit(self.url).port or 0
-        function = f"{__name__}:{(main if thorough() else main_with_fewer_trees).__name__}"
-        self._process = start_suffice(*self._arguments, str(port), stderr=None, function=function)
+        self._process = start_suffice(*self._arguments, str(port), stderr=None)
         assert self._process.stdout is not None
         self.url = json.loads(self._process.stdout.readline())["url"]
 

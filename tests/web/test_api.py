@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from fastapi import FastAPI
 
-from suffice.criteria import Certificate, Verdict
+from suffice.criteria import Certificate, RecallTest, Verdict
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.forecast import Forecast
 from suffice.project.background_learner import BackgroundLearner
@@ -231,6 +231,22 @@ def test_numbers_as_labels(tmp_path: Path) -> None:
             assert refusal(script, "labels", person="Ann", item=9, label=wrong)[0] == 422
         assert script.get("/api/status").json()["classes"] == []
         assert script.get("/api/status").json()["error"]["unit"] == "root mean squared"
+
+
+def test_a_screening_says_what_is_found(tmp_path: Path) -> None:
+    screening: dict[str, Any] = {"positive": "spam", "recall": 0.5, "random_share": 0.0}
+    rule = RecallTest(0.5, confidence=0.5).state_dict()
+    with running_app(make_project(tmp_path / "spam", rule=rule, **screening)) as app:
+        script = script_of(app)
+        for item in range(20):
+            post(script, "labels", person="Ann", item=item, label="spam" if item % 5 == 0 else "ham")
+        assert background_of(app).wait(20, 60)
+        told = script.get("/api/status").json()
+    decision = told["decision"]
+    assert decision["screening"]["found"] == 4
+    assert decision["screening"]["positive"] == "spam"
+    assert "20 of 30 items are screened" in " ".join(decision["sentences"])
+    assert decision["error_figure"].startswith("4 of ")
 
 
 def test_a_whole_number_may_have_a_point(script: Script) -> None:

@@ -9,12 +9,17 @@ import pytest
 from fastapi import FastAPI
 
 from suffice import LabelWorth
+from suffice.project.labelling_project import Project
 from tests.web.web_projects import Script, make_project, running_app, script_of
+
+
+def new_project(folder: Path) -> Project:
+    return make_project(folder / "project", 120, rule=LabelWorth().state_dict(), at_most=0.3)
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[FastAPI]:
-    with running_app(make_project(tmp_path / "project", 120, rule=LabelWorth().state_dict(), at_most=0.3)) as app:
+    with running_app(new_project(tmp_path)) as app:
         yield app
 
 
@@ -98,6 +103,14 @@ def test_a_check_that_is_given_up(app: FastAPI, script: Script) -> None:
     assert script.get("/api/checks/offers").json()["alpha"] == pytest.approx(0.05 / 6)
 
 
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
+    """A project with labels, for several tests that change nothing."""
+    with running_app(new_project(tmp_path_factory.mktemp("labelled"))) as app:
+        label(app, script_of(app), 20)
+        yield script_of(app)
+
+
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
@@ -116,13 +129,12 @@ def test_a_check_that_is_given_up(app: FastAPI, script: Script) -> None:
     ],
 )
 def test_what_cannot_be_checked_is_said_in_a_sentence(
-    app: FastAPI, script: Script, body: dict[str, Any], status: int, words: str
+    labelled: Script, body: dict[str, Any], status: int, words: str
 ) -> None:
-    label(app, script, 20)
-    answer = post(script, "checks", **body)
+    answer = post(labelled, "checks", **body)
     assert answer.status_code == status
     assert words in answer.json()["detail"]
-    assert status_of(script)["check"] is None
+    assert status_of(labelled)["check"] is None
 
 
 def test_before_the_model_has_started_there_is_nothing_to_check(script: Script) -> None:

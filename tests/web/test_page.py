@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from suffice.project.events import EventKind
-from tests.web.browsing import Server, Watched, chromium, served, write_rows
+from tests.web.browsing import Server, Watched, served, write_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -18,12 +18,6 @@ ODD = "<script>document.title = 'hacked'</script> & <b>bold</b> 🐌\nsecond lin
 
 
 @pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def messages(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Server]":
     rows = [(f"m{k}", f"{WORDS[k % 5]} {k}", k) for k in range(120)]
     data = write_rows(tmp_path_factory.mktemp("messages") / "messages.csv", ("id", "message", "length"), rows)
@@ -31,7 +25,7 @@ def messages(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Server]":
         yield server
 
 
-@pytest.mark.parametrize("items", [6, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("items", [4, pytest.param(30, marks=pytest.mark.slow)])
 def test_items_by_keyboard_with_a_reload_in_the_middle(browser: "Browser", messages: Server, items: int) -> None:
     watched = Watched(browser, messages, "Ann")
     before = len(messages.labels())
@@ -66,7 +60,7 @@ def test_a_label_sent_while_the_page_is_reloaded_counts_once(browser: "Browser",
     watched.close(unreachable=True)
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_two_people_at_once_get_different_items(browser: "Browser", messages: Server, rounds: int) -> None:
     before = len(messages.labels())
     first, second = Watched(browser, messages, "Bea"), Watched(browser, messages, "Cem 🌷")

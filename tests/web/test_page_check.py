@@ -1,25 +1,17 @@
 """A check in a real browser: what it costs, its items, its guarantee, and giving it up."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import pytest
 
 from tests.project.test_switching import LABELS, circle
-from tests.web.browsing import Server, Watched, chromium, served
+from tests.web.browsing import Server, Watched, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 KEYS = {"inside": "1", "outside": "2"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    with chromium() as found:
-        yield found
 
 
 def status_of(server: Server) -> dict[str, Any]:

@@ -1,24 +1,16 @@
 """The decision in a real browser: the same words and numbers in every place, and another model for the project."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import pytest
 
 from suffice.project.events import EventKind
 from tests.project.test_switching import LABELS, circle
-from tests.web.browsing import Server, Watched, chromium, served
+from tests.web.browsing import Server, Watched, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    with chromium() as found:
-        yield found
 
 
 def status_of(server: Server) -> dict[str, Any]:

@@ -13,18 +13,12 @@ import pytest
 
 from suffice.project.events import EventKind
 from tests.thoroughness import some
-from tests.web.browsing import Server, Watched, chromium, served, write_rows
+from tests.web.browsing import Server, Watched, served, write_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 LONG = "a_name_without_any_place_to_break_it_that_goes_on_and_on_and_on_for_longer_than_a_telephone_is_wide"
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    with chromium() as found:
-        yield found
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import Project
 from suffice.web.security import Access
 from suffice.web.server import create_app
-from tests.thoroughness import examples
+from tests.thoroughness import examples, some
 from tests.web.web_projects import make_project, running_app, script_of
 
 # The host that schemathesis names.
@@ -26,7 +26,7 @@ SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", NO_PROJECT)
 PROJECT_DECIDES = {"/api/labels", "/api/corrections", "/api/model", "/api/checks", "/api/checks/offers"}
 
 
-@pytest.fixture(scope="module", params=["classification", "regression"])
+@pytest.fixture(scope="module", params=some(["classification", "regression"], every=2))
 def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
     changes: dict[str, Any] = {}
     if request.param == "regression":

@@ -13,8 +13,8 @@ from suffice.numerics.special_functions import Floats
 #: Names of acquisitions, by the kind of model that they serve.
 NAMES: Final = {
     "regression": ("variance", "entropy", "variance-reduction", "random", "k-centre", "order"),
-    "classification": ("entropy", "map-entropy", "margin", "bald", "random", "k-centre", "order"),
-    "any classification": ("margin", "entropy", "bald", "random", "k-centre", "order"),
+    "classification": ("entropy", "map-entropy", "margin", "bald", "relevance", "random", "k-centre", "order"),
+    "any classification": ("margin", "entropy", "bald", "relevance", "random", "k-centre", "order"),
     "any regression": ("variance", "random", "k-centre", "order"),
     "network": ("batchbald", "bald", "entropy", "margin", "random", "k-centre", "order"),
 }

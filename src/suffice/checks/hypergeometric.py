@@ -17,7 +17,6 @@ from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from suffice.arguments import floats, real
 from suffice.errors import InvalidTypeError, InvalidValueError
@@ -134,6 +133,8 @@ def count_quantile(wrong_items: int, checked: int, pool: int, probability: float
 
     mean = checked * wrong_items / pool
     spread = math.sqrt(max(mean * (1.0 - wrong_items / pool) * (1.0 - checked / pool), 0.0))
+    from scipy.special import ndtri  # takes as long to import as the rest, and is not always needed
+
     guess = mean + spread * float(ndtri(probability)) - 0.5
     # The last count that does not reach it, plus one.
     return 1 + last_that_holds(lambda c: c < least or (c < most and not reaches(c)), least - 1, most, guess, 1)
@@ -173,6 +174,8 @@ def _upper(wrong: int, checked: int, pool: int, alpha: float) -> int:
         return least
     threshold = Fraction(alpha)
     # The normal approximation of the interval (Wilson's, for a finite pool) is off by a few counts of the sample.
+    from scipy.special import ndtri  # takes as long to import as the rest, and is not always needed
+
     left, z = 1.0 - checked / pool, max(0.0, -float(ndtri(alpha)))
     weight = z * z * left
     centre = wrong + 0.5 + 0.5 * weight

@@ -16,7 +16,6 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from suffice.arguments import real, whole
 from suffice.checks.hypergeometric import LARGEST_POOL, count_quantile, lower_bound, probability_at_most, upper_bound
@@ -312,6 +311,8 @@ def _approximate_size(
     ``z_alpha sqrt(t (1 - t)) + z_p sqrt(e (1 - e))``, less so for a finite pool. No check is smaller than one without
     wrong items, ``log(alpha) / log(1 - t)``.
     """
+    from scipy.special import ndtri  # takes as long to import as the rest, and is not always needed
+
     spread = -ndtri(alpha) * math.sqrt(target * (1.0 - target)) + ndtri(probability) * np.sqrt(error * (1.0 - error))
     gap = np.maximum(target - error, 1e-12)
     infinite = (spread / gap) ** 2

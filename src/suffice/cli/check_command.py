@@ -189,11 +189,10 @@ def _started(
         )
 
     def predict(model: str, answers: Any) -> Any:
-        if found is not None and found.project_learner is not None and found.project_learner.model == model:
-            found.project_learner.follow(answers)
-            return found.project_learner.predict(project.X).labels
+        if found is not None and (found.settings.model, found.answers) == (model, answers):
+            return found.predictions().labels
         with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
-            return predicted_labels(project.settings.using(model), project.X, answers)
+            return predicted_labels(project.settings.using(model), project.X, answers, project.learned_files)
 
     project.start_check(size, predict=predict, **asked)
     told = _told(project, action="started", offers=offers)
@@ -226,10 +225,8 @@ def _asked_of_class(found: Reading, asked: dict[str, Any]) -> tuple[dict[str, An
 
     if asked["recall_of"] is not None and asked["precision_of"] is not None:
         raise InvalidValueError("a check guarantees one quantity; give --recall-of or --precision-of, not both")
-    if found.project_learner is None:
-        raise SufficeError(found.learning_status.problem)
     names = ("recall_of", "precision_of", "unlabelable_as", "confidence")
-    predictions = found.project_learner.predict(found.project.X)
+    predictions = found.predictions()
     offers = class_offers(found.project, predictions, **{name: asked[name] for name in names})
     told = _told(found.project, action=None, offers=offers)
     option = f"--{offers.quantity}-of {quote(offers.class_name)}"

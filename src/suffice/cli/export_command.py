@@ -1,7 +1,9 @@
 """``suffice export``: labels, predictions for the unlabelled items, and the report as files."""
 
+import gc
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,7 +59,8 @@ def export_command(
         folder = made_folder(out or found.folder)
         for name in names:
             require_writable(folder / name, name)
-        told = _write(found, folder, format)
+        with _without_collector():
+            told = _write(found, folder, format)
     if as_json:
         typer.echo(json.dumps(told))
         return
@@ -71,6 +74,18 @@ def export_command(
     if told["left_out"]:
         console.print(told["left_out"])
     console.print(f"Report: {told['report']['path']}")
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Do without the garbage collector: a quarter of the time of many rows, which are in no cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _require_free(folder: Path, names: Sequence[str]) -> None:
@@ -100,9 +115,7 @@ def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
     }
     left_out = ""
     try:
-        if found.project_learner is None:
-            raise SufficeError(found.learning_status.problem)
-        predictions = found.project_learner.predict(found.project.X)
+        predictions = found.predictions()
     except SufficeError as error:
         left_out = f"No predictions: {str(error).rstrip('.')}."
         if (folder / f"predictions.{format.value}").exists():

@@ -32,11 +32,13 @@ from suffice.cli.rule_options import (
     Tolerance,
     chosen_rule,
     require_provided_fields,
+    screening_rule,
+    share_of,
     target_error,
 )
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError, MissingExtraError
-from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RANDOM_SHARE
+from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RANDOM_SHARE, DEFAULT_RECALL
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
@@ -111,6 +113,18 @@ class ProjectOptions:
     mistake_cost: MistakeCost = None
     tolerance: Tolerance = None
     target_error: TargetError = None
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="Screen the items for this class: its likeliest items are asked for first, until enough are found.",
+            show_default=False,
+        ),
+    ] = None
+    recall: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="With --positive: the share of the class to find.", show_default="95%"),
+    ] = None
     error_cost: ErrorCost = None
     rule: Rule = None
     threshold: Annotated[
@@ -148,7 +162,7 @@ class ProjectOptions:
             metavar="SHARE",
             help="Share of the later items that are drawn at random too, from 0 to 1: their labels tell how good the "
             "model is.",
-            show_default=str(DEFAULT_RANDOM_SHARE),
+            show_default=f"{DEFAULT_RANDOM_SHARE}; 0 with --positive",
         ),
     ] = None
     seed: Annotated[int | None, typer.Option(help="Seed of all randomness.", show_default="0")] = None
@@ -168,6 +182,41 @@ class ProjectOptions:
             self.mistake_cost,
             self.tolerance,
         )
+
+    @property
+    def wanted_recall(self) -> float | None:
+        """The share of the positive class to find; None without a positive class.
+
+        Raises:
+            InvalidValueError: It is not a share, or there is no positive class, or options do not go with one.
+        """
+        share = share_of(self.recall, "--recall")
+        if self.positive is None:
+            if share is not None:
+                raise InvalidValueError("--recall is for screening: give --positive CLASS too, the class to look for")
+            return None
+        options = self.rule_options
+        given = [*options.costs, *options.stability_options]
+        given += [name for name in ("threshold", "bound") if getattr(options, name) is not None]
+        given += ["at_most"] if self.target_error is not None else []
+        if given:
+            raise InvalidValueError(
+                f"--{given[0].replace('_', '-')} does not go with --positive, which stops by the share of the class "
+                "that is found; leave one of them out"
+            )
+        return DEFAULT_RECALL if share is None else share
+
+    def chosen_rule(self, model: ModelName | None) -> Criterion:
+        """The stopping rule that the options ask for.
+
+        Args:
+            model: The model, if it is known.
+
+        Raises:
+            InvalidValueError: An option cannot be used.
+        """
+        recall = self.wanted_recall
+        return chosen_rule(self.rule_options, model) if recall is None else screening_rule(self.rule, recall)
 
     @property
     def who(self) -> str:
@@ -343,15 +392,16 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
 
     asked = None if options.model is None else ModelName(options.model.value)
     # Refuse bad ones before anything is read.
-    chosen_rule(options.rule_options, asked)
+    options.chosen_rule(asked)
     classes = "classification" if options.classes is not None else None
     target_error(options.target_error, "regression" if options.regression else classes)
 
     def rule(settings: "Settings") -> Criterion:
         name = ModelName(settings.model)
         target_error(options.target_error, settings.task)
-        chosen = chosen_rule(options.rule_options, name)
-        require_provided_fields(chosen, settings.estimator(), name)
+        chosen = options.chosen_rule(name)
+        if settings.positive is None:
+            require_provided_fields(chosen, settings.estimator(), name)
         return chosen
 
     with _working(console, f"making {hidden(place)} from {options.data}"):
@@ -362,9 +412,11 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
             model=None if asked is None else asked.value,
             rule=rule,
             initial=options.initial,
-            random_share=DEFAULT_RANDOM_SHARE if options.random_share is None else options.random_share,
+            random_share=options.random_share,
             overlap=options.overlap or 0.0,
             at_most=target_error(options.target_error, None),
+            positive=options.positive,
+            recall=options.wanted_recall,
             seed=options.seed or 0,
             person=person,
         )
@@ -434,9 +486,9 @@ def _require_same(settings: "Settings", model: str, place: str, options: Project
             raise InvalidValueError(
                 f"the project {place} has {there}; {option} cannot be changed afterwards: {_ELSEWHERE}"
             )
-    told = options.rule_options
-    if told.changed:
-        asked, kept = chosen_rule(told, ModelName(settings.model)), settings.criterion()
+    if options.rule_options.changed:
+        screened = dataclasses.replace(options, positive=settings.positive) if settings.positive else options
+        asked, kept = screened.chosen_rule(ModelName(settings.model)), settings.criterion()
         if repr(asked) != repr(kept):
             raise InvalidValueError(
                 f"the project {place} stops by {kept}, and the options ask for {asked}; a rule cannot be "
@@ -470,5 +522,7 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--initial", options.initial, settings.initial, "initial labels:")
     compare("--random-share", options.random_share, settings.random_share, "the share of random items")
     compare("--seed", options.seed, settings.seed, "the seed")
+    compare("--positive", options.positive, settings.positive, "the positive class")
+    compare("--recall", share_of(options.recall, "--recall"), settings.recall, "the wanted recall")
     compare("--at-most", target_error(options.target_error, settings.task), settings.at_most, "the wanted error")
     return found

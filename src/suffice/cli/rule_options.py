@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from suffice.arguments import real
-from suffice.criteria import RULES, After, AllOf, AnyOf, Criterion, ErrorStability, LabelWorth, Patience
+from suffice.criteria import RULES, After, AllOf, AnyOf, Criterion, ErrorStability, LabelWorth, Patience, RecallTest
 from suffice.errors import InvalidValueError
 from suffice.models.factory import MODEL_FAMILIES
 from suffice.project.settings import DEFAULT_THRESHOLDS
@@ -149,8 +149,9 @@ ErrorCost = Annotated[
 ]
 _COSTS: Final = {"error_cost", "label_cost"}
 _WORTH_OPTIONS: Final = ("label_cost", "mistake_cost", "error_cost", "tolerance")
-# A table gives no validation set besides.
-_NOT_HERE: Final = {"validation_error", "validation_labels"}
+# A table gives no validation set besides, and no positive class unless --positive names one.
+_OF_SCREENING: Final = {"relevant_found", "expected_found", "control_found"}
+_NOT_HERE: Final = {"validation_error", "validation_labels"} | _OF_SCREENING
 
 
 @dataclasses.dataclass(frozen=True)
@@ -346,6 +347,31 @@ def named_rules() -> dict[str, type[Criterion]]:
     return {name: kind for name, kind in _rules().items() if not _arguments(kind) and not kind.requires & _NOT_HERE}
 
 
+def screening_rule(name: str | None, recall: float) -> Criterion:
+    """The rule of a screening.
+
+    Args:
+        name: Name of the rule, however it is written; the default rule if None.
+        recall: The recall that is wanted; rules without one ignore it.
+
+    Raises:
+        InvalidValueError: There is no rule for screening of that name.
+
+    Examples:
+        >>> screening_rule("quantci", 0.9)
+        QuantCI(at_least=0.9, deviations=2.0)
+    """
+    usable = {each: kind for each, kind in _rules().items() if kind.requires & _OF_SCREENING and not _arguments(kind)}
+    by_lower = {each.lower(): kind for each, kind in usable.items()}
+    kind = RecallTest if name is None else by_lower.get(name.strip().lower())
+    if kind is None:
+        raise InvalidValueError(f"--rule with --positive must be one of {', '.join(usable)}, not {name!r}")
+    fields = {spec.name for spec in dataclasses.fields(_as_dataclass(kind))}
+    make: Any = kind
+    made: Criterion = make(at_least=recall) if "at_least" in fields else make()
+    return made
+
+
 def _found(name: str) -> type[Criterion]:
     """The rule of a name, however it is written."""
     rules, usable = _rules(), named_rules()
@@ -359,6 +385,9 @@ def _found(name: str) -> type[Criterion]:
         guess = f" Did you mean {lower[near[0]]}?" if near else ""
         raise InvalidValueError(f"--rule: no stopping rule is named {name!r}.{guess} There are {known}")
     if asked not in usable and asked not in by_costs:
+        if rules[asked].requires & _OF_SCREENING:
+            remedy = "give suffice run --positive CLASS, the class that is looked for, or use it from Python"
+            raise InvalidValueError(f"--rule {asked} is for screening: {remedy}")
         wanted = ", ".join(_arguments(rules[asked]) or sorted(rules[asked].requires))
         remedy = f"use sf.{asked} from Python, or one of {known}"
         raise InvalidValueError(f"--rule {asked} requires {wanted}, which cannot be given here: {remedy}")

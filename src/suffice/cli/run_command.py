@@ -24,6 +24,7 @@ from suffice.cli.rule_options import (
     Tolerance,
 )
 from suffice.cli.run_results import OFF_SHARE, found_run, write_results
+from suffice.cli.screening_run import ScreeningRequest, screen_table
 from suffice.cli.table_run import (
     Basis,
     Batch,
@@ -43,6 +44,7 @@ from suffice.cli.table_run import (
     read_job,
 )
 from suffice.criteria import LabelWorth
+from suffice.errors import InvalidValueError
 
 _ACQUISITIONS: Final = (
     "variance",
@@ -50,6 +52,7 @@ _ACQUISITIONS: Final = (
     "entropy",
     "margin",
     "bald",
+    "relevance",
     "batchbald",
     "random",
     "k-centre",
@@ -88,9 +91,24 @@ def run_command(
     ] = None,
     initial: Initial = None,
     batch: Batch = None,
-    most: Annotated[int, typer.Option(help="Labels to simulate at most; 0 for the whole pool.")] = 1000,
+    most: Annotated[
+        int | None,
+        typer.Option(help="Labels to simulate at most; 0 for the whole pool.", show_default="1000; 0 with --positive"),
+    ] = None,
     test: Annotated[float, typer.Option(help="Share of the rows held back to measure the error on.")] = 0.2,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the first labels.")] = 0,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="Screen the table for this class: the likeliest rows first, until enough of them are found.",
+            show_default=False,
+        ),
+    ] = None,
+    recall: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="With --positive: the share of the class to find.", show_default="95%"),
+    ] = None,
     ignore: Ignore = None,
     figure: Annotated[
         Path | None, typer.Option(help="Where to write the figure (.png, .pdf, .svg).", show_default="suffice-run.png")
@@ -105,7 +123,11 @@ def run_command(
     With what labels and mistakes cost you: suffice run mails.csv --target spam --label-cost 0.5 --mistake-cost 20
 
     With another rule: suffice run mails.csv --target spam --rule StabilizingPredictions
+
+    Screening for a rare class: suffice run records.csv --target included --positive yes --recall 95%
     """
+    if positive is None and recall is not None:
+        raise InvalidValueError("--recall is for screening: give --positive CLASS too, the class that is looked for")
     first, size = counts(model, initial, batch)
     request = RunRequest(
         command="run",
@@ -128,7 +150,7 @@ def run_command(
         ),
         initial=first,
         batch=size,
-        most=most,
+        most=(1000 if positive is None else 0) if most is None else most,
         ignore=tuple(ignore or ()),
         figure=figure,
         save=save,
@@ -138,6 +160,11 @@ def run_command(
         random_share=random_share,
         target_error=target_error,
     )
+    if positive is not None:
+        wanted = ScreeningRequest(positive, recall, acquisition, growing=batch is None)
+        with interruptible("run"):
+            screen_table(request, wanted)
+        return
 
     with interruptible("run"):
         output = checked_output(request)

@@ -104,7 +104,7 @@ def _serve(
     from suffice.web import create_app, serve_on
 
     host, listener = where
-    background = BackgroundLearner(project)
+    background = BackgroundLearner(project, project.learned_files)
     # FastAPI silences warnings of its own while it makes the application, which another thread could undo.
     app = create_app(project, background, access)
     with background:

@@ -15,7 +15,7 @@ from suffice.presentation.number_format import utc_time
 def status_command(place: Place, as_json: AsJson = False) -> None:
     """Say where a labelling project stands: whether it is enough, the estimated error, counts, people, agreement.
 
-    Nothing is written, so it may be asked while people label.
+    Nothing is written to the journal, so it may be asked while people label.
 
     Example: suffice status mails.suffice
     """

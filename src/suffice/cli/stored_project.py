@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +16,10 @@ from suffice.errors import SufficeError
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
-    from suffice.project.learning_status import LearningStatus
+    from suffice.project.learning_status import LearningStatus, Predictions
     from suffice.project.project_learner import ProjectLearner
+    from suffice.project.settings import Settings
+    from suffice.project.state import Answer
 
 Place = Annotated[
     str,
@@ -36,14 +39,35 @@ class Reading:
     Attributes:
         project: The project.
         place: What was asked for, as it can be typed again.
+        settings: Settings of the project, with the model that learns now.
+        answers: Labels and skips that the model learns now, in order.
         learning_status: What the model says.
-        project_learner: The model; None where there can be none, and then ``learning_status`` says why.
     """
 
     project: "Project"
     place: str
+    settings: "Settings"
+    answers: "list[Answer]"
     learning_status: "LearningStatus"
-    project_learner: "ProjectLearner | None"
+
+    @cached_property
+    def project_learner(self) -> "ProjectLearner":
+        """The model, which learns only what is not kept.
+
+        Raises:
+            SufficeError: The project can have no model.
+        """
+        return _project_learner(self.project, self.settings, self.answers)
+
+    def predictions(self) -> "Predictions":
+        """Predictions for all items; they are kept for the next time.
+
+        Raises:
+            SufficeError: There is no model, or it has not begun.
+        """
+        files = self.project.learned_files
+        kept = files.predictions(self.settings, self.answers)
+        return self.project_learner.predictions_kept_in(files, self.project.X) if kept is None else kept
 
     @property
     def folder(self) -> Path:
@@ -57,7 +81,7 @@ class Reading:
 
 @contextmanager
 def reading(place: str) -> Iterator[Reading]:
-    """Open a project and learn its labels; nothing is written to it.
+    """Open a project and learn its labels; nothing is written to its journal.
 
     Args:
         place: What was typed.
@@ -94,26 +118,42 @@ def stored_project(place: str) -> Iterator[tuple["Project", str]]:
 
 
 def learned_project(project: "Project", place: str) -> Reading:
-    """Learn the labels of a project.
+    """What the model makes of the labels of a project: what is kept beside it, or else the labels are learned now.
 
     Args:
         project: The project.
         place: Where it is, as it can be typed again.
     """
     from suffice.project.learning_status import LearningStatus
-    from suffice.project.project_learner import ProjectLearner
 
     with project.lock:
-        answers = project.state().learned()
-    waiting = Console(stderr=True)
+        answers, settings = project.state().learned(), project.current_settings
+    kept = project.learned_files.status(settings, answers)
+    if kept is not None:
+        return Reading(project, place, settings, answers, kept)
     try:
-        with waiting.status(f"learning {len(answers)} labels", spinner="line"):
-            project_learner = ProjectLearner(project.current_settings, project.X)
-            project_learner.follow(answers)
-            return Reading(project, place, project_learner.learning_status(), project_learner)
+        project_learner = _project_learner(project, settings, answers)
+        learning_status = project_learner.learning_status()
     except SufficeError as error:
         # Labels can be counted and taken home without a model.
-        return Reading(project, place, LearningStatus(problem=f"There is no model: {error}."), None)
+        problem = LearningStatus(problem=f"There is no model: {error}.")
+        return Reading(project, place, settings, answers, problem)
+    project_learner.keep_in(project.learned_files, learning_status)
+    found = Reading(project, place, settings, answers, learning_status)
+    # It need not be made again.
+    found.__dict__["project_learner"] = project_learner
+    return found
+
+
+def _project_learner(project: "Project", settings: "Settings", answers: "list[Answer]") -> "ProjectLearner":
+    """A model that has learned some answers; those that are kept are not learned again."""
+    with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
+        from suffice.project.project_learner import ProjectLearner
+
+        project_learner = ProjectLearner(settings, project.X)
+        project_learner.resume_from(project.learned_files, answers)
+        project_learner.follow(answers)
+        return project_learner
 
 
 def shown_place(place: str) -> str:

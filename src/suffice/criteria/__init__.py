@@ -10,6 +10,7 @@ from suffice.criteria import (
     confidence,
     error_stability,
     label_worth,
+    screening,
     stability,
     trend,
 )
@@ -22,6 +23,7 @@ from suffice.criteria.prediction_statistics import (
     f_change,
     margins,
     pool_facts,
+    relevance_facts,
     worth_facts,
 )
 from suffice.criteria.rule_exports import *  # noqa: F403 - the rules that the modules of rules list in __all__
@@ -31,7 +33,7 @@ from suffice.criteria.verdict import Certificate, Verdict
 
 #: Every stopping rule that is not composed of others, by name, in the order of the documentation and the comparison.
 RULES: Final[dict[str, type[Criterion]]] = rules_in(
-    error_stability, bayesian, label_worth, confidence, accuracy, trend, stability, committee, budget
+    error_stability, bayesian, label_worth, confidence, accuracy, trend, stability, committee, screening, budget
 )
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "f_change",
     "margins",
     "pool_facts",
+    "relevance_facts",
     "worth_facts",
 ]
 __all__ += list(RULES)

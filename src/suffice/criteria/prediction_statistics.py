@@ -151,6 +151,40 @@ def worth_facts(probabilities: Any, *, earlier: Any = None, draws: Any = None) -
     }
 
 
+def relevance_facts(probabilities: Any, labelled: Any) -> dict[str, Any]:
+    """Return the fields of a :class:`Step` that :class:`QuantCI` requires.
+
+    Args:
+        probabilities: Probability of the positive class of each item by the present model, labelled and unlabelled
+            items, ``N``.
+        labelled: Whether each item is labelled, ``N`` flags.
+
+    Returns:
+        ``expected_found``, ``found_variance``, ``expected_missed`` and ``missed_variance``.
+
+    Raises:
+        InvalidValueError: They are not probabilities, or not one flag for each.
+
+    Examples:
+        >>> facts = relevance_facts([0.9, 0.8, 0.5, 0.1], [True, True, False, False])
+        >>> {name: round(value, 3) for name, value in facts.items()}
+        {'expected_found': 1.7, 'found_variance': 0.25, 'expected_missed': 0.6, 'missed_variance': 0.34}
+    """
+    p, flags = floats(probabilities, "probabilities"), np.asarray(labelled)
+    if p.ndim != 1 or not (p >= -1e-6).all() or not (p <= 1.0 + 1e-6).all():
+        raise InvalidValueError("probabilities must hold a number from 0 to 1 for each item")
+    if flags.shape != p.shape or flags.dtype.kind != "b":
+        raise InvalidValueError(f"labelled must hold True or False for each of the {len(p)} items")
+    p = np.clip(p, 0.0, 1.0)
+    variance = p * (1.0 - p)
+    return {
+        "expected_found": float(p[flags].sum()),
+        "found_variance": float(variance[flags].sum()),
+        "expected_missed": float(p[~flags].sum()),
+        "missed_variance": float(variance[~flags].sum()),
+    }
+
+
 def selected_losses(p: Floats, codes: NDArray[Any]) -> dict[str, float]:
     """Return the mean cross entropy of labels under the predictions before they were learned, and its expectation.
 

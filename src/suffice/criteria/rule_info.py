@@ -23,6 +23,7 @@ Family = Literal[
     "trends",
     "stability of predictions",
     "committees",
+    "screening",
     "counting",
 ]
 Kind = Literal["threshold", "cost", "plain", "reference"]
@@ -82,7 +83,8 @@ class RuleInfo:
 
     Attributes:
         family: Group of the rule in the documentation.
-        compared: The forms in which the rule is compared with others.
+        compared: The forms in which the rule is compared with others; none for a rule of screening, because recorded
+            runs have no positive class.
         tasks: Where the rule can be used.
         example: Returns the rule with parameters at which it says both "go on" and "stop" on short runs. None for the
             class without arguments.
@@ -90,7 +92,7 @@ class RuleInfo:
     """
 
     family: Family
-    compared: tuple[ComparedRule, ...]
+    compared: tuple[ComparedRule, ...] = ()
     tasks: tuple[TaskType, ...] = ("regression", "classification")
     example: Callable[[], Criterion] | None = None
     origin: Literal["", "practice", "ours"] = ""

@@ -95,6 +95,15 @@ class Step:
         guaranteed_recall: Lower bound on the recall of the class that the rule is about, which a check has proved for
             the present model.
         guarantee_confidence: Confidence of these bounds.
+        relevant_found: Number of labelled items of the positive class, which a screening looks for.
+        estimated_relevant: Estimate of the number of items of the positive class among all items, labelled and
+            unlabelled, from labels drawn at random.
+        expected_found: Sum of ``p`` of the positive class over the labelled items, by the present model.
+        found_variance: Sum of ``p (1 - p)`` over the labelled items.
+        expected_missed: Sum of ``p`` of the positive class over the unlabelled items.
+        missed_variance: Sum of ``p (1 - p)`` over the unlabelled items.
+        control_found: Number of items of the control sample that the screening has found. The control sample consists
+            of items of the positive class that were drawn at random before the screening.
 
     Raises:
         InvalidValueError: ``n_labelled`` is not a whole number of at least 0, or another field has a wrong value.
@@ -144,6 +153,13 @@ class Step:
     guaranteed_error: _ShareField = None
     guaranteed_recall: _ShareField = None
     guarantee_confidence: _ShareField = None
+    relevant_found: _CountField = None
+    estimated_relevant: _AmountField = None
+    expected_found: _AmountField = None
+    found_variance: _AmountField = None
+    expected_missed: _AmountField = None
+    missed_variance: _AmountField = None
+    control_found: _CountField = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_labelled", whole(self.n_labelled, "n_labelled", least=0))
@@ -361,5 +377,9 @@ PREDICTION_FIELDS: Final = frozenset(
         "stop_agreement",
         "expected_error",
         "validation_error",
+        "expected_found",
+        "found_variance",
+        "expected_missed",
+        "missed_variance",
     }
 )

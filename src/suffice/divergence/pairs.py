@@ -4,11 +4,18 @@ from collections import Counter
 
 import numpy as np
 
-from suffice.divergence.registry import Divergence, register_kl
+from suffice.divergence.registry import Divergence, kl, register_kl
 from suffice.errors import InfiniteDivergenceError, InvalidValueError
 from suffice.numerics.cholesky import solve_lower
 from suffice.numerics.special_functions import Floats, bernoulli_kl, variance_gap
-from suffice.posteriors import Draws, DropoutLayer, DropoutPosterior, Gaussian, GaussianProcessPosterior
+from suffice.posteriors import (
+    Draws,
+    DropoutLayer,
+    DropoutPosterior,
+    Gaussian,
+    GaussianProcessPosterior,
+    IndependentPosteriors,
+)
 
 
 @register_kl(Gaussian, Gaussian)
@@ -87,16 +94,23 @@ def process_kl(p: GaussianProcessPosterior, q: GaussianProcessPosterior) -> floa
     p_own, q_own = _own_rows(p, q), _own_rows(q, p)
     if not (p_own.any() or q_own.any()):
         return 0.0
-    points = np.concatenate([p.X[p_own], q.X[q_own]])
+    points, where = _distinct(np.concatenate([p.X[p_own], q.X[q_own]]))
     mean, covariance = p.keep(~p_own).latent(points)
     values, vectors = np.linalg.eigh(covariance)
     spread = vectors * np.sqrt(np.maximum(values, 0.0))
-    here = np.arange(len(points)) < p_own.sum()
+    here, there = np.split(where, [np.count_nonzero(p_own)])
     sides = [
         _given(spread[rows], posterior.y[own] - mean[rows], posterior.noise[own])
-        for posterior, own, rows in ((p, p_own, here), (q, q_own, ~here))
+        for posterior, own, rows in ((p, p_own, here), (q, q_own, there))
     ]
     return gaussian_kl(*sides)
+
+
+def _distinct(points: Floats) -> "tuple[Floats, np.ndarray[tuple[int], np.dtype[np.intp]]]":
+    """The points without repetitions, in the order of their first occurrence, and the place of each among them."""
+    places: dict[bytes, int] = {}
+    where = np.array([places.setdefault(row.tobytes(), len(places)) for row in points], dtype=np.intp)
+    return points[np.unique(where, return_index=True)[1]], where
 
 
 def _own_rows(p: GaussianProcessPosterior, q: GaussianProcessPosterior) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
@@ -115,6 +129,15 @@ def _given(design: Floats, residual: Floats, noise: Floats) -> Gaussian:
     weighted = design / np.sqrt(noise)[:, None]
     precision = np.eye(design.shape[1]) + weighted.T @ weighted
     return Gaussian(np.linalg.solve(precision, weighted.T @ (residual / np.sqrt(noise))), precision=precision)
+
+
+@register_kl(IndependentPosteriors, IndependentPosteriors)
+def independent_kl(p: IndependentPosteriors, q: IndependentPosteriors) -> float:
+    """KL of independent posteriors: the sum over their parts."""
+    first, second = tuple(p.parts), tuple(q.parts)
+    if len(first) != len(second):
+        raise InvalidValueError(f"the two posteriors have {len(first)} and {len(second)} parts; they must match")
+    return sum(kl(one, other) for one, other in zip(first, second, strict=True))
 
 
 @register_kl(DropoutPosterior, DropoutPosterior, kind="bound")

@@ -1,16 +1,20 @@
 """Active learning loops: ask which item to label next, tell its label, learn whether to stop."""
 
-# Importing a backend registers it.
-from suffice.learner import class_backend, estimator_backend, gaussian_backend, network_backend  # noqa: F401
-from suffice.learner.active import ActiveLearner
-from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# Importing a rule makes it known by its name.
 from suffice.learner.guarantee_rules import ErrorGuarantee, RecallGuarantee
-from suffice.learner.model_check import ModelCheck, ModelGuarantee
-from suffice.learner.running_check import RunningCheck, RunningEvaluation
-from suffice.learner.simulation import CheckedRun, audit, simulate
-from suffice.learner.step_inputs import bagged_votes
-from suffice.learner.stop_monitor import StopMonitor
-from suffice.learner.stop_set import StopSet
+
+if TYPE_CHECKING:
+    from suffice.learner.active import ActiveLearner
+    from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
+    from suffice.learner.model_check import ModelCheck, ModelGuarantee
+    from suffice.learner.running_check import RunningCheck, RunningEvaluation
+    from suffice.learner.simulation import CheckedRun, audit, simulate
+    from suffice.learner.step_inputs import bagged_votes
+    from suffice.learner.stop_monitor import StopMonitor
+    from suffice.learner.stop_set import StopSet
 
 __all__ = [
     "ActiveLearner",
@@ -31,3 +35,32 @@ __all__ = [
     "register_backend",
     "simulate",
 ]
+
+# Imported when first used: what only describes checks and rules does not need scikit-learn.
+_LAZY_NAMES = {
+    "ActiveLearner": "active",
+    "Backend": "backend",
+    "CheckedRun": "simulation",
+    "ModelCheck": "model_check",
+    "ModelGuarantee": "model_check",
+    "RunSettings": "backend",
+    "RunningCheck": "running_check",
+    "RunningEvaluation": "running_check",
+    "StepResults": "backend",
+    "StopMonitor": "stop_monitor",
+    "StopSet": "stop_set",
+    "audit": "simulation",
+    "bagged_votes": "step_inputs",
+    "register_backend": "backend",
+    "simulate": "simulation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"suffice.learner.{_LAZY_NAMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -14,7 +14,7 @@ from suffice.arguments import real, whole
 from suffice.checks import CheckPlan, Guarantee, GuaranteePlan, plan, plan_recall
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
-from suffice.criteria import Criterion, LabelWorth, Step, Verdict
+from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
 from suffice.decision import (
     Alternative,
     Decision,
@@ -62,10 +62,13 @@ from suffice.learner.selection import ItemSelection, acquisition_and_share
 from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     COUNTED_FIELDS,
+    SCREENING_FIELDS,
     StepInputs,
     classes_seen,
     joined_rows,
     new_step_inputs,
+    positive_class,
+    relevant_estimates,
 )
 from suffice.learner.stop_set import StopSet
 from suffice.models.gaussian_process import GaussianProcess
@@ -84,6 +87,30 @@ _CHECK_STREAM: Final = 18
 _RUNNING_STREAM: Final = 19
 
 
+# Attributes that follow from the arguments of a learner, and those that are saved in another form.
+_FIXED_ATTRIBUTES: Final = frozenset(
+    {
+        "_rule",
+        "_prepared",
+        "_X",
+        "_compared_inputs",
+        "_costs",
+        "_clock",
+        "_since",
+        "_validated",
+        "_first",
+        "_backend",
+        "_selection",
+        "_about",
+        "_looked_at",
+        "_check_sequence",
+        "_unlearned",
+        "_running",
+        "_used",
+    }
+)
+
+
 class ActiveLearner:
     """A pool, a model and a stopping rule, driven by whoever has the labels.
 
@@ -99,7 +126,7 @@ class ActiveLearner:
         criterion: The stopping rule, which is copied. Left out, it is :class:`suffice.LabelWorth` with its defaults: a
             wrong prediction among the unlabelled items costs as much as a label.
         acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
-            the model, with its share of random labels.
+            the model, with its share of random labels; with ``positive``, it is ``"relevance"``.
         random_share: Share of the labels, 0 to 1, that are drawn at random from the unlabelled items instead. Such
             labels tell how good the model is on the others. Left out, it is 0 for an acquisition that is named.
         seed: Seed of all randomness.
@@ -113,6 +140,9 @@ class ActiveLearner:
             order and never learned, and bound the error at all times; see :attr:`running_check`. For numbers the rule
             must have a tolerance: :class:`suffice.learner.ErrorGuarantee` or :class:`suffice.LabelWorth`. Left out,
             there is no running check, and :meth:`check` draws checks on demand.
+        positive: For screening: the class that is looked for. The acquisition ``"relevance"`` asks for the items with
+            the largest probability of it; until the first one is found, for items at random. Rules such as
+            :class:`suffice.RecallTest` require it.
         clock: Seconds, for rules that limit time; they count from here.
 
     Attributes:
@@ -147,6 +177,7 @@ class ActiveLearner:
         validation: tuple[Any, Any] | None = None,
         costs: Any = None,
         check_share: float | None = None,
+        positive: Any = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if criterion is not None and not isinstance(criterion, Criterion):
@@ -155,6 +186,9 @@ class ActiveLearner:
         self._rule = LabelWorth() if criterion is None else criterion.copy()
         self._rule.reset()
         self._prepared = prepare(model, X_pool)
+        self._positive = positive_class(positive)
+        if self._positive is not None and not self._of_classes:
+            raise InvalidValueError(f"positive is a class, {positive!r}, and the model predicts numbers; leave it out")
         self._X = self._prepared.inputs(X_pool, "X_pool")
         self._size = self._X.shape[0]
         # Inputs for other models to compare with: those before the pipeline, where they are numbers.
@@ -164,11 +198,20 @@ class ActiveLearner:
         self._costs, self._clock, self._since = label_costs(costs, self._size), clock, clock()
         self._validated = 0 if inputs.validation is None else len(inputs.validation[1])
         self._first = first_items(initial, self._size, rng)
-        name, share = acquisition_and_share(self._prepared.backend, acquisition, random_share)
+        screening = self._positive is not None
+        name, share = acquisition_and_share(self._prepared.backend, acquisition, random_share, screening=screening)
         with one_thread():
             self._backend = self._prepared.backend(
                 self._prepared.model,
-                RunSettings(self._X, name, rng, dtype=number_type(dtype), expected=256, step_inputs=inputs),
+                RunSettings(
+                    self._X,
+                    name,
+                    rng,
+                    dtype=number_type(dtype),
+                    expected=256,
+                    step_inputs=inputs,
+                    positive=self._positive,
+                ),
             )
         self._selection = ItemSelection(self._backend, self._size, share, rng, all_random=name == "random")
         self._about: dict[str, Any] = {
@@ -178,6 +221,8 @@ class ActiveLearner:
         }
         if share > 0.0:
             self._about["random_share"] = share
+        if self._positive is not None:
+            self._about["positive"] = self._positive
         # Items that were drawn at random: those offered, and those of them that are labelled, in order.
         self._drawn = {int(i) for i in self._first} if isinstance(initial, int | np.integer) else set()
         self._random_items: list[int] = []
@@ -206,9 +251,12 @@ class ActiveLearner:
     def _step_inputs(self, stop_set: Any, validation: Any, seed: Any) -> StepInputs:
         """The fields that the rule uses; what it does not use costs nothing."""
         held_out = validation_set(self._prepared, validation, self._X.shape[1])
-        require_provided(self._rule.needs(), self._prepared.model, validated=held_out is not None)
-        self._used = self._rule.reads() & self._prepared.backend.provided_fields(validated=held_out is not None)
-        names = self._used - DIVERGENCES - CLASS_COUNT_FIELDS - (COUNTED_FIELDS - self._rule.needs())
+        validated, screening = held_out is not None, self._positive is not None
+        require_provided(self._rule.needs(), self._prepared.model, validated=validated, screening=screening)
+        provided = self._prepared.backend.provided_fields(validated=validated, screening=screening)
+        self._used = self._rule.reads() & provided
+        counted = CLASS_COUNT_FIELDS | SCREENING_FIELDS
+        names = self._used - DIVERGENCES - counted - (COUNTED_FIELDS - self._rule.needs())
         number = int(seed) if isinstance(seed, int | np.integer) else 0
         return new_step_inputs(names, self._size, stop_set, seed=number, validation=held_out)
 
@@ -254,6 +302,40 @@ class ActiveLearner:
     def random_labels(self) -> int:
         """Number of labels that calibrate :meth:`error_estimate`."""
         return self._random_losses.count(self._prepared.model, self._random_items)
+
+    @property
+    def relevant_found(self) -> int | None:
+        """Number of labelled items of the positive class; None without ``positive``."""
+        return None if self._positive is None else sum(self._relevance(self.labels.values()))
+
+    def expected_missed(self, most: int = REST_ITEMS) -> float:
+        """The number of items of the positive class among the unlabelled ones, as the model expects.
+
+        It is the sum of the probabilities of the class, calibrated by the random labels. It is an estimate, and blind
+        to kinds of items of which none is found yet.
+
+        Args:
+            most: How many unlabelled items are looked at, at most.
+
+        Raises:
+            SufficeError: The model has no label yet.
+            InvalidValueError: There is no positive class.
+        """
+        if self._positive is None:
+            raise InvalidValueError("expected_missed is for screening: give the learner positive=, the class")
+        rest, model = self._some_unlabelled(whole(most, "most", least=1)), self._bare_model()
+        classes = model.classes_.tolist()
+        if not len(rest) or self._positive not in classes:
+            return 0.0
+        with one_thread():
+            p = model.predict_proba(self._X[rest])[:, classes.index(self._positive)]
+            ratio = self._random_losses.class_ratio(model, self._labels, self._random_items, self._positive)
+        left = int(np.count_nonzero(self._status != 1))
+        return min(float(left), ratio * left * float(p.mean()))
+
+    def _relevance(self, labels: Iterable[Any]) -> list[bool]:
+        """Whether each label is the positive class."""
+        return [bool(label == self._positive) for label in labels]
 
     @property
     def left(self) -> int:
@@ -685,7 +767,7 @@ class ActiveLearner:
             self._random_losses.label(item, label)
             if history is not None:
                 self._version += 1
-                self._recount_classes()
+                self._recount()
                 self._replaced(history)
         self._check_sequence.answered(item, given.tolist()[0])
         if self._running is not None:
@@ -1055,6 +1137,52 @@ class ActiveLearner:
         for item in items:
             self._check_sequence.answered(item, check.record.labels[item])
 
+    def progress(self) -> dict[str, Any]:
+        """What was learned so far, for :meth:`resume`: plain values, arrays, and objects of this package.
+
+        The values are not copied; save them before the next label.
+
+        Raises:
+            SufficeError: The learner draws random items or has checks; their state is not part of it.
+        """
+        if self._selection.draws_at_random or self._running is not None or self._check_sequence.checks:
+            raise SufficeError(
+                "progress is for a learner with random_share=0.0 and without checks; this one has others"
+            )
+        return {
+            "attributes": {name: value for name, value in self.__dict__.items() if name not in _FIXED_ATTRIBUTES},
+            "rule": self._rule.state_dict(),
+            "count": self._selection.count,
+            "backend": self._backend.progress(),
+        }
+
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue exactly where another learner stood: each further label gives the same results to the last bit.
+
+        Args:
+            progress: What :meth:`progress` returned, of a learner with the same arguments. It belongs to this learner
+                from now on.
+
+        Raises:
+            InvalidValueError: The saved rule cannot be restored.
+
+        Examples:
+            >>> import numpy as np
+            >>> from copy import deepcopy
+            >>> from suffice.models import BayesianRidge
+            >>> X = np.random.default_rng(0).normal(size=(50, 2)); y = X @ [1.0, 2.0]
+            >>> first = ActiveLearner(BayesianRidge(), X, acquisition="order")
+            >>> verdicts = [first.tell(item, y[item]) for item in range(20)]
+            >>> second = ActiveLearner(BayesianRidge(), X, acquisition="order")
+            >>> second.resume(deepcopy(first.progress()))
+            >>> first.tell(20, y[20]) == second.tell(20, y[20])
+            True
+        """
+        self.__dict__.update(progress["attributes"])
+        self._rule = criterion_from_dict(progress["rule"])
+        self._selection.resume(progress["count"])
+        self._backend.resume(progress["backend"])
+
     def trace(self) -> Trace:
         """The run so far; where steps differ in size, ``indices`` holds all items in order."""
         items = np.array(list(self._labels), dtype=np.intp)
@@ -1184,14 +1312,30 @@ class ActiveLearner:
         }
         if "classes_seen" in self._used:
             found["classes_seen"] = len(set(self._labels.values()))
+        if self._used & SCREENING_FIELDS:
+            found |= {name: values[-1] for name, values in self._screening_counts().items()}
         return {name: np.array([value]) for name, value in found.items() if name in self._used}
 
-    def _recount_classes(self) -> None:
-        """Count the classes of all steps again, after a label was changed."""
+    def _screening_counts(self) -> dict[str, Any]:
+        """The numbers of relevant items that were found, and that are estimated, after each label."""
+        relevance = self._relevance(self._labels.values())
+        random = set(self._random_items)
+        return {
+            "relevant_found": np.cumsum(relevance),
+            "estimated_relevant": relevant_estimates(relevance, [item in random for item in self._labels], self._size),
+        }
+
+    def _recount(self) -> None:
+        """Count the classes and the relevant items of all steps again, after a label was changed."""
+        ends = self._begun + np.cumsum(np.array(self._sizes, dtype=np.intp))
+        if self._used & SCREENING_FIELDS:
+            counted = {name: values for name, values in self._screening_counts().items() if name in self._used}
+            for number, end in enumerate(ends):
+                again = {name: values[end - 1 : end] for name, values in counted.items()}
+                self._measures[number] = {**self._measures[number], **again}
         if "classes_seen" in self._used:
             labels = np.asarray(as_labels(list(self._labels.values())))
             counts: Any = classes_seen(labels[:1], labels[1:, None])
-            ends = self._begun + np.cumsum(np.array(self._sizes, dtype=np.intp))
             for number, end in enumerate(ends):
                 self._measures[number] = {**self._measures[number], "classes_seen": counts[end - 2 : end - 1]}
 

@@ -3,11 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from itertools import groupby
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 
 from suffice.acquisition import Indices
 from suffice.divergence import KLPair
@@ -17,6 +18,7 @@ from suffice.learner.step_inputs import (
     CLASS_COUNT_FIELDS,
     COUNTED_FIELDS,
     NO_STEP_INPUTS,
+    SCREENING_FIELDS,
     VALIDATION_FIELDS,
     StepInputs,
     joined_rows,
@@ -153,6 +155,7 @@ class RunSettings:
         expected: Labels to make room for.
         test: Test inputs and labels, or None.
         step_inputs: What else to provide for each step.
+        positive: The class that a screening looks for, or None.
     """
 
     X: Floats
@@ -162,6 +165,7 @@ class RunSettings:
     expected: int = 256
     test: tuple[Floats, Any] | None = None
     step_inputs: StepInputs = NO_STEP_INPUTS
+    positive: Any = None
 
 
 class Backend(ABC):
@@ -174,6 +178,7 @@ class Backend(ABC):
     Attributes:
         task: ``"regression"`` or ``"classification"``.
         step_fields: Fields of a :class:`suffice.Step` that the backend can compute, besides the two divergences.
+        screening_fields: Fields that the backend can compute if it is told a positive class.
         default_acquisition: The acquisition that is used if the caller names none.
         default_random_share: The share of labels drawn at random that goes with it.
         input_dtype: Number type of the inputs that the model takes.
@@ -181,17 +186,20 @@ class Backend(ABC):
         sparse_inputs: Whether inputs may be a sparse matrix.
         refits: Whether the model is fitted again to all labels at every step, so that it may need labels to transform
             inputs, and may accept missing inputs.
+        fixed_attributes: Names of the attributes that follow from model, settings and the other attributes.
         supports_checkpoints: Whether :meth:`state` and :meth:`restore` are implemented.
     """
 
     task: ClassVar[Literal["regression", "classification"]]
     step_fields: ClassVar[frozenset[str]]
+    screening_fields: ClassVar[frozenset[str]] = frozenset()
     default_acquisition: ClassVar[str]
     default_random_share: ClassVar[float] = 0.0
     input_dtype: ClassVar[Any] = np.float64
     any_input_shape: ClassVar[bool] = False
     sparse_inputs: ClassVar[bool] = False
     refits: ClassVar[bool] = False
+    fixed_attributes: ClassVar[frozenset[str]] = frozenset({"_model", "_settings"})
     supports_checkpoints: ClassVar[bool] = False
 
     @abstractmethod
@@ -289,14 +297,25 @@ class Backend(ABC):
         """Continue from a saved state; ``y`` holds the labels of the whole pool."""
         raise NotImplementedError
 
+    def progress(self) -> dict[str, Any]:
+        """All attributes that do not follow from model and settings: what was learned. They are not copied."""
+        return {name: value for name, value in self.__dict__.items() if name not in self.fixed_attributes}
+
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue exactly from the output of :meth:`progress` of a backend with the same model and settings."""
+        self.__dict__.update(progress)
+
     @classmethod
-    def provided_fields(cls, *, validated: bool) -> frozenset[str]:
+    def provided_fields(cls, *, validated: bool, screening: bool = False) -> frozenset[str]:
         """Fields of a step that a loop with this backend provides.
 
         Args:
             validated: Whether the loop has a validation set.
+            screening: Whether the loop is told a positive class.
         """
         counted = COUNTED_FIELDS | (CLASS_COUNT_FIELDS if cls.task == "classification" else frozenset())
+        if screening and cls.task == "classification":
+            counted |= SCREENING_FIELDS | cls.screening_fields
         return cls.step_fields | DIVERGENCES | counted | (VALIDATION_FIELDS if validated else frozenset())
 
 
@@ -342,10 +361,20 @@ def register_backend(model_type: type) -> Callable[[_AnyBackend], _AnyBackend]:
             raise InvalidValueError(
                 f"{name}.step_fields must be fields of suffice.Step; {', '.join(unknown)} is none of them"
             )
+        if not backend.__module__.startswith("suffice.learner."):
+            # A backend that replaces one of ours comes after it.
+            _register_own()
         _BACKENDS[model_type] = backend
         return backend
 
     return register
+
+
+@cache
+def _register_own() -> None:
+    """Import the backends of this package, which registers them."""
+    for name in ("class_backend", "estimator_backend", "gaussian_backend", "network_backend"):
+        import_module(f"suffice.learner.{name}")
 
 
 def backend_type(model: Any) -> type[Backend]:
@@ -354,11 +383,14 @@ def backend_type(model: Any) -> type[Backend]:
     Raises:
         InvalidTypeError: There is none.
     """
+    _register_own()
     for base in type(model).__mro__:
         if base in _BACKENDS:
             return _BACKENDS[base].for_model(model)
     # Estimators that contain others, such as GridSearchCV, are classifiers or regressors as those are.
     if not isinstance(model, type) and hasattr(model, "get_params"):
+        from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+
         for kind, base in ((is_classifier, ClassifierMixin), (is_regressor, RegressorMixin)):
             if base in _BACKENDS and kind(model):
                 return _BACKENDS[base].for_model(model)

@@ -1,22 +1,31 @@
 """The backend of logistic regression: Laplace posteriors of two classes or many."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from suffice.acquisition import Indices, class_scores, label_free_chooser, require_known
+from suffice.acquisition import Indices, RandomOrder, class_scores, label_free_chooser, require_known
+from suffice.criteria import relevance_facts
 from suffice.divergence import KLPair
 from suffice.engines.class_pool import ScoredPool, UncertainPool
 from suffice.engines.memory import require_memory
 from suffice.engines.prediction_quality import AveragedPredictions, BinaryCrossEntropy, SoftmaxCrossEntropy
 from suffice.errors import InvalidValueError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
-from suffice.learner.step_inputs import CLASSIFIER_FIELDS, ClassInputCollector, LaplacePredictor, stacked
+from suffice.learner.step_inputs import (
+    CLASSIFIER_FIELDS,
+    RELEVANCE_FIELDS,
+    ClassInputCollector,
+    LaplacePredictor,
+    stacked,
+)
 from suffice.models.inputs import as_labels
 from suffice.models.laplace import divergence_from_prior, divergences, laplace, learn_alpha
 from suffice.models.logistic import BayesianLogistic, class_labels
+from suffice.models.predictive import moderated_logits, probabilities
 from suffice.numerics.special_functions import Floats
 
 # Acquisitions that rank two classes alike: by how far the predictive is from even.
@@ -37,13 +46,25 @@ class ClassBackend(Backend):
 
     task = "classification"
     step_fields = CLASSIFIER_FIELDS | {"kl_prior", "train_error"}
+    screening_fields = RELEVANCE_FIELDS
     # Of two classes it picks what the entropy picks; of many, the entropy asks for what is unsure among all of them.
     default_acquisition = "margin"
     default_random_share = 0.2
+    fixed_attributes = Backend.fixed_attributes | {
+        "_name",
+        "_all_features",
+        "_features",
+        "_capacity",
+        "_pool",
+        "_test",
+        "_validation",
+    }
 
     def __init__(self, model: BayesianLogistic, settings: RunSettings) -> None:
         self._model, self._settings = model, settings
         self._name = require_known(settings.acquisition, "classification")
+        if self._name == "relevance" and settings.positive is None:
+            raise InvalidValueError("acquisition 'relevance' asks for one class first: give positive=, the class")
         # All features, and those in use: the first components only, where the model chooses their number.
         self._all_features = self._features = np.asarray(model.features(settings.X), dtype=np.float64)
         model.check(settings.X.shape[1])
@@ -53,6 +74,9 @@ class ClassBackend(Backend):
         self._history = LabelHistory([], [])
         self._labels: list[Any] = []
         self._fixed = label_free_chooser(self._name, self._features, settings.rng)
+        # Nothing is known of a class without a label: the first item of the positive class is looked for at random.
+        size = len(self._features)
+        self._unseen = RandomOrder(size, settings.rng) if self._name == "relevance" else None
         self._taken: list[int] = []
         self._classes = np.zeros(0)
         self._alpha = 1.0
@@ -67,14 +91,17 @@ class ClassBackend(Backend):
 
     def batch(self, size: int) -> Indices:
         """The items of largest score."""
+        if self._unseen is not None and not any(label == self._settings.positive for label in self._labels):
+            return self._unseen.batch(size)
         return self._fixed.batch(size) if self._fixed is not None else self._pool.nearest(self._state, size)
 
     def skip(self, indices: Indices) -> None:
         """Leave items out."""
         self._taken.extend(int(i) for i in indices)
         self._collector.take(indices)
-        if self._fixed is not None:
-            self._fixed.skip(indices)
+        for chooser in (self._fixed, self._unseen):
+            if chooser is not None:
+                chooser.skip(indices)
         self._pool.take(indices)
 
     def check(self, y: Any) -> None:
@@ -165,6 +192,13 @@ class ClassBackend(Backend):
             self._settings.X[rows], labels, self._alpha, self._learned_at, self._state, self._n_components
         )
 
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue exactly from the output of :meth:`progress`."""
+        super().resume(progress)
+        if self._history.indices:
+            self._features = self._used(self._all_features)
+            self._make_sets()
+
     def expected_errors(self, rows: Indices) -> tuple[Floats, Floats]:
         """The probabilities of a wrong prediction, and their reducible parts."""
         found = self._predictor().errors(rows)
@@ -188,6 +222,8 @@ class ClassBackend(Backend):
             found["validation_error"] = self._validation.losses(self._state).log_loss
         if self._settings.step_inputs.about({"kl_prior", "train_error"}):
             found |= self._training_inputs()
+        if self._settings.step_inputs.about(RELEVANCE_FIELDS):
+            found |= self._relevance_inputs()
         wanted = {name: value for name, value in found.items() if name in self._settings.step_inputs.names}
         self._past_inputs.extend([wanted] * steps)
         return self._with_past(result)
@@ -205,6 +241,17 @@ class ClassBackend(Backend):
         error = float(1.0 - p[np.arange(len(codes)), codes].mean())
         return {"kl_prior": divergence_from_prior(self._state), "train_error": error}
 
+    def _relevance_inputs(self) -> dict[str, float]:
+        """Sums over the probability of the positive class, of labelled and of unlabelled items."""
+        rows = np.arange(len(self._features))
+        p = self._relevance(self._state, self._features) if self._settings.positive in self._codes else 0.0 * rows
+        return relevance_facts(p, np.isin(rows, self._history.indices))
+
+    def _relevance(self, posterior: Any, features: Floats) -> Floats:
+        """The averaged probability of the positive class."""
+        code = self._codes[self._settings.positive]
+        return np.asarray(probabilities(moderated_logits(posterior, features))[:, code])
+
     def _add(self, indices: Indices, y: Any, *, together: bool) -> None:
         self._history.add(indices, together=together)
         self._labels.extend(np.asarray(y))
@@ -213,7 +260,7 @@ class ClassBackend(Backend):
     def _take(self, indices: Indices) -> None:
         self._taken.extend(int(i) for i in indices)
         self._collector.take(indices)
-        for chooser in (self._fixed, getattr(self, "_pool", None)):
+        for chooser in (self._fixed, self._unseen, getattr(self, "_pool", None)):
             if chooser is not None:
                 chooser.take(indices)
 
@@ -236,11 +283,15 @@ class ClassBackend(Backend):
                 chosen = self._capacity.choose(features, codes, size, self._alpha, learn=learn)
                 self._n_components, self._alpha = chosen
                 self._features = self._used(self._all_features)
+        self._make_sets()
+        return self._replay()
+
+    def _make_sets(self) -> None:
+        """Make pool, test set and validation set for the present features and classes."""
         self._pool = self._new_pool()
         self._test = self._new_test()
         validation = self._known_rows(self._settings.step_inputs.validation, "validation")
         self._validation = None if validation is None else self._averaged(validation)
-        return self._replay()
 
     def _replay(self) -> StepResults:
         indices = np.array(self._history.indices, dtype=np.intp)
@@ -277,7 +328,9 @@ class ClassBackend(Backend):
 
     def _new_pool(self) -> UncertainPool | ScoredPool:
         pool: UncertainPool | ScoredPool
-        if len(self._classes) <= 2 and self._name in _BY_EVENNESS:
+        if self._name == "relevance":
+            pool = ScoredPool(self._features, self._relevance)
+        elif len(self._classes) <= 2 and self._name in _BY_EVENNESS:
             pool = UncertainPool(self._features, averaged=_BY_EVENNESS[self._name])
         else:
             pool = ScoredPool(self._features, partial(class_scores, name=self._name))

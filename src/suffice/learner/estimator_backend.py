@@ -16,7 +16,7 @@ from suffice.acquisition import Indices, entropy, label_free_chooser, margin, re
 from suffice.criteria import Criterion, Step, Verdict
 from suffice.divergence import KLPair
 from suffice.engines.memory import require_memory
-from suffice.errors import InvalidValueError
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.model_predictions import FittedModel, PoolRows
 from suffice.learner.step_inputs import (
@@ -24,6 +24,7 @@ from suffice.learner.step_inputs import (
     CLASSIFIER_FIELDS,
     COUNTED_FIELDS,
     LOSS_FIELDS,
+    RELEVANCE_FIELDS,
     REST_FIELDS,
     VALIDATION_FIELDS,
     stacked,
@@ -33,6 +34,7 @@ from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels, targets
 from suffice.models.logistic import class_labels
 from suffice.numerics.special_functions import Floats
+from suffice.trace import DIVERGENCES
 
 # Base classes of ensembles whose prediction is the average of their members, by name: importing them takes long.
 _AVERAGING: Final = frozenset({"ForestClassifier", "BaggingClassifier"})
@@ -100,13 +102,13 @@ class EstimatorBackend(Backend):
             _StepRecorder(tuple(sorted(self._names))),
             stop_set=None if inputs.stop is None else StopSet(inputs.stop, self._size),
             seed=int(settings.rng.integers(2**31)),
+            positive=settings.positive,
         )
 
     @classmethod
-    def provided_fields(cls, *, validated: bool) -> frozenset[str]:
-        """Fields of a step; there is no posterior, so there are no divergences."""
-        counted = COUNTED_FIELDS | (CLASS_COUNT_FIELDS if cls.task == "classification" else frozenset())
-        return cls.step_fields | counted | (VALIDATION_FIELDS if validated else frozenset())
+    def provided_fields(cls, *, validated: bool, screening: bool = False) -> frozenset[str]:
+        """Fields of a step; divergences are not computed."""
+        return super().provided_fields(validated=validated, screening=screening) - DIVERGENCES
 
     def _label_free_chooser(self) -> Any:
         X: Any = self._settings.X
@@ -167,6 +169,14 @@ class EstimatorBackend(Backend):
             self._past[-1] = found
         return StepResults.joined(self._past)
 
+    def progress(self) -> dict[str, Any]:
+        """Refuse to be saved: an estimator is an object of another package.
+
+        Raises:
+            SufficeError: Always.
+        """
+        raise SufficeError(f"progress is for the models of suffice; {type(self._estimator).__name__} is none of them")
+
     def fitted(self) -> Any:
         """The fitted estimator, which belongs to the caller."""
         return deepcopy(self._model)
@@ -226,6 +236,7 @@ class ClassifierBackend(EstimatorBackend):
 
     task = "classification"
     step_fields = (CLASSIFIER_FIELDS - COMMITTEE_FIELDS) | {"train_error"}
+    screening_fields = RELEVANCE_FIELDS
     default_acquisition = "margin"
     default_random_share = 0.2
     has_committee: ClassVar[bool] = False
@@ -237,6 +248,8 @@ class ClassifierBackend(EstimatorBackend):
                 "parameters with which it predicts probabilities"
             )
         super().__init__(model, settings)
+        if self._name == "relevance" and settings.positive is None:
+            raise InvalidValueError("acquisition 'relevance' asks for one class first: give positive=, the class")
         if self._name == "bald" and not self.has_committee:
             raise InvalidValueError(
                 f"bald compares the members of a committee, and {type(model).__name__} has none; use margin, or a "
@@ -267,6 +280,10 @@ class ClassifierBackend(EstimatorBackend):
             gains = fitted.gains(rows, range(width), width)
             return np.zeros(len(rows)) if gains is None else gains
         p = fitted.probabilities(rows, range(width), width)
+        if self._name == "relevance":
+            # Nothing is known of a class without a label: its first item is looked for at random.
+            columns = np.flatnonzero(np.asarray(self._model.classes_) == self._settings.positive)
+            return p[:, columns[0]] if len(columns) else np.zeros(len(rows))
         return margin(p) if self._name == "margin" else entropy(p)
 
     def _fit(self, X: Any, labels: Any) -> Any:

@@ -1,7 +1,7 @@
 """Rules that stop when a random check has guaranteed the error of the unlabelled items, or the recall of a class."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from suffice.arguments import real
 from suffice.checks import Guarantee
@@ -12,6 +12,7 @@ from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidTypeError
 from suffice.presentation.number_format import percent_at_least, percent_at_most
 
+_AnyRule = TypeVar("_AnyRule", bound=Criterion)
 _ERROR = Comparison("guaranteed error", "<=", "target")
 _RECALL = Comparison("guaranteed recall", ">=", "target")
 _ASSUMPTION = "The check is a random sample, and the truth is what annotators answer."
@@ -179,11 +180,22 @@ def proven_fields(rule: Criterion, found: Guarantee | None) -> dict[str, Any] | 
     return {}
 
 
+def rules_of_type(rule: Criterion, kind: type[_AnyRule]) -> list[_AnyRule]:
+    """The rules of one type that a rule is or is composed of.
+
+    Examples:
+        >>> from suffice.criteria import Budget
+        >>> rules_of_type(LabelWorth() | Budget(500), Budget)
+        [Budget(labels=500)]
+    """
+    if isinstance(rule, kind):
+        return [rule]
+    return [found for inner in rule._inner() for found in rules_of_type(inner, kind)]
+
+
 def label_worths(rule: Criterion) -> list[LabelWorth]:
     """The rules of the type :class:`suffice.LabelWorth` that a rule is or is composed of."""
-    if isinstance(rule, LabelWorth):
-        return [rule]
-    return [found for inner in rule._inner() for found in label_worths(inner)]
+    return rules_of_type(rule, LabelWorth)
 
 
 def _not_sure(what: str, confidence: float, required: float) -> str:

@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from suffice.acquisition import Indices
 from suffice.arguments import real, whole
 from suffice.checks import Check, Guarantee, spent_alpha
 from suffice.checks.guarantee import Quantity, UnlabelableAs
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
 from suffice.presentation.number_format import count
+
+if TYPE_CHECKING:
+    from suffice.acquisition import Indices
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ class FrozenModel:
     n_labelled: int
     version: int
     labelled: tuple[int, ...]
-    unlabelled: Indices
+    unlabelled: "Indices"
     skipped: frozenset[int]
     predictions: Any
 
@@ -210,12 +212,12 @@ class ModelCheck:
     # What was drawn, and the frozen model.
 
     @property
-    def indices(self) -> Indices:
+    def indices(self) -> "Indices":
         """Items to label, in the order in which they were drawn; items that were skipped before are not among them."""
         return self._indices.copy()
 
     @property
-    def pending(self) -> Indices:
+    def pending(self) -> "Indices":
         """Items of :attr:`indices` that have no answer yet."""
         return np.array(self.record.pending, dtype=np.intp)
 
@@ -250,7 +252,7 @@ class ModelCheck:
         return self._frozen.version
 
     @property
-    def unlabelled(self) -> Indices:
+    def unlabelled(self) -> "Indices":
         """Items that were unlabelled when the check was drawn, in rising order; skipped items are among them."""
         return self._frozen.unlabelled.copy()
 

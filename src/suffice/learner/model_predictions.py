@@ -1,8 +1,9 @@
 """Predictions of any fitted model for items of any pool: class probabilities, committees, means and deviations."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,7 +15,8 @@ from suffice.learner.step_inputs import ExpectedErrors, LaplacePredictor
 from suffice.models.logistic import BayesianLogistic
 from suffice.models.regressor import GaussianRegressor
 from suffice.numerics.special_functions import Floats
-from suffice.posteriors import as_posterior
+from suffice.posteriors import PosteriorPair
+from suffice.posteriors.fitted_models import ModelPrior, model_prior, same_rows
 
 # The average of a committee may differ from the prediction of the model by rounding.
 _SAME: Final = 1e-6
@@ -95,6 +97,36 @@ class NumberPredictions(NamedTuple):
     latent: Floats | None
 
 
+class KnownPosterior(NamedTuple):
+    """The posterior of an update, and what it follows from.
+
+    Attributes:
+        value: The posterior.
+        prior: Hyper-parameters and transformers; None for a model whose posterior follows from more than that.
+        features: Inputs of the labels.
+        labels: The labels.
+    """
+
+    value: Any
+    prior: ModelPrior | None = None
+    features: Any = None
+    labels: tuple[Any, ...] = ()
+
+
+class ComparedPosteriors(NamedTuple):
+    """The posterior of an update, and the pair that its divergences are computed from.
+
+    Attributes:
+        known: That of this update.
+        pair: The posteriors before and after, under the prior of this update; None if the first is not known.
+        why: Why it is not known.
+    """
+
+    known: KnownPosterior
+    pair: PosteriorPair | None
+    why: str = ""
+
+
 class FittedModel:
     """A fitted model as a monitor uses it: what it offers, and its predictions for items of a pool.
 
@@ -146,17 +178,73 @@ class FittedModel:
         """Whether the model is a pipeline."""
         return self._last is not self._model
 
-    def posterior(self) -> Any:
-        """The posterior of the model as a value that :func:`suffice.kl` compares; None if it has none.
+    @cached_property
+    def _prior(self) -> ModelPrior | str | None:
+        """The prior of the model, why its settings have none, or None if nothing is known of models like this."""
+        try:
+            return model_prior(self._model)
+        except SufficeError as error:
+            return str(error)
 
-        A pipeline has none: its transformers may be fitted anew, and the weights then mean something else.
+    @property
+    def has_posterior(self) -> bool:
+        """Whether the model has a posterior."""
+        return isinstance(self._prior, ModelPrior) or self._own_posterior is not None
+
+    @property
+    def why_no_posterior(self) -> str:
+        """Why the model has no posterior, with the remedy."""
+        if isinstance(self._prior, str):
+            return self._prior
+        return f"suffice knows none of {self.name}; use a rule that reads predictions"
+
+    @property
+    def _own_posterior(self) -> Any:
+        """The posterior that a model of suffice itself has, or None."""
+        return getattr(self._model, "posterior", None) if type(self._model).__module__.startswith("suffice") else None
+
+    def posteriors(
+        self, labels: Mapping[int, Any], before: Mapping[int, Any] | None, known: KnownPosterior | None
+    ) -> ComparedPosteriors:
+        """The posterior of the model, and that of the labels before under the same prior.
+
+        Args:
+            labels: All labels by item.
+            before: Those of an earlier update, or None.
+            known: The posterior of that update, which is used again if the prior has not changed.
+
+        Raises:
+            InvalidValueError: There is no posterior after these labels.
         """
-        if self.is_pipeline:
-            return None
-        if type(self._model).__module__.startswith("suffice"):
-            return getattr(self._model, "posterior", None)
-        found = as_posterior(self._model)
-        return None if found is self._model else found
+        prior = self._prior
+        if not isinstance(prior, ModelPrior):
+            # A network: its weights depend on how it was trained.
+            value = self._own_posterior
+            return ComparedPosteriors(
+                KnownPosterior(value), None if known is None else PosteriorPair(known.value, value)
+            )
+        place = {item: row for row, item in enumerate(dict.fromkeys([*(before or ()), *labels]))}
+        features = prior.features(self._pool.rows(list(place)))
+        rows = np.array([place[item] for item in labels], dtype=np.intp)
+        now = rows, list(labels.values())
+        why = "" if before is None else prior.absent(list(before.values()))
+        if before is None or why:
+            (new,) = prior.posteriors(features, [now], own=0)
+            pair = None
+        else:
+            old_rows, old_labels = np.array([place[item] for item in before], dtype=np.intp), list(before.values())
+            if (
+                known is not None
+                and known.prior == prior
+                and known.labels == tuple(old_labels)
+                and not prior.reduced(features.shape[1])
+                and same_rows(known.features, features[old_rows])
+            ):
+                old, (new,) = known.value, prior.posteriors(features, [now], own=0)
+            else:
+                old, new = prior.posteriors(features, [(old_rows, old_labels), now], own=1)
+            pair = PosteriorPair(old, new)
+        return ComparedPosteriors(KnownPosterior(new, prior, features[rows], tuple(now[1])), pair, why)
 
     # Classes.
 

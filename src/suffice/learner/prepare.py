@@ -16,7 +16,7 @@ from suffice.arguments import whole
 from suffice.engines.memory import require_memory
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.learner.backend import Backend, backend_type
-from suffice.learner.step_inputs import VALIDATION_FIELDS
+from suffice.learner.step_inputs import RELEVANCE_FIELDS, SCREENING_FIELDS, VALIDATION_FIELDS
 from suffice.models.inputs import as_labels, column_names, require_finite
 from suffice.numerics.special_functions import Floats
 
@@ -106,16 +106,17 @@ def final_estimator(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
-def provided_fields(model: Any, *, validated: bool = False) -> frozenset[str]:
+def provided_fields(model: Any, *, validated: bool = False, screening: bool = False) -> frozenset[str]:
     """Fields of a step that a loop with this model, or a pipeline that ends in it, provides."""
-    return backend_type(final_estimator(model)).provided_fields(validated=validated)
+    return backend_type(final_estimator(model)).provided_fields(validated=validated, screening=screening)
 
 
-def require_provided(
+def require_provided(  # noqa: PLR0913 - all but two by keyword
     required: frozenset[str],
     model: Any,
     *,
     validated: bool = False,
+    screening: bool = False,
     names: tuple[str, str] | None = None,
     remedy: str = "",
 ) -> None:
@@ -125,6 +126,7 @@ def require_provided(
         required: The fields, as :meth:`suffice.Criterion.needs` returns them.
         model: A model, or a pipeline that ends in one.
         validated: Whether the loop has a validation set.
+        screening: Whether the loop is told a positive class.
         names: What the error calls the rule and the loop; "criterion" and "a loop of regression" or likewise if left
             out.
         remedy: How to correct it; the error lists the fields that the loop provides if left out.
@@ -132,7 +134,7 @@ def require_provided(
     Raises:
         MissingInputError: A field is not provided; the message names it.
     """
-    provided = provided_fields(model, validated=validated)
+    provided = provided_fields(model, validated=validated, screening=screening)
     missing = sorted(required - provided)
     if not missing:
         return
@@ -141,6 +143,10 @@ def require_provided(
         remedy = f"it provides n_labelled, {', '.join(sorted(provided))}"
         if VALIDATION_FIELDS.issuperset(missing):
             remedy += ". Give a validation set: validation=(X, y)"
+        elif not screening and (SCREENING_FIELDS | RELEVANCE_FIELDS).issuperset(missing):
+            remedy += ". Give the class that is looked for: positive=..."
+        elif "control_found" in missing:
+            remedy += ". A control sample is for suffice.StopMonitor: control=[...]"
     raise MissingInputError(f"{rule} requires {', '.join(missing)}, which {loop} does not provide; {remedy}")
 
 

@@ -27,14 +27,19 @@ class Picks(NamedTuple):
     random: NDArray[np.bool_]
 
 
-def acquisition_and_share(backend: type[Backend], acquisition: str | None, share: Any) -> tuple[str, float]:
+def acquisition_and_share(
+    backend: type[Backend], acquisition: str | None, share: Any, *, screening: bool = False
+) -> tuple[str, float]:
     """Return the name of the acquisition and the share of random labels of a run, with the defaults of the backend.
 
-    An acquisition that is named is used alone unless a share is given.
+    An acquisition that is named is used alone unless a share is given. A screening asks for relevant items first, and
+    for no random ones.
 
     Raises:
         InvalidValueError: The share is not a number from 0 to 1.
     """
+    if screening and acquisition is None:
+        acquisition = "relevance"
     if share is None:
         return acquisition or backend.default_acquisition, 0.0 if acquisition else backend.default_random_share
     checked = real(share, "random_share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
@@ -105,6 +110,15 @@ class ItemSelection:
     def draws_at_random(self) -> bool:
         """Whether some or all labels after the initial ones are random."""
         return self._order is not None or self.all_random
+
+    @property
+    def count(self) -> int:
+        """Labels after the initial ones."""
+        return self._count
+
+    def resume(self, count: int) -> None:
+        """Continue after so many labels that came after the initial ones; for a share of 0."""
+        self._count = count
 
     def begin(self, indices: Indices) -> None:
         """Leave out the items of the initial labels."""

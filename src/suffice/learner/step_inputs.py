@@ -13,7 +13,7 @@ from suffice.acquisition import Indices, bald, class_scores
 from suffice.arguments import whole
 from suffice.criteria import Criterion, committee_agreement, pool_facts
 from suffice.criteria.prediction_statistics import entropies, selected_losses
-from suffice.errors import InvalidValueError
+from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.learner.stop_set import StopSet
 from suffice.models.predictive import (
     as_numbers,
@@ -48,6 +48,10 @@ POOL_FIELDS: Final = frozenset(NOTHING_LEFT)
 STOP_SET_FIELDS: Final = frozenset({"stop_probabilities", "stop_confidence", "stop_agreement", "expected_error"})
 #: Fields about the error of unlabelled items, and the part of it that more labels could remove.
 REST_FIELDS: Final = frozenset({"unlabelled_error", "reducible_error", "recent_gain", "error_scale"})
+#: Fields of a step that a loop for classification can count if it is told the positive class.
+SCREENING_FIELDS: Final = frozenset({"relevant_found", "estimated_relevant"})
+#: Fields that are computed from the probability of the positive class.
+RELEVANCE_FIELDS: Final = frozenset({"expected_found", "found_variance", "expected_missed", "missed_variance"})
 # Items on which they are averaged, at most.
 _REST_ITEMS: Final = 500
 # Share of the labels that predictions are kept for, and of them between two predictions that are kept.
@@ -370,6 +374,49 @@ def classes_seen(first: Any, others: Any) -> NDArray[np.intp]:
     _, met = np.unique(labels, return_index=True)
     by_label = np.cumsum(np.isin(np.arange(len(labels)), met))
     return np.asarray(by_label[len(first) - 1 + others.shape[1] * np.arange(1, len(others) + 1)], dtype=np.intp)
+
+
+def relevant_estimates(relevance: Sequence[bool], random: Sequence[bool], size: int) -> Floats:
+    r"""Estimates of the number of relevant items among all items, after each label, from labels drawn at random.
+
+    A random label that is relevant (:math:`y = 1`) or not (:math:`y = 0`), drawn from :math:`M` unlabelled items when
+    :math:`F` relevant ones are labelled, estimates the number as :math:`F + M y`. The result is the mean over the
+    random labels so far, and at least the number of relevant labels.
+
+    Args:
+        relevance: Whether each label is relevant, in the order in which they came.
+        random: Whether each was drawn at random from the unlabelled items.
+        size: Number of items, labelled and unlabelled.
+
+    Returns:
+        The estimates. Before the first random label they are the numbers of relevant labels.
+
+    Examples:
+        >>> relevant_estimates([True, False, False, True], [False, True, True, False], 100).tolist()
+        [1.0, 1.0, 1.0, 2.0]
+        >>> relevant_estimates([True, False], [True, True], 100).tolist()
+        [100.0, 50.5]
+    """
+    y, drawn = np.asarray(relevance, dtype=np.float64), np.asarray(random, dtype=np.float64)
+    found = np.cumsum(y)
+    estimates = np.cumsum(drawn * (found - y + (size - np.arange(len(y))) * y))
+    return np.asarray(np.maximum(estimates / np.maximum(np.cumsum(drawn), 1.0), found))
+
+
+def positive_class(positive: Any) -> Any:
+    """Return the positive class as a plain value, or None.
+
+    Raises:
+        InvalidTypeError: It is neither a text nor a number.
+
+    Examples:
+        >>> positive_class(np.str_("relevant"))
+        'relevant'
+    """
+    plain = positive.item() if hasattr(positive, "item") else positive
+    if plain is not None and not isinstance(plain, str | int | float):
+        raise InvalidTypeError(f"positive must be a class: a text or a number, not {plain!r}")
+    return plain
 
 
 def stacked(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import base64
 import math
+import operator
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +15,17 @@ from suffice.acquisition import Indices
 from suffice.arguments import real, whole
 from suffice.checks import Check, GuaranteePlan
 from suffice.checks.guarantee import UnlabelableAs
-from suffice.criteria import Criterion, LabelWorth, Step, Verdict, committee_agreement, criterion_from_dict, pool_facts
+from suffice.criteria import (
+    Criterion,
+    LabelWorth,
+    QuantileRecall,
+    Step,
+    Verdict,
+    committee_agreement,
+    criterion_from_dict,
+    pool_facts,
+    relevance_facts,
+)
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.criteria.step import FIELD_KINDS
 from suffice.decision import (
@@ -36,7 +47,7 @@ from suffice.learner.error_estimate import (
     plan_from_estimate,
     share_beyond,
 )
-from suffice.learner.guarantee_rules import proven_fields
+from suffice.learner.guarantee_rules import proven_fields, rules_of_type
 from suffice.learner.model_check import (
     CheckedQuantity,
     CheckSequence,
@@ -46,18 +57,22 @@ from suffice.learner.model_check import (
     checked_quantity,
     require_size,
 )
-from suffice.learner.model_predictions import FittedModel, PoolRows, Predict
+from suffice.learner.model_predictions import ComparedPosteriors, FittedModel, KnownPosterior, PoolRows, Predict
 from suffice.learner.prepare import checked_indices
 from suffice.learner.step_inputs import (
     COUNTED_FIELDS,
     LOSS_FIELDS,
     NOTHING_LEFT,
     POOL_FIELDS,
+    RELEVANCE_FIELDS,
     REST_FIELDS,
+    SCREENING_FIELDS,
     SELECTED_FIELDS,
     STOP_SET_FIELDS,
     VALIDATION_FIELDS,
     RecentGain,
+    positive_class,
+    relevant_estimates,
     stacked,
     stop_items,
 )
@@ -94,6 +109,7 @@ _NUMBER_FIELDS: Final = LOSS_FIELDS | REST_FIELDS | {"expected_error"}
 _COMPARING_FIELDS: Final = SELECTED_FIELDS | DIVERGENCES | {"pool_changes", "recent_gain"}
 _FIRST: Final = "the rule compares the model with the one before, and this is the first"
 _NOT_KEPT: Final = "the rule compares the model with the one before, of which {} is not known any more"
+_NOT_COMPARED: Final = "the posterior before cannot be compared in this step: {}"
 _FUNCTION: Final = "a function predict(model, X) that returns"
 
 
@@ -142,21 +158,24 @@ class _Mark(NamedTuple):
         serial: Number of the update.
         codes: The class predicted for each item of the pool, -1 for labelled ones; None if it is not needed.
         posterior: The posterior, or None.
+        labels: The labels as they were then, by item, if posteriors are compared.
     """
 
     n_labelled: int
     serial: int
     codes: Any = None
-    posterior: Any = None
+    posterior: KnownPosterior | None = None
+    labels: Mapping[int, Any] | None = None
 
 
 class _Facts(NamedTuple):
-    """The fields of a step, and what later updates compare with."""
+    """The fields of a step, and what later updates compare with; and why there are no divergences."""
 
     fields: dict[str, Any]
     codes: Any
-    posterior: Any
+    posterior: KnownPosterior | None
     recent: RecentGain
+    why: str
 
 
 class StopMonitor:
@@ -169,16 +188,21 @@ class StopMonitor:
     - ``predict_proba``, with ``classes_``;
     - ``estimators_``, as a committee, if the prediction of the ensemble is their average (forests, bagging);
     - ``predict(X, return_std=True)``, for numbers;
-    - the posterior of a model of suffice, or of scikit-learn's ``BayesianRidge`` or ``GaussianProcessRegressor``;
+    - the posterior of a model of suffice, or of one that :func:`suffice.posteriors.fitted_posterior` knows: among them
+      scikit-learn's ``LogisticRegression``, ``BayesianRidge`` and Gaussian processes, also at the end of a pipeline;
     - ``predict=``, for any other model.
 
     Some rules compare the model with that of the update before. Their first verdict is undecided. An update without new
     labels replaces the step before it. If labels were removed, steps with as many labels or more are forgotten.
 
+    Divergences compare two posteriors that differ in labels only. Both have the hyper-parameters and the transformers
+    of the present model. If these have changed, the posterior of the update before is computed again from its labels.
+
     :class:`suffice.LabelWorth` requires the part of the error that more labels can remove. It is computed from a
-    committee or a posterior, if there is one. Otherwise the recent gain stands for it, or the share ``50 / (50 + n)``
-    of the error at ``n`` labels if that is larger; also for a committee whose members are certain of everything, as the
-    trees of a forest with default settings are, because they do not tell noise from ignorance.
+    committee, the posterior of a model of suffice, or the variance of a Bayesian regression. Otherwise the recent gain
+    stands for it, or the share ``50 / (50 + n)`` of the error at ``n`` labels if that is larger; also for a committee
+    whose members are certain of everything, as the trees of a forest with default settings are, because they do not
+    tell noise from ignorance.
 
     Args:
         X_pool: All items, labelled and unlabelled: an array, a table of pandas or polars, a sparse matrix, a list of
@@ -195,6 +219,10 @@ class StopMonitor:
             classes in sorted order.
         stop_set: The stop set, or its size, for rules that watch predictions; 2000 items of the pool (or all), drawn
             with the seed, if left out.
+        positive: For screening: the class that is looked for. Rules such as :class:`suffice.RecallTest` require it.
+        control: For :class:`suffice.QuantileRecall`: items of the positive class that were drawn at random before the
+            screening, as indices into the pool. Do not give their labels to :meth:`update` before the screening finds
+            them.
 
     Attributes:
         verdict: What the rule says now.
@@ -222,7 +250,10 @@ class StopMonitor:
         mistake_cost: float = 1.0,
         seed: int = 0,
         predict: Predict | None = None,
+        *,
         stop_set: StopSet | int | None = None,
+        positive: Any = None,
+        control: Any = (),
     ) -> None:
         self._label_cost = real(label_cost, "label_cost", "above 0", lambda x: x > 0.0)
         self._mistake_cost = real(mistake_cost, "mistake_cost", "above 0", lambda x: x > 0.0)
@@ -234,6 +265,18 @@ class StopMonitor:
             raise InvalidTypeError(f"predict must be {_FUNCTION} predictions, not {type(predict).__name__}")
         self._seed = whole(seed, "seed", least=0)
         self._pool, self._predict = PoolRows(X_pool), predict
+        self._positive = positive_class(positive)
+        self._control = frozenset(
+            checked_indices(control, len(self._pool), "control").tolist() if np.size(control) else ()
+        )
+        if self._control and self._positive is None:
+            raise InvalidValueError("control holds items of the positive class; give positive= too, its name")
+        for each in rules_of_type(rule, QuantileRecall):
+            if self._control and each.sample != len(self._control):
+                raise InvalidValueError(
+                    f"QuantileRecall is for a control sample of {each.sample} items, and control has "
+                    f"{len(self._control)}; give all of them, or another sample"
+                )
         self._rule = rule.copy()
         self._rule.reset()
         size = len(self._pool)
@@ -293,6 +336,13 @@ class StopMonitor:
         """The steps that the rule has judged, or judged again after labels were removed."""
         return list(self._steps)
 
+    @property
+    def relevant_found(self) -> int | None:
+        """Number of labelled items of the positive class, those of checks included; None without ``positive``."""
+        if self._positive is None:
+            return None
+        return sum(bool(label == self._positive) for label in self.labels.values())
+
     def update(self, model: Any, indices: Any, labels: Any, random: Any = ()) -> Verdict:
         """Return what the rule says of a model and all labels so far.
 
@@ -315,6 +365,10 @@ class StopMonitor:
             raise InvalidValueError(
                 f"{fitted.name} is for {fitted.task}, and the model before was for {self._task}; use a new StopMonitor"
             )
+        if self._positive is not None and fitted.task != "classification":
+            raise InvalidValueError(
+                f"positive is a class, {self._positive!r}, and {fitted.name} predicts numbers; leave positive out"
+            )
         given = self._plain_labels(labels, items, fitted.task)
         drawn = self._drawn(random, items)
         new = [item for item in given if item not in self._labels]
@@ -335,14 +389,17 @@ class StopMonitor:
             marks[-1] if marks else None,
             [item for item, number in arrival.items() if not marks or number > marks[-1].serial],
         )
-        steps = [step for step in self._steps if step.n_labelled < len(given)]
+        kept_steps = [step for step in self._steps if step.n_labelled < len(given)]
+        steps = self._recounted(kept_steps, given)
         verdicts, rule = self.verdicts[: len(steps)], self._rule.copy()
-        if len(steps) < len(self._steps):
+        if len(steps) < len(self._steps) or any(map(operator.is_not, steps, kept_steps)):
             rule.reset()
             verdicts = rule.observe_all(steps)
         missing = sorted(self._rule.needs() - facts.fields.keys())
         if missing:
-            verdict = self._undecided(_FIRST if not marks else _NOT_KEPT.format(", ".join(missing)), len(given))
+            unknown = facts.why if DIVERGENCES.issuperset(missing) else ""
+            reason = unknown or (_NOT_KEPT.format(", ".join(missing)) if marks else _FIRST)
+            verdict = self._undecided(reason, len(given))
         else:
             steps = [*steps, Step(n_labelled=len(given), **facts.fields)]
             verdict = rule.observe(steps[-1])
@@ -356,9 +413,10 @@ class StopMonitor:
         self._labels, self._arrival, self._serial, self._recent = given, arrival, serial, facts.recent
         self._random = {item: None for item in [*self._random, *sorted(drawn)] if item in given}
         self._earlier = {item: said for item, said in {**self._earlier, **earlier}.items() if item in given}
-        # Codes and posteriors of the last two are enough: labels are removed rarely.
-        marks = [*[mark._replace(codes=None, posterior=None) for mark in marks[:-1]], *marks[-1:]]
-        self._marks = [*marks, _Mark(len(given), serial, facts.codes, facts.posterior)]
+        # Codes, posteriors and labels of the last two are enough: labels are removed rarely.
+        marks = [*[_Mark(mark.n_labelled, mark.serial) for mark in marks[:-1]], *marks[-1:]]
+        labelled = given if wanted & DIVERGENCES else None
+        self._marks = [*marks, _Mark(len(given), serial, facts.codes, facts.posterior, labelled)]
         for item in [*new, *corrected]:
             self._checks.answered(item, given[item])
         self._checked = {item: label for item, label in self._checked.items() if item not in given}
@@ -414,15 +472,17 @@ class StopMonitor:
         provided = set(COUNTED_FIELDS)
         if fitted.task == "classification":
             provided.add("classes_seen")
+            if self._positive is not None:
+                provided |= SCREENING_FIELDS | ({"control_found"} if self._control else set())
             if fitted.gives_probabilities:
-                provided |= _PROBABILITY_FIELDS
+                provided |= _PROBABILITY_FIELDS | (RELEVANCE_FIELDS if self._positive is not None else set())
                 if reads & COMMITTEE_FIELDS and fitted.has_committee(self._sample[:_TRIED_ITEMS]):
                     provided |= COMMITTEE_FIELDS
         elif fitted.gives_deviation:
             provided |= _NUMBER_FIELDS
             if reads & _LATENT_FIELDS and fitted.numbers(self._sample[:1]).latent is not None:
                 provided |= _LATENT_FIELDS
-        if reads & DIVERGENCES and fitted.posterior() is not None:
+        if reads & DIVERGENCES and fitted.has_posterior:
             provided |= DIVERGENCES
         missing = sorted(self._rule.needs() - provided)
         if missing:
@@ -517,9 +577,10 @@ class StopMonitor:
             found["random_labels"] = len(losses)
         if now.fitted.task == "classification":
             found["classes_seen"] = len(set(now.labels.values()))
+        if self._positive is not None:
+            found |= self._screening_facts(now, wanted)
         free = self._unlabelled(now.labels)
-        recent, posterior = self._recent.before(len(now.labels)), None
-        codes = None
+        recent, codes, posterior, why = self._recent.before(len(now.labels)), None, None, ""
         if wanted & (POOL_FIELDS | _LATENT_FIELDS):
             pool, codes = self._pool_facts(now, free, wanted, None if last is None else last.codes)
             found |= pool
@@ -534,10 +595,37 @@ class StopMonitor:
         if wanted & SELECTED_FIELDS and last is not None:
             found |= now.selected_facts(selected, wanted)
         if wanted & DIVERGENCES:
-            posterior = now.fitted.posterior()
-            if last is not None and last.posterior is not None:
-                found |= _divergences(last.posterior, posterior)
-        return _Facts({name: value for name, value in found.items() if name in wanted}, codes, posterior, recent)
+            compared, divergences = _posteriors(now, last)
+            posterior, why = compared.known, compared.why and _NOT_COMPARED.format(compared.why)
+            found |= divergences
+        return _Facts({name: value for name, value in found.items() if name in wanted}, codes, posterior, recent, why)
+
+    def _recounted(self, steps: list[Step], given: Mapping[int, Any]) -> list[Step]:
+        """Earlier steps, with other numbers of relevant items where labels were corrected or removed."""
+        counts = np.cumsum([label == self._positive for label in given.values()])
+        return [
+            step
+            if step.relevant_found is None or step.relevant_found == counts[step.n_labelled - 1]
+            else replace(step, relevant_found=int(counts[step.n_labelled - 1]))
+            for step in steps
+        ]
+
+    def _screening_facts(self, now: "_Round", wanted: frozenset[str]) -> dict[str, Any]:
+        """Fields about the positive class."""
+        relevance = [bool(label == self._positive) for label in now.labels.values()]
+        found: dict[str, Any] = {
+            "relevant_found": sum(relevance),
+            "control_found": len(self._control.intersection(now.labels)),
+        }
+        if "estimated_relevant" in wanted:
+            drawn = [item in now.random for item in now.labels]
+            found["estimated_relevant"] = float(relevant_estimates(relevance, drawn, len(self._pool))[-1])
+        if wanted & RELEVANCE_FIELDS:
+            items = np.arange(len(self._pool))
+            known = self._positive in now.classes
+            p = now.probabilities(items)[:, now.classes.index(self._positive)] if known else np.zeros(len(items))
+            found |= relevance_facts(p, np.isin(items, list(now.labels)))
+        return found
 
     def _pool_facts(
         self, now: "_Round", free: Indices, wanted: frozenset[str], before: Any
@@ -921,6 +1009,8 @@ class StopMonitor:
         """The verdict with a chart, for notebooks."""
         rows = [("rule", repr(self._rule)), ("model", self._model_name), ("labelled", f"{len(self._labels):,}")]
         rows.append(("unlabelled", f"{self.left:,}"))
+        if self._positive is not None:
+            rows.append(("relevant", f"{self.relevant_found:,} found, class {str(self._positive)!r}"))
         if self._kept is not None and (isinstance(self._kept, _Remembered) or self._kept.gives_probabilities):
             found = self.error_estimate()
             basis = f"{found.random_labels} random labels" if found.random_labels else "the model alone"
@@ -939,7 +1029,8 @@ class StopMonitor:
         """Return everything as JSON values; :meth:`from_state_dict` continues with the same verdicts.
 
         The predictions of the model for all unlabelled items are saved, because the model is not. A posterior is not
-        saved: the first update after that of a rule that uses divergences is undecided.
+        saved, but computed again from the labels. That is not possible for a network: the first update after that of a
+        rule that uses divergences is then undecided.
         """
         kept = self._kept
         if isinstance(kept, FittedModel):
@@ -952,6 +1043,8 @@ class StopMonitor:
             "mistake_cost": self._mistake_cost,
             "seed": self._seed,
             "pool_size": len(self._pool),
+            "positive": self._positive,
+            "control": sorted(self._control),
             "seconds": time.monotonic() - self._since,
             "task": self._task,
             "classes": self._classes,
@@ -959,7 +1052,10 @@ class StopMonitor:
             "labels": [[item, label, self._arrival[item]] for item, label in self._labels.items()],
             "random": list(self._random),
             "earlier": [[item, *said] for item, said in self._earlier.items()],
-            "marks": [[mark.n_labelled, mark.serial, _encoded(mark.codes)] for mark in self._marks],
+            "marks": [
+                [mark.n_labelled, mark.serial, _encoded(mark.codes), mark.labels and list(mark.labels.items())]
+                for mark in self._marks
+            ],
             "recent": self._recent.state(),
             "steps": [{"n_labelled": step.n_labelled, **_encoded_fields(step)} for step in self._steps],
             "serial": self._serial,
@@ -986,7 +1082,9 @@ class StopMonitor:
         try:
             rule = criterion_from_dict(state["rule"])
             costs = state["label_cost"], state["mistake_cost"]
-            monitor = cls(X_pool, rule, *costs, seed=state["seed"], predict=predict)
+            # Monitors of earlier versions have no positive class.
+            screening = {"positive": state.get("positive"), "control": state.get("control", ())}
+            monitor = cls(X_pool, rule, *costs, seed=state["seed"], predict=predict, **screening)
             if len(monitor._pool) != state["pool_size"]:
                 raise InvalidValueError(
                     f"X_pool has {len(monitor._pool)} items, and the monitor was saved with {state['pool_size']}"
@@ -1005,7 +1103,9 @@ class StopMonitor:
         for item, probabilities, votes, mean, variance in state["earlier"]:
             p, ballot = (None if each is None else tuple(each) for each in (probabilities, votes))
             self._earlier[item] = _Earlier(p, ballot, mean, variance)
-        self._marks = [_Mark(n, serial, _decoded(codes)) for n, serial, codes in state["marks"]]
+        for n, serial, codes, *labels in state["marks"]:
+            labelled = dict(map(tuple, labels[0])) if labels and labels[0] is not None else None
+            self._marks.append(_Mark(n, serial, _decoded(codes), None, labelled))
         self._recent.restore(state["recent"], np.float64 if self._task == "regression" else np.intp)
         self._steps = [Step(**{name: _decoded(value) for name, value in step.items()}) for step in state["steps"]]
         self._serial, self._model_name = state["serial"], state["model"]
@@ -1115,13 +1215,22 @@ def _loss_of(said: _Earlier, label: Any, classes: Sequence[Any]) -> tuple[float,
     return float(classes[int(p.argmax())] != label), float(1.0 - p.max())
 
 
-def _divergences(old: Any, new: Any) -> dict[str, Any]:
+def _posteriors(now: _Round, last: _Mark | None) -> tuple[ComparedPosteriors, dict[str, Any]]:
+    """The posterior of an update, and the divergences from that of an earlier one, if there is one.
+
+    Raises:
+        InvalidValueError: There is no posterior.
+    """
+    before, known = (None, None) if last is None else (last.labels, last.posterior)
     try:
-        return {"kl_new_old": kl(new, old), "kl_old_new": kl(old, new)}
+        found = now.fitted.posteriors(now.labels, before, known)
+        if found.pair is None:
+            return found, {}
+        old, new = found.pair
+        return found, {"kl_new_old": kl(new, old), "kl_old_new": kl(old, new)}
     except SufficeError as error:
         raise InvalidValueError(
-            f"kl_new_old and kl_old_new compare the posteriors of two updates, which is not possible here: {error}. "
-            "Fix the hyper-parameters and the classes of the model, or use a rule that reads predictions"
+            f"kl_new_old and kl_old_new compare the posteriors of two updates, which is not possible here: {error}"
         ) from None
 
 
@@ -1129,10 +1238,14 @@ def _why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: P
     """Why a model does not provide some fields, and the remedy."""
     name = fitted.name
     lacks = frozenset(missing)
+    if "control_found" in lacks and not lacks & SCREENING_FIELDS:
+        return "give control= to StopMonitor, items of the positive class that were drawn at random, and positive="
+    if lacks & (SCREENING_FIELDS | RELEVANCE_FIELDS) and fitted.task == "classification":
+        if fitted.gives_probabilities or lacks & SCREENING_FIELDS:
+            return "give positive= to StopMonitor, the class that the screening looks for"
+        return f"{name} has no predict_proba; give predict=, {_FUNCTION} class probabilities, N x C"
     if lacks & DIVERGENCES:
-        if fitted.is_pipeline:
-            return "posteriors are compared, and that of a pipeline is not, because its transformers may be fitted anew"
-        return f"posteriors are compared, and suffice knows none of {name}; use a rule that reads predictions"
+        return f"posteriors are compared, and {fitted.why_no_posterior}"
     if "kl_prior" in lacks:
         return "the monitor knows no prior of the model; use suffice.simulate with a model of suffice"
     if lacks & VALIDATION_FIELDS:

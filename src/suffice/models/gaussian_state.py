@@ -168,9 +168,9 @@ class KernelState:
     def __init__(self, kernel: GaussianKernel, noise: float, n_features: int, capacity: int = 64) -> None:
         # Less noise than this cannot be told from the rounding of a kernel of variance 1.
         self.kernel, self.noise, self.n = kernel, max(noise, LEAST_NOISE), 0
-        self._features = np.empty((capacity, n_features))
+        self._features = np.zeros((capacity, n_features))
         self._lower = np.zeros((capacity, capacity))
-        self._white = np.empty(capacity)
+        self._white = np.zeros(capacity)
 
     @property
     def features(self) -> Floats:
@@ -247,8 +247,8 @@ class KernelState:
         if wanted <= len(self._white):
             return
         capacity, n = max(wanted, 2 * len(self._white)), self.n
-        lower, features = np.zeros((capacity, capacity)), np.empty((capacity, self._features.shape[1]))
-        white = np.empty(capacity)
+        lower, features = np.zeros((capacity, capacity)), np.zeros((capacity, self._features.shape[1]))
+        white = np.zeros(capacity)
         lower[:n, :n], features[:n], white[:n] = self.lower, self.features, self.white
         self._lower, self._features, self._white = lower, features, white
 
@@ -269,7 +269,7 @@ class WeightState:
 
     def __init__(self, alpha: float, noise: float, n_features: int, capacity: int = 64) -> None:
         self.alpha, self.noise, self.n = alpha, noise, 0
-        self._features = np.empty((capacity, n_features))
+        self._features = np.zeros((capacity, n_features))
         self._gain: tuple[int, int, Floats] | None = None
         self._set(alpha * np.eye(n_features), np.zeros(n_features))
 
@@ -304,7 +304,7 @@ class WeightState:
         """Add all points to precision and moment."""
         end = self.n + len(y)
         if end > len(self._features):
-            room = np.empty((max(end, 2 * len(self._features)), features.shape[1]))
+            room = np.zeros((max(end, 2 * len(self._features)), features.shape[1]))
             room[: self.n] = self.features
             self._features = room
         self._features[self.n : end] = features

@@ -3,8 +3,8 @@
 from typing import Any, cast
 
 import numpy as np
-from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+# scikit-learn is imported by the functions that use it: to open a project takes none of them, and it takes seconds.
 from suffice.errors import InvalidValueError
 from suffice.numerics.special_functions import Floats
 
@@ -23,6 +23,8 @@ def training_inputs(model: Any, X: Any, y: Any, *, reset: bool = True, dtype: An
         InvalidValueError: A NaN or an infinite entry: the message names its row and column.
         ValueError: Anything else that scikit-learn refuses.
     """
+    from sklearn.utils.validation import column_or_1d
+
     if y is None:
         raise InvalidValueError(f"{type(model).__name__} requires y to be passed, but the target y is None")
     inputs = _checked(model, X, reset=reset, dtype=dtype)
@@ -38,6 +40,8 @@ def prediction_inputs(model: Any, X: Any, *, dtype: Any = np.float64) -> Floats:
 
 
 def _checked(model: Any, X: Any, *, reset: bool, dtype: Any) -> Floats:
+    from sklearn.utils.validation import validate_data
+
     names, any_shape = column_names(X), dtype is np.float32
     # Numbers too large for single precision become infinite, and are refused as such.
     with np.errstate(over="ignore"):
@@ -53,6 +57,8 @@ def targets(y: Any) -> Floats:
         >>> targets([1, 2.5])
         array([1. , 2.5])
     """
+    from sklearn.utils.validation import check_array
+
     values = np.asarray(y)
     if values.dtype.kind == "O":
         missing = [row for row, label in enumerate(values) if is_missing(label)]

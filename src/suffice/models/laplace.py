@@ -98,8 +98,9 @@ class GrowingPosterior(ABC):
         self._outputs, self._longest = outputs, 0.0
         self._unreached: Floats | None = None
         # One column a label: a product with the first n columns needs no copy, and long rows are fast to go through.
-        self._columns, self._scratch = np.empty((2, n_features, 16))
-        self._codes = np.empty(16, dtype=np.intp)
+        # Zeros, because they are saved with what was learned: a file must not hold what was in the memory before.
+        self._columns, self._scratch = np.zeros((2, n_features, 16))
+        self._codes = np.zeros(16, dtype=np.intp)
         zero = np.zeros(outputs * n_features)
         prior = np.eye(len(zero), order="F")
         self._state = Snapshot(zero, self.alpha * prior, np.sqrt(self.alpha) * prior, 1.0)
@@ -195,10 +196,10 @@ class GrowingPosterior(ABC):
         if end > len(self._codes):
             # Not a power of 2: columns that far apart would share one place in the cache.
             room = 2 * end + 24
-            wider = np.empty((2, self.n_features, room))
+            wider = np.zeros((2, self.n_features, room))
             wider[0, :, :start] = self._columns[:, :start]
             self._columns, self._scratch = wider
-            self._codes = np.concatenate([self._codes[:start], np.empty(room - start, dtype=np.intp)])
+            self._codes = np.concatenate([self._codes[:start], np.zeros(room - start, dtype=np.intp)])
         self._columns[:, start:end] = features.T
         self._codes[start:end] = labels
         self._longest = max(self._longest, sqrt((features * features).sum(axis=1).max()))

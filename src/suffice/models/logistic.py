@@ -171,6 +171,18 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.unique(np.asarray(y) if self.classes is None else np.asarray(self.classes))
 
     @property
+    def hyperparameters(self) -> Any:
+        """Hyper-parameters in use: two models with equal ones have the same prior."""
+        return self.alpha_, self.n_components_, tuple(self.classes_.tolist())
+
+    def posterior_after(self, X: Any, y: Any) -> Gaussian:
+        """The posterior after other labels under the hyper-parameters in use, of the classes known now."""
+        model = clone(self).set_params(classes=self.classes_)
+        inputs, labels = np.asarray(X, dtype=np.float64), class_labels(y, self.classes_)
+        found: Self = model.at(inputs, labels, self.alpha_, self.learned_at_, n_components=self.n_components_)
+        return found.posterior
+
+    @property
     def n_labels_(self) -> int:
         """Labels learned from."""
         return len(self.y_)

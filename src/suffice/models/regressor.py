@@ -113,6 +113,21 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return model
 
     @property
+    def hyperparameters(self) -> Any:
+        """Hyper-parameters in use: two models of one class with equal ones have the same prior."""
+        return self.prior_
+
+    def posterior_after(self, X: Any, y: Any) -> Any:
+        """The posterior after other labels under the hyper-parameters in use, ``n x D`` inputs and ``n`` numbers."""
+        inputs, numbers = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        return self.at(inputs, numbers, self.prior_, self.learned_at_).posterior
+
+    @property
+    def posterior(self) -> Any:
+        """The posterior as a value."""
+        raise NotImplementedError
+
+    @property
     def n_labels_(self) -> int:
         """Labels learned from."""
         return len(self.y_)

@@ -4,7 +4,15 @@ Old and new posterior are two objects that never change; :func:`suffice.kl` comp
 """
 
 from suffice.posteriors.conversion import as_posterior, caveat
-from suffice.posteriors.distributions import Draws, DropoutLayer, DropoutPosterior, Gaussian, GaussianProcessPosterior
+from suffice.posteriors.distributions import (
+    Draws,
+    DropoutLayer,
+    DropoutPosterior,
+    Gaussian,
+    GaussianProcessPosterior,
+    IndependentPosteriors,
+)
+from suffice.posteriors.fitted_models import PosteriorPair, fitted_posterior, posterior_pair
 
 __all__ = [
     "Draws",
@@ -12,6 +20,10 @@ __all__ = [
     "DropoutPosterior",
     "Gaussian",
     "GaussianProcessPosterior",
+    "IndependentPosteriors",
+    "PosteriorPair",
     "as_posterior",
     "caveat",
+    "fitted_posterior",
+    "posterior_pair",
 ]

@@ -39,7 +39,8 @@ def caveat(thing: object) -> str:
     """What the posterior of a converted model leaves out, so that a divergence of it guarantees nothing; or nothing.
 
     scikit-learn's ``BayesianRidge`` fits an intercept outside its posterior. It moves with every label and no
-    divergence of the coefficients sees it.
+    divergence of the coefficients sees it. :func:`~suffice.posteriors.fitted_posterior`, which is given the labels,
+    includes it.
 
     Examples:
         >>> from sklearn.linear_model import BayesianRidge
@@ -49,8 +50,8 @@ def caveat(thing: object) -> str:
     if _conversion(thing) is not _bayesian_ridge or not getattr(thing, "fit_intercept", False):
         return ""
     return (
-        "BayesianRidge keeps its intercept outside the posterior; add a column of ones, or centre y by a constant, and "
-        "use fit_intercept=False"
+        "BayesianRidge keeps its intercept outside the posterior; use suffice.posteriors.fitted_posterior, or add a "
+        "column of ones, or centre y by a constant, and use fit_intercept=False"
     )
 
 

@@ -1,4 +1,4 @@
-"""Posteriors as immutable values: Gaussian, Gaussian process, dropout network, and draws."""
+"""Posteriors as immutable values: Gaussian, Gaussian process, dropout network, independent parts, and draws."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -247,6 +247,34 @@ class GaussianProcessPosterior(Value):
 
     def __repr__(self) -> str:
         return f"GaussianProcessPosterior({len(self.y)} observations)"
+
+
+@dataclass(frozen=True)
+class IndependentPosteriors:
+    """Several posteriors that are independent of each other, such as those of the binary problems of many classes.
+
+    The divergence of two is the sum of the divergences of their parts.
+
+    Args:
+        parts: One or more posteriors that :func:`suffice.kl` knows.
+
+    Raises:
+        InvalidValueError: There is no part.
+
+    Examples:
+        >>> IndependentPosteriors([Gaussian(0.0, 1.0), Gaussian([0.0, 1.0], diagonal=[1.0, 2.0])])
+        IndependentPosteriors(2 parts)
+    """
+
+    parts: Iterable[Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        if not self.parts:
+            raise InvalidValueError("parts must hold at least one posterior")
+
+    def __repr__(self) -> str:
+        return f"IndependentPosteriors({len(tuple(self.parts))} parts)"
 
 
 @dataclass(frozen=True, init=False, eq=False)

@@ -162,6 +162,8 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
         6 %
     """
     answer = decision["answer"]
+    if decision.get("screening") is not None and answer in ("keep going", "enough"):
+        return _screening_words(decision)
     headline, tone = _HEADLINES[answer]
     planned = decision.get("plan")
     if answer == "too early" and decision.get("rule") == CATCHING_UP:
@@ -194,6 +196,46 @@ def decision_words(decision: Mapping[str, Any], *, initial: int = 0) -> Decision
     remedy = " ".join(_remedy_sentences(decision)) if answer == "limit" else ""
     sentences = [*_guarantee_sentences(decision), *sentences]
     return DecisionWords(headline, tone, sentences, figure, note, outlook, said, summary, remedy)
+
+
+def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
+    """The decision of a screening in words."""
+    screening, screened = decision["screening"], decision["n_labelled"]
+    size, found = screened + decision["unlabelled"], screening["found"]
+    about = max(found, two_digits(round(screening["estimated"])))
+    progress = f"{found:,} of about {about:,} relevant items are found (estimate)"
+    done = f"{screened:,} of {size:,} items are screened"
+    if decision["answer"] == "keep going" and decision.get("check_pending"):
+        headline, tone = "A check is running", "on"
+        pending = decision["check_pending"]
+        waiting = f"{count(pending, 'item')} of it {'is' if pending == 1 else 'are'} not yet labelled"
+        sentences = [f"{headline}: {waiting}.", f"{progress}, and {done}."]
+    elif decision["answer"] == "keep going":
+        headline, tone = "Keep screening", "on"
+        sentences = [f"{headline}: {progress}, and {done}."]
+    else:
+        proven = decision.get("target_guaranteed")
+        headline, tone = ("Your target is guaranteed" if proven else "You can stop now"), "good"
+        sentences = [f"{headline}: {progress}, and {done}."]
+        if not proven:
+            wanted = f"at least {percent(screening['recall'])} of class {screening['positive']!r} are found"
+            sentences.append(f"By the rule {decision['rule']}, {wanted}. Only a random check can guarantee it.")
+        if decision.get("since") is not None and decision["since"] < screened:
+            sentences.append(f"The rule first said so at {count(decision['since'], 'label')}.")
+    figure = f"{found:,} of ≈ {about:,}"
+    note = f"of {shortened(str(screening['positive']), 20)} found (estimate), {screened:,} of {size:,} screened"
+    next_ones = "The likeliest items come first, so that the next ones are less often relevant than those so far."
+    judged = f"The rule {decision['rule']}: {as_sentence(decision['reason'])}" if decision.get("reason") else ""
+    summary = as_sentence(sentences[0].removeprefix(f"{headline}: "))
+    return DecisionWords(
+        headline,
+        tone,
+        [*_guarantee_sentences(decision), *sentences],
+        figure,
+        note,
+        outlook_note=f"{next_ones} {judged}".rstrip(),
+        summary=summary,
+    )
 
 
 def _guarantee_sentences(decision: Mapping[str, Any]) -> list[str]:
@@ -940,6 +982,83 @@ def run_headline(answer: str, labels: int, pool: int, reason: str) -> str:
     if answer == "limit":
         return f"This model has reached its limit at {labels:,} of {pool:,} labels."
     return f"Not enough within {'all ' if labels == pool else ''}{labels:,} labels: {reason}."
+
+
+def screening_headline(screened: int, size: int, found: int, *, stopped: bool, reason: str) -> str:
+    """How a screening came out.
+
+    Args:
+        screened: Rows screened.
+        size: All rows.
+        found: Relevant rows among those screened.
+        stopped: Whether the rule said stop.
+        reason: What the rule said last, for a screening without a stop.
+
+    Examples:
+        >>> screening_headline(812, 3000, 88, stopped=True, reason="")
+        'Enough: 812 of 3,000 rows are screened, and 88 relevant ones are found.'
+        >>> screening_headline(100, 3000, 8, stopped=False, reason="8 are found")
+        'Not enough within 100 of 3,000 rows, among which 8 relevant ones are found: 8 are found.'
+    """
+    if stopped:
+        return f"Enough: {screened:,} of {size:,} rows are screened, and {found:,} relevant ones are found."
+    rows = f"{'all ' if screened == size else ''}{screened:,} of {size:,} rows"
+    return f"Not enough within {rows}, among which {found:,} relevant ones are found: {reason}."
+
+
+def screening_sentences(screening: Mapping[str, Any]) -> list[str]:
+    r"""What was screened and found, in sentences for a report, and what a check of the rest would guarantee.
+
+    Args:
+        screening: ``positive``, ``size``, ``screened``, ``found``, ``rule`` (its description), ``stopped``,
+            ``recall`` (that was wanted), ``relevant`` (all rows of the class, None if that is not known), ``checks``
+            (pairs of a size and the recall that a check of that size guarantees if it finds no relevant item),
+            ``check_for_recall`` (the least size that guarantees the recall; None if there is none) and ``confidence``.
+
+    Examples:
+        >>> said = screening_sentences({"positive": "yes", "size": 3000, "screened": 812, "found": 88, "relevant": 90,
+        ...     "rule": "RecallTest", "stopped": True, "recall": 0.95, "checks": [(300, 0.81)],
+        ...     "check_for_recall": 1240, "confidence": 0.95})
+        >>> for sentence in said:
+        ...     print(sentence.replace("\xa0", " "))
+        Of 3,000 records, 812 (27 %) were screened in the order of their predicted relevance, until the rule RecallTest
+        said stop; 88 of class 'yes' were found.
+        By the labels of the file these are 98 % of the 90 records of the class; 95 % were wanted.
+        Without these labels only a random check of the 2,188 unscreened records can guarantee a recall. If it finds no
+        record of the class: 300 records guarantee at least 81 %, and 1,240 the wanted 95 % (95 % confidence).
+    """
+    size, screened, found, wanted = (screening[name] for name in ("size", "screened", "found", "recall"))
+    name, rest = f"class {screening['positive']!r}", size - screened
+    until = "until the rule {} said stop" if screening["stopped"] else "without a stop of the rule {}"
+    share = f"{screened:,} ({percent(screened / size)})"
+    sentences = [
+        f"Of {size:,} records, {share} were screened in the order of their predicted relevance, "
+        f"{until.format(screening['rule'])}; {found:,} of {name} were found."
+    ]
+    if screening["relevant"]:
+        reached = percent(found / screening["relevant"])
+        sentences.append(
+            f"By the labels of the file these are {reached} of the {screening['relevant']:,} records of the class; "
+            f"{percent(wanted)} were wanted."
+        )
+    if not rest:
+        return [*sentences, "No record is unscreened, so that nothing is missed."]
+    sure = f"{percent(screening['confidence'])} confidence"
+    least = screening["check_for_recall"]
+    offers = [
+        f"{labels:,} records guarantee at least {percent_at_least(value)}" for labels, value in screening["checks"]
+    ]
+    if least is not None:
+        offers.append(f"{least:,}{'' if offers else ' records guarantee'} the wanted {percent(wanted)}")
+    only = "Without these labels only" if screening["relevant"] else "Only"
+    if offers:
+        sentences.append(
+            f"{only} a random check of the {rest:,} unscreened records can guarantee a recall. If it finds no record "
+            f"of the class: {', and '.join(offers)} ({sure})."
+        )
+    if least is None:
+        sentences.append(f"Nothing less than all {rest:,} unscreened records guarantees {percent(wanted)}.")
+    return sentences
 
 
 def labels_saved_sentence(labels: int, pool: int) -> str:

@@ -15,8 +15,9 @@ from suffice.decision import Decision
 from suffice.errors import SufficeError
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import CATCHING_UP
-from suffice.project.learning_status import LearningStatus
-from suffice.project.project_learner import Predictions, ProjectLearner, reason
+from suffice.project.learned_files import LearnedFiles
+from suffice.project.learning_status import LearningStatus, Predictions
+from suffice.project.project_learner import ProjectLearner, reason
 from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
 from suffice.project.status_summary import decision_of
@@ -30,6 +31,10 @@ _ACTIVE: Final = 600.0
 _LEAST_QUEUE, _MOST_QUEUE, _ITEMS_A_PERSON = 4, 100, 3
 # Seconds that are waited for the end of what cannot be interrupted.
 _LEAVING: Final = 10.0
+# Seconds between two times that what was learned is written, at least, and as a multiple of what writing takes.
+_KEEP, _KEEP_SHARE = 30.0, 50.0
+# All items are predicted once nothing was new for so many seconds; and seconds for it before the end.
+_IDLE, _LAST_PREDICTIONS = 10.0, 2.0
 
 
 class LearnableProject(Protocol):
@@ -81,18 +86,19 @@ class BackgroundLearner:
     """Learns the labels of a project in a thread of its own, keeps items ready, and writes down the advice to stop.
 
     If learning fails, ``learning_status`` says why, and it is tried again when labels change. Labelling goes on
-    meanwhile.
+    meanwhile. What was learned is read from files when it starts, and written when it has caught up and at the end.
 
     Args:
         project: The project.
+        files: Where what was learned is kept; nowhere if left out.
 
     Attributes:
         learning_status: What the model says after the labels learned so far. It is replaced whole; reading it never
             waits.
     """
 
-    def __init__(self, project: LearnableProject) -> None:
-        self._project = project
+    def __init__(self, project: LearnableProject, files: LearnedFiles | None = None) -> None:
+        self._project, self._files = project, files
         self.learning_status = LearningStatus()
         self._news = threading.Condition()
         self._woken = self._closing = False
@@ -110,6 +116,15 @@ class BackgroundLearner:
         # Whether the past is being learned from the first label on: what it says on the way is not of now.
         self._afresh = True
         self._chosen = float("-inf")
+        # The results that were read from files, and the answers that they are about, until as many are learned.
+        self._reopened: tuple[LearningStatus, _PendingWork] | None = None
+        # Answers that were not learned, but read from files.
+        self._resumed = 0
+        # When something new was learned, what of it was written, when, and how long that took.
+        self._changed = self._kept_at = float("-inf")
+        self._kept_work: _PendingWork | None = None
+        self._predicted_work: _PendingWork | None = None
+        self._keep_seconds = 0.0
         self._thread = threading.Thread(target=self._run, name="suffice background learner", daemon=True)
 
     def __enter__(self) -> "BackgroundLearner":
@@ -185,12 +200,18 @@ class BackgroundLearner:
             SufficeError: It has not begun.
         """
         with self._in_use:
-            if self._project_learner is None:
+            project_learner = self._project_learner
+            if project_learner is None:
                 raise SufficeError(
                     self.learning_status.problem or "the model has no prediction yet: it has not begun to learn"
                 )
-            predictor = self._project_learner.predictor()
-        return predictor.predict(self._project.X)
+            predictor, settings, answers = (
+                project_learner.predictor(),
+                project_learner.settings,
+                project_learner.answers,
+            )
+        kept = None if self._files is None else self._files.predictions(settings, answers)
+        return predictor.predict(self._project.X) if kept is None else kept
 
     def predicted_labels(self, model: str, answers: list[Answer]) -> NDArray[Any]:
         """Predictions for all items by the model once it has learned some answers, for a check of it.
@@ -205,10 +226,74 @@ class BackgroundLearner:
         with self._in_use:
             # If no check starts after all, the model may have learned what is held back from it.
             self._ahead = True
-            project_learner = self._learner_of(model)
+            project_learner = self._learner_of(model, answers)
             project_learner.follow(answers)
             predictor = project_learner.predictor()
         return predictor.predict(self._project.X).labels
+
+    def keep(self) -> bool:
+        """Write what was learned so far, and say whether it is kept; where that fails nothing else does."""
+        if self._files is None:
+            return False
+        with self._in_use:
+            project_learner, work = self._project_learner, self._done
+            if project_learner is None or not project_learner.n_answers:
+                return False
+            settled = work is not None and not self._ahead and project_learner.answers == work.answers
+            start = time.monotonic()
+            try:
+                kept = project_learner.keep_in(self._files, self.learning_status if settled else None)
+            except Exception:
+                # It can be learned again.
+                kept = False
+            self._kept_at, self._kept_work = time.monotonic(), work
+            self._keep_seconds = self._kept_at - start
+        return kept
+
+    def _keep_if_due(self) -> None:
+        """Write what was learned, not too often; and the predictions, when nothing has been new for a while."""
+        now = time.monotonic()
+        if self._done is None or self._files is None or not self._files.kept:
+            return
+        if self._kept_work != self._done:
+            if now - self._kept_at >= max(_KEEP, _KEEP_SHARE * self._keep_seconds):
+                self.keep()
+        elif self._predicted_work != self._done and now - self._changed >= _IDLE:
+            self._keep_predictions(lambda: self._closing or self._woken)
+
+    def _keep_last(self) -> None:
+        """Write at the end what was not written, and the predictions if they take little time."""
+        if self._files is None or not self._files.kept:
+            return
+        if self._kept_work is None or self._kept_work != self._done:
+            self.keep()
+        end = time.monotonic() + _LAST_PREDICTIONS
+        if self._done is not None and self._predicted_work != self._done:
+            self._keep_predictions(lambda: time.monotonic() > end)
+
+    def _keep_predictions(self, patience: Callable[[], bool]) -> None:
+        """Write the predictions for all items, unless that is interrupted."""
+        with self._in_use:
+            project_learner, work = self._project_learner, self._done
+            if project_learner is None or self._files is None or not project_learner.begun:
+                return
+            predictor, settings, answers = (
+                project_learner.predictor(),
+                project_learner.settings,
+                project_learner.answers,
+            )
+        parts: list[Predictions] = []
+        try:
+            if self._files.predictions(settings, answers) is None:
+                for part in predictor.parts(self._project.X):
+                    if patience():
+                        return
+                    parts.append(part)
+                self._files.keep_predictions(settings, answers, Predictions.joined(parts))
+        except Exception:
+            # They can be computed again.
+            parts.clear()
+        self._predicted_work = work
 
     def _run(self) -> None:
         while not self._closing:
@@ -219,7 +304,9 @@ class BackgroundLearner:
                 self._done, behind = None, False
                 self._publish(replace(self.learning_status, problem=_sentence(error)))
             if not behind:
+                self._keep_if_due()
                 self._rest()
+        self._keep_last()
 
     def _round(self) -> bool:
         """Learn for about a second, and say what came of it; whether there is more to do."""
@@ -229,7 +316,10 @@ class BackgroundLearner:
         if work == self._done and not self._ahead:
             self._settle(number)
             return False
+        self._changed = time.monotonic()
         try:
+            if self._project_learner is None:
+                self._reopen(work)
             learning_status = self._learned(work)
         except Exception as error:
             # No use to try again before something has changed.
@@ -243,15 +333,39 @@ class BackgroundLearner:
         behind = learning_status.verdict is not None and learning_status.n_answers < len(work.answers)
         self._given_up = -1 if learning_status.verdict is not None else len(work.answers)
         self._afresh |= learning_status.verdict is None
-        self._publish(_on_the_way(learning_status, len(work.answers)) if behind and self._afresh else learning_status)
+        if behind and self._afresh:
+            known = self._reopened_status(work)
+            on_the_way = known or _on_the_way(learning_status, len(work.answers))
+            learning_status = replace(on_the_way, queue=learning_status.queue)
+        self._publish(learning_status)
         if behind:
             return True
+        if self._reopened is not None and self._reopened_status(work) and self._resumed == len(work.answers):
+            # There is nothing new to write.
+            self._kept_work = work
+        self._reopened = None
         self._afresh = learning_status.verdict is None
         if learning_status.verdict is not None:
             self._advise(learning_status, work)
         self._done = work
         self._settle(number)
         return False
+
+    def _reopen(self, work: _PendingWork) -> None:
+        """Publish what was learned of exactly these answers before."""
+        settings = self._project.settings.using(work.model)
+        found = None if self._files is None else self._files.status(settings, work.answers)
+        if found is not None:
+            self._reopened = found, work
+            self._publish(found)
+
+    def _reopened_status(self, work: _PendingWork) -> LearningStatus | None:
+        """The results from files while they are still of the first of the answers."""
+        if self._reopened is None:
+            return None
+        found, before = self._reopened
+        same = work.model == before.model and work.answers[: len(before.answers)] == before.answers
+        return found if same else None
 
     def _advise(self, learning_status: LearningStatus, work: _PendingWork) -> None:
         """Write down that the decision is to stop, or no longer is, where the journal says otherwise."""
@@ -279,7 +393,7 @@ class BackgroundLearner:
     def _learned(self, work: _PendingWork) -> LearningStatus:
         with self._in_use:
             self._ahead = False
-            project_learner = self._learner_of(work.model)
+            project_learner = self._learner_of(work.model, work.answers)
             project_learner.follow(work.answers, patience=self._patience(_PUBLISH))
             due = project_learner.n_answers == len(work.answers) or time.monotonic() - self._chosen > _CHOOSE
             if self._closing:
@@ -290,9 +404,12 @@ class BackgroundLearner:
         self._chosen = time.monotonic()
         return learning_status
 
-    def _learner_of(self, model: str) -> ProjectLearner:
+    def _learner_of(self, model: str, answers: list[Answer]) -> ProjectLearner:
+        """The learner of a model; a new one continues from what is kept of some answers."""
         if self._project_learner is None or self._project_learner.model != model:
             self._project_learner = ProjectLearner(self._project.settings.using(model), self._project.X)
+            if self._files is not None:
+                self._resumed = self._project_learner.resume_from(self._files, answers)
         return self._project_learner
 
     def _patience(self, seconds: float) -> Callable[[], bool]:

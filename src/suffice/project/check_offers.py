@@ -13,11 +13,10 @@ from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.messages import check_offer_rows, check_offer_sentences, class_offer_sentences
-from suffice.project.learning_status import LearningStatus
+from suffice.project.learning_status import LearningStatus, Predictions
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
-    from suffice.project.project_learner import Predictions
 
 #: Sizes that are offered.
 SIZES: Final = (50, 100, 200)
@@ -178,7 +177,7 @@ class ClassOffers:
 
 def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
     project: "Project",
-    predictions: "Predictions",
+    predictions: Predictions,
     *,
     recall_of: str | None = None,
     precision_of: str | None = None,

@@ -11,22 +11,22 @@ from dataclasses import replace
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from suffice.arguments import real, whole
-from suffice.criteria import Criterion, LabelWorth
+from suffice.criteria import Criterion, LabelWorth, RecallTest
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
 from suffice.models.factory import model_names
 from suffice.project.connections import Connection, has_log, sa, sync_folder
 from suffice.project.events import Draft, EventKind, checked_label, checked_person
 from suffice.project.items import Items
 from suffice.project.labelling_project import ConflictError, Project
-from suffice.project.read_items import ReadingOptions, read_items
 from suffice.project.settings import (
     DEFAULT_INITIAL,
     DEFAULT_RANDOM_SHARE,
+    DEFAULT_RECALL,
     Settings,
     default_rule,
     require_project_model,
@@ -44,6 +44,9 @@ from suffice.project.storage import (
     write_events,
 )
 from suffice.tables.file_reader import is_path
+
+if TYPE_CHECKING:
+    from suffice.project.read_items import ReadingOptions
 
 
 def require_layout(database: Database) -> None:
@@ -164,8 +167,10 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
     mistake_cost: float | None = None,
     tolerance: float | None = None,
     at_most: float | None = None,
+    positive: str | None = None,
+    recall: float | None = None,
     initial: int | None = None,
-    random_share: float = DEFAULT_RANDOM_SHARE,
+    random_share: float | None = None,
     overlap: float = 0.0,
     seed: int = 0,
     person: str | None = None,
@@ -199,9 +204,12 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         tolerance: For numbers: the largest error that is not wrong, in units of the target; only without ``rule``.
         at_most: The error that you want to reach: for classes the share of wrong predictions, for numbers the root of
             the mean squared error. It does not decide when to stop: the answer says whether it is reached.
+        positive: For screening: the class that is looked for. Its likeliest items are asked for first, and the default
+            rule is :class:`~suffice.RecallTest`.
+        recall: With ``positive``: the share of the class to find, 0.95 by default.
         initial: Labels at random before the model chooses; 10 by default, or all items if there are fewer.
-        random_share: Share of the later items that are drawn at random too, from 0 to 1. Their labels tell how good the
-            model is on the items that nobody labels. 0 switches this off.
+        random_share: Share of the later items that are drawn at random too, from 0 to 1; 0.2 by default, and 0 for
+            screening. Their labels tell how good the model is on the items that nobody labels. 0 switches this off.
         overlap: Share of the items that two people label, from 0 to 1.
         seed: Seed of all randomness.
         person: Who creates the project.
@@ -229,6 +237,10 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         raise InvalidTypeError(f"rule must be a stopping rule such as sf.ErrorStability(), not {type(rule).__name__}")
     costs = {"label_cost": label_cost, "mistake_cost": mistake_cost, "tolerance": tolerance}
     given = {name: value for name, value in costs.items() if value is not None}
+    if positive is not None and given:
+        raise InvalidValueError(
+            f"{next(iter(given))} does not go with positive: a screening stops by the share of the class that is found"
+        )
     if rule is not None and given:
         raise InvalidValueError(
             f"{next(iter(given))} is an argument of the default rule, and rule is given too; leave out one of them, or "
@@ -242,6 +254,8 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
             f"{type(data).__name__}; wrap other tables in a DataFrame"
         )
     items, text = (data, text) if is_path(data) or not _is_list(data) else _texts(data, text)
+    from suffice.project.read_items import ReadingOptions
+
     with _features_file(features) as features_file, _argument_names():
         return make_project(
             path,
@@ -258,10 +272,14 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
                 embed=embed,
             ),
             model=model,
-            rule=LabelWorth(**given) if rule is None else rule,
+            rule=LabelWorth(**given) if rule is None and positive is None else rule,
             at_most=at_most,
+            positive=None if positive is None else str(positive),
+            recall=recall,
             initial=None if initial is None else whole(initial, "initial", least=1),
-            random_share=real(random_share, "random_share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
+            random_share=None
+            if random_share is None
+            else real(random_share, "random_share", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
             overlap=real(overlap, "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0),
             seed=whole(seed, "seed", least=0),
             person="" if person is None else checked_person(person),
@@ -271,16 +289,18 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
 def make_project(  # noqa: PLR0913 - as above
     place: str | Path,
     data: Any,
-    options: ReadingOptions,
+    options: "ReadingOptions",
     *,
     model: str | None = None,
     rule: Criterion | Callable[[Settings], Criterion] | None = None,
     initial: int | None = None,
-    random_share: float = DEFAULT_RANDOM_SHARE,
+    random_share: float | None = None,
     overlap: float = 0.0,
     seed: int = 0,
     person: str = "",
     at_most: float | None = None,
+    positive: str | None = None,
+    recall: float | None = None,
 ) -> Project:
     """Read the data, check the settings, and create a project; :func:`create_project` describes the arguments.
 
@@ -298,7 +318,11 @@ def make_project(  # noqa: PLR0913 - as above
         seed: Seed of all randomness.
         person: Who creates the project.
         at_most: The error that is wanted.
+        positive: The class that a screening looks for.
+        recall: The share of it to find.
     """
+    from suffice.project.read_items import read_items
+
     _require_empty(place)
     items = read_items(data, options)
     if initial is not None and initial > len(items):
@@ -316,17 +340,18 @@ def make_project(  # noqa: PLR0913 - as above
         rule={},
         seed=seed,
         initial=min(DEFAULT_INITIAL if initial is None else initial, len(items)),
-        random_share=random_share,
+        random_share=(DEFAULT_RANDOM_SHARE if positive is None else 0.0) if random_share is None else random_share,
         overlap=overlap,
         source=source,
         root="" if items.root is None else str(items.root),
         notes=items.notes,
         components=items.components,
         at_most=None if at_most is None else _checked_target(at_most, items.task),
+        **_screening(positive, recall, items),
     )
     settings.estimator()  # refuses a model that does not fit the task
     if rule is None:
-        rule = default_rule()
+        rule = default_rule() if settings.recall is None else RecallTest(settings.recall)
     chosen = rule.copy() if isinstance(rule, Criterion) else rule(settings)
     chosen.reset()
     if isinstance(chosen, LabelWorth) and chosen.tolerance is not None and settings.task == "classification":
@@ -334,6 +359,23 @@ def make_project(  # noqa: PLR0913 - as above
     settings = replace(settings, rule=chosen.state_dict())
     settings.require_usable_rule()
     return write_project(place, settings, items, person=person)
+
+
+def _screening(positive: str | None, recall: float | None, items: Any) -> dict[str, Any]:
+    """The settings of a screening, checked; none without a positive class."""
+    if positive is None:
+        if recall is not None:
+            raise InvalidValueError("--recall is for screening: give --positive too, the class that is looked for")
+        return {}
+    if items.task != "classification":
+        raise InvalidValueError("--positive is a class, and the labels of this project are numbers; leave it out")
+    if positive not in items.classes:
+        raise InvalidValueError(f"--positive must be one of the classes {', '.join(items.classes)}, not {positive!r}")
+    wanted = DEFAULT_RECALL if recall is None else recall
+    return {
+        "positive": positive,
+        "recall": real(wanted, "--recall", "above 0 and below 1", lambda x: 0.0 < x < 1.0),
+    }
 
 
 def _checked_target(at_most: float, task: str) -> float:

@@ -10,7 +10,7 @@ from suffice.models.leave_one_out import FACTORS, guesses, sharpness
 from suffice.models.predictive import moderated_logits, weight_draws
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
-from suffice.project.learning_status import ErrorEstimate
+from suffice.project.learning_status import ITEMS, ErrorEstimate
 
 
 def factors(probable: Floats, n: int) -> Floats:
@@ -57,8 +57,6 @@ def _wrong_shares(logits: Floats) -> Floats:
     return np.asarray(odds / (1.0 + odds))
 
 
-#: Items on which classes, and on which numbers, are looked at.
-ITEMS: Final = {"classification": 500, "regression": 200}
 # Share of the draws that each end of the interval leaves out.
 _TAIL: Final = 0.05
 _DRAWS: Final = 200

@@ -4,16 +4,19 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from suffice.errors import InvalidValueError
-from suffice.project.events import Label, moment
+from suffice.project.events import moment
 from suffice.project.state import LabelledItem
 from suffice.tables.file_writer import MEDIA_TYPES, Cell, Column, Format, Rows, checked_format, distinct, encoded
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
-    from suffice.project.project_learner import Predictions
+    from suffice.project.learning_status import Predictions
     from suffice.project.settings import Settings
 
 #: Items that are read at a time.
@@ -66,7 +69,7 @@ def labels_file(project: "Project", format: Format) -> Exported:
     ]
     columns = _columns(settings, [_target(settings), *own])
     by_item = {each.item: each for each in labelled}
-    chunks = _chunks(project, list(by_item), lambda item: _labelled_cells(by_item[item]))
+    chunks = _chunks(project, list(by_item), lambda part: [_labelled_cells(by_item[item]) for item in part])
     return Exported(f"labels.{known}", MEDIA_TYPES[known], encoded(columns, chunks, known), len(labelled))
 
 
@@ -109,7 +112,7 @@ def predictions_file(project: "Project", predictions: "Predictions", format: For
     own += [Column(f"p({name})", "number") for name in settings.classes]
     columns = _columns(settings, [_target(settings), *own])
     positions = [item for item in range(project.size) if item not in told]
-    chunks = _chunks(project, positions, _predicted_cells(predictions, skipped))
+    chunks = _chunks(project, positions, lambda part: _predicted_cells(predictions, skipped, part))
     return Exported(f"predictions.{known}", MEDIA_TYPES[known], encoded(columns, chunks, known), len(positions))
 
 
@@ -136,7 +139,7 @@ def checked_predictions_file(project: "Project", format: Format) -> Exported | N
     positions = draw.before.unlabelled.tolist()
     predicted, drawn = draw.prediction_of(positions), set(draw.items)
     columns = _columns(settings, [_target(settings), Column("in_check", "flag")])
-    chunks = _chunks(project, positions, lambda item: (predicted[item], item in drawn))
+    chunks = _chunks(project, positions, lambda part: [(predicted[item], item in drawn) for item in part])
     name = f"checked_predictions.{known}"
     return Exported(name, MEDIA_TYPES[known], encoded(columns, chunks, known), len(positions))
 
@@ -201,10 +204,13 @@ def _columns(settings: "Settings", own: Sequence[Column]) -> list[Column]:
     return [Column(names[0]), *map(Column, cells), *renamed]
 
 
-def _chunks(project: "Project", positions: Sequence[int], own: Callable[[int], tuple[Cell, ...]]) -> Iterator[Rows]:
+def _chunks(
+    project: "Project", positions: Sequence[int], own: Callable[[Sequence[int]], Sequence[tuple[Cell, ...]]]
+) -> Iterator[Rows]:
+    """Rows of some items: their names and cells, and what is of ours."""
     for start in range(0, len(positions), _CHUNK):
-        items = project.items(positions[start : start + _CHUNK])
-        yield [(item.id, *(value for _, value in item.cells), *own(item.position)) for item in items]
+        part = positions[start : start + _CHUNK]
+        yield [(*row, *cells) for row, cells in zip(project.rows(part), own(part), strict=True)]
 
 
 def _labelled_cells(labelled: LabelledItem) -> tuple[Cell, ...]:
@@ -221,17 +227,20 @@ def _labelled_cells(labelled: LabelledItem) -> tuple[Cell, ...]:
     )
 
 
-def _predicted_cells(predictions: "Predictions", skipped: set[int]) -> Callable[[int], tuple[Cell, ...]]:
-    labels, uncertainty = predictions.labels.tolist(), predictions.uncertainty.tolist()
-    shares = [] if predictions.probabilities is None else predictions.probabilities.tolist()
+def _predicted_cells(
+    predictions: "Predictions", skipped: set[int], positions: Sequence[int]
+) -> Sequence[tuple[Cell, ...]]:
+    """What is said of some items."""
+    at = np.asarray(positions, dtype=np.intp)
+    labels, uncertainty = predictions.labels[at], predictions.uncertainty[at]
+    shares = [] if predictions.probabilities is None else list(predictions.probabilities[at].T)
+    columns: list[Sequence[Cell]] = [_finite(labels), _finite(uncertainty), [item in skipped for item in positions]]
+    return list(zip(*columns, *map(_finite, shares), strict=True))
 
-    def cells(item: int) -> tuple[Cell, ...]:
-        of_classes = map(_finite, shares[item]) if shares else ()
-        return _finite(labels[item]), _finite(uncertainty[item]), item in skipped, *of_classes
 
-    return cells
-
-
-def _finite(value: Label) -> Label | None:
-    """What every format can hold: no number that is none."""
-    return value if isinstance(value, str) or math.isfinite(value) else None
+def _finite(values: NDArray[Any]) -> list[Any]:
+    """What every format can hold: None in place of a number that is none."""
+    listed: list[Any] = values.tolist()
+    if values.dtype.kind == "f" and np.isfinite(values).all():
+        return listed
+    return [None if isinstance(value, float) and not math.isfinite(value) else value for value in listed]

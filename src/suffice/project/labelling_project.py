@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from itertools import islice
 from types import TracebackType
 from typing import Any, Final, NamedTuple, TypeVar
@@ -22,6 +23,7 @@ from suffice.presentation.messages import decision_words
 from suffice.project.connections import Connection
 from suffice.project.events import Draft, Event, EventKind, Label, checked_label, checked_person, checked_request
 from suffice.project.items import Item
+from suffice.project.learned_files import FOLDER, LearnedFiles
 from suffice.project.project_check import (
     CheckDraw,
     ProjectCheck,
@@ -34,14 +36,18 @@ from suffice.project.state import Answer, ProjectState
 from suffice.project.storage import (
     Database,
     StorageError,
+    features_checksum,
     read_events,
     read_features,
     read_items_at,
+    read_rows_at,
     undamaged,
     write_events,
 )
 
 BY_MODEL = "the model is least sure of it"
+#: In a screening.
+BY_RELEVANCE = "by the model it is the likeliest to be relevant"
 AT_FIRST = "drawn at random: the model starts from such items"
 TO_ESTIMATE = "drawn at random, to estimate the error"
 #: Where the model has chosen no item that is free.
@@ -202,6 +208,7 @@ def _new_items(
         return
     chosen = free(int(item) for item in request.queue if state.is_open(int(item)))
     asked, random = state.n_asked, state.n_random
+    by_choice = BY_MODEL if settings.positive is None else BY_RELEVANCE
     while True:
         to_check = is_random(settings.random_share, asked, random)
         item = None if to_check else next(chosen, None)
@@ -210,7 +217,7 @@ def _new_items(
             item = next(drawn, None)
         if item is None:
             return
-        yield item, BY_MODEL if by_model else TO_ESTIMATE if to_check else AT_RANDOM, not by_model
+        yield item, by_choice if by_model else TO_ESTIMATE if to_check else AT_RANDOM, not by_model
         asked, random = asked + 1, random + (not by_model)
 
 
@@ -286,6 +293,16 @@ class Project:
                     self._X = read_features(connection, self.size)
             return self._X
 
+    @cached_property
+    def learned_files(self) -> LearnedFiles:
+        """What the model has learned, in files beside the project; a project in PostgreSQL keeps none."""
+        file = self._database.file
+        return LearnedFiles(None if file is None else file.parent / FOLDER, self._features_checksum)
+
+    def _features_checksum(self) -> str:
+        with self._database.reading() as connection:
+            return features_checksum(connection)
+
     def state(self) -> ProjectState:
         """Where the project stands now, with what other processes wrote. Hold :attr:`lock` while reading it."""
         with self.lock, self._database.reading() as connection:
@@ -313,6 +330,17 @@ class Project:
         checked = [self._position(position) for position in positions]
         with self._database.reading() as connection, undamaged(self.place):
             return read_items_at(connection, checked, self.settings)
+
+    def rows(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
+        """Names of several items, each with its cells, in the order asked for.
+
+        Raises:
+            InvalidValueError: There is none at a position.
+        """
+        if len(positions) and not (0 <= min(positions) <= max(positions) < self.size):
+            raise InvalidValueError(f"there is no such item; the project has items 0 to {self.size - 1}")
+        with self._database.reading() as connection, undamaged(self.place):
+            return read_rows_at(connection, positions, len(self.settings.columns))
 
     def next(self, person: str, n: int = 1, *, queue: Sequence[int] = ()) -> list[Assignment]:
         """Which items a person is to label next; nobody else is asked for them for a while.
@@ -593,7 +621,7 @@ class Project:
         from suffice.project.project_learner import predicted_labels
 
         predictions = np.asarray(
-            predicted_labels(self.settings.using(model), self.X, answers)
+            predicted_labels(self.settings.using(model), self.X, answers, self.learned_files)
             if predict is None
             else predict(model, answers)
         )

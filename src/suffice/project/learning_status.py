@@ -1,10 +1,19 @@
 """The current results of a project's model as one value, read by page, terminal, report and scripts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from suffice.criteria import Verdict
 from suffice.decision import Decision
 from suffice.forecast import Forecast
+from suffice.numerics.special_functions import Floats
+
+#: Items on which the error of classes, and of numbers, is estimated.
+ITEMS: Final = {"classification": 500, "regression": 200}
 
 
 @dataclass(frozen=True)
@@ -74,3 +83,31 @@ class LearningStatus:
     stopped_at: int | None = None
     warning: str = ""
     decision: Decision | None = None
+
+
+class Predictions(NamedTuple):
+    """What the model says of some items.
+
+    Attributes:
+        labels: The class, or the number, of each.
+        uncertainty: For classes the probability that it is another one; for numbers the standard deviation of a label,
+            in the units of the labels.
+        probabilities: Probability of each class, in the order of the project's classes, ``n x K``; None for numbers.
+    """
+
+    labels: NDArray[Any]
+    uncertainty: Floats
+    probabilities: Floats | None
+
+    @staticmethod
+    def of_classes(classes: Sequence[str], probabilities: Floats) -> "Predictions":
+        """The predictions of class probabilities, ``n x K``: the likeliest class of each item."""
+        labels = np.asarray(classes)[probabilities.argmax(axis=1)]
+        return Predictions(labels, 1.0 - probabilities.max(axis=1), probabilities)
+
+    @staticmethod
+    def joined(parts: "Sequence[Predictions]") -> "Predictions":
+        """The predictions of several groups of items, in order; at least one group."""
+        labels, uncertainty, probabilities = zip(*parts, strict=True)
+        joined = None if probabilities[0] is None else np.concatenate(probabilities)
+        return Predictions(np.concatenate(labels), np.concatenate(uncertainty), joined)

@@ -1,26 +1,29 @@
 """The learner of a project: its results depend on the labels, their order and which were random, and on that alone."""
 
 import math
+import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.checks import GuaranteePlan
 from suffice.criteria import ErrorStability, LabelWorth, Verdict
-from suffice.decision import Alternative, Decision, ErrorNow, decide
+from suffice.decision import Alternative, Decision, ErrorNow, ScreeningProgress, decide
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.learner.backend import backend_type
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import worsening_sentence
-from suffice.project.error_estimates import ITEMS, expected_error
-from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
+from suffice.project.error_estimates import expected_error
+from suffice.project.learned_files import MOST_BYTES, Checkpoint, LearnedFiles
+from suffice.project.learning_status import ITEMS, ErrorEstimate, LearningStatus, Point, Predictions
+from suffice.project.saved_objects import NotSavableError, restored_objects, saved_objects
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 
@@ -32,6 +35,9 @@ _COMPARED_AGAIN: Final = 1.2
 # A stop is withdrawn once a label is worth this many times its cost.
 _WITHDRAWN: Final = 1.5
 _OFTEN_UP_TO: Final = 400
+# A checkpoint is made once learning has taken this many times as long as making the last one; and the most bytes kept.
+_WORTH_KEEPING: Final = 20.0
+_MOST_KEPT: Final = 2**27
 
 
 def spacing(n: int) -> int:
@@ -45,6 +51,31 @@ def spacing(n: int) -> int:
     while n * _EVERY > _OFTEN_UP_TO * every:
         every *= 2
     return every
+
+
+def thinned(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
+    """Checkpoints of which fewer are kept the older they are: one for each doubling of the distance from the newest.
+
+    Args:
+        checkpoints: In the order in which they were made, at least one.
+
+    Examples:
+        >>> from suffice.project.saved_objects import saved_objects
+        >>> made = [Checkpoint(n, saved_objects(None, most_bytes=0)) for n in range(0, 105, 5)]
+        >>> [each.n_answers for each in thinned(made)]
+        [0, 25, 65, 85, 95, 100]
+    """
+    newest = checkpoints[-1].n_answers
+    every = spacing(newest)
+    # The oldest one of each distance stays, so that none is ever without a successor.
+    by_distance = {((newest - each.n_answers) // every).bit_length(): each for each in reversed(checkpoints)}
+    kept: list[Checkpoint] = []
+    size = 0
+    for each in sorted(by_distance.values(), key=lambda each: -each.n_answers):
+        size += each.saved.numbers.nbytes + len(each.saved.text)
+        if not kept or size <= _MOST_KEPT:
+            kept.append(each)
+    return kept[::-1]
 
 
 class SelfErrorTracker:
@@ -94,6 +125,15 @@ class SelfErrorTracker:
             self._newest = self._estimate()
         return (*self._estimates, self._newest)
 
+    def progress(self) -> dict[str, Any]:
+        """What was recorded so far, for :meth:`resume`."""
+        return {"estimates": self._estimates, "newest": self._newest, "n": self.n, "warning": self.warning}
+
+    def resume(self, progress: Mapping[str, Any]) -> None:
+        """Continue from the output of :meth:`progress`."""
+        self._estimates, self._newest = progress["estimates"], progress["newest"]
+        self.n, self.warning = progress["n"], progress["warning"]
+
     def model(self) -> tuple[Any, Any]:
         """The transformer of features into inputs, or None; and a copy of the model as it is now.
 
@@ -133,21 +173,6 @@ _FEWEST_ROWS, _MOST_ROWS, _OPERATIONS = 256, 4096, 10**8
 _SMALL_POOL: Final = 20_000
 
 
-class Predictions(NamedTuple):
-    """What the model says of some items.
-
-    Attributes:
-        labels: The class, or the number, of each.
-        uncertainty: For classes the probability that it is another one; for numbers the standard deviation of a label,
-            in the units of the labels.
-        probabilities: Probability of each class, in the order of the project's classes, ``n x K``; None for numbers.
-    """
-
-    labels: NDArray[Any]
-    uncertainty: Floats
-    probabilities: Floats | None
-
-
 @dataclass(frozen=True, eq=False)
 class Predictor:
     """A model as it stood at some label, to predict with.
@@ -168,12 +193,13 @@ class Predictor:
         Args:
             X: Features, ``n x D``.
         """
+        return Predictions.joined(list(self.parts(X)))
+
+    def parts(self, X: Floats) -> Iterator[Predictions]:
+        """The predictions of :meth:`predict`, some items at a time."""
         width = max(self.model.n_labels_, self.model.n_features_in_)
         rows = int(np.clip(_OPERATIONS // width**2, _FEWEST_ROWS, _MOST_ROWS))
-        parts = [self._predict(X[k : k + rows]) for k in range(0, max(len(X), 1), rows)]
-        labels, uncertainty, probabilities = zip(*parts, strict=True)
-        joined = None if probabilities[0] is None else np.concatenate(probabilities)
-        return Predictions(np.concatenate(labels), np.concatenate(uncertainty), joined)
+        return (self._predict(X[k : k + rows]) for k in range(0, max(len(X), 1), rows))
 
     @one_thread()
     def _predict(self, X: Floats) -> Predictions:
@@ -189,8 +215,7 @@ class Predictor:
             mean, deviation = self.model.predict(inputs, return_std=True)
             return Predictions(mean, deviation, None)
         columns = np.searchsorted(self.model.classes_, self.classes)
-        p = self.model.predict_proba(inputs)[:, columns]
-        return Predictions(np.asarray(self.classes)[p.argmax(axis=1)], 1.0 - p.max(axis=1), p)
+        return Predictions.of_classes(self.classes, self.model.predict_proba(inputs)[:, columns])
 
 
 class ProjectLearner:
@@ -243,11 +268,31 @@ class ProjectLearner:
         self._compared: tuple[int, Alternative | None] | None = None
         # Labels at which a check was planned, and the plan.
         self._planned: tuple[int, GuaranteePlan | None] | None = None
+        # Whether a part of what was learned was read from a checkpoint.
+        self._resumed = False
+        # The learner at earlier answers, for the case that a label is changed; and when the last was made, in how long.
+        self._checkpoints: list[Checkpoint] = []
+        self._checkpointed, self._checkpoint_seconds = time.perf_counter(), 0.0
 
     @property
     def model(self) -> str:
         """Name of the model."""
         return self._settings.model
+
+    @property
+    def settings(self) -> Settings:
+        """What the project is about."""
+        return self._settings
+
+    @property
+    def answers(self) -> list[Answer]:
+        """Labels and skips learned so far."""
+        return list(self._answers)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the model has the labels that it starts from."""
+        return self._tracker is not None and self._tracker.begun
 
     @property
     def n_answers(self) -> int:
@@ -266,8 +311,10 @@ class ProjectLearner:
         wanted = list(answers)
         if self._failed is not None and wanted == self._failed:
             return
-        if self._failed is not None or wanted[: len(self._answers)] != self._answers:
+        if self._failed is not None:
             self._start_over()
+        elif wanted[: len(self._answers)] != self._answers:
+            self._go_back(wanted)
         self._failed = None
         try:
             judge = self._begin()
@@ -275,13 +322,27 @@ class ProjectLearner:
                 if patience is not None and patience():
                     return
                 self._tell(judge, answer)
+                self._keep_checkpoint()
         # Whatever it is, labelling goes on without the model.
         except Exception as error:
+            resumed = self._resumed
             self._start_over()
+            if resumed:
+                # What was saved may be damaged.
+                self.follow(answers, patience=patience)
+                return
             self._failed = wanted
             self._problem = (
                 f"The model cannot learn: {reason(error)}. No label is lost; it is tried again when labels change."
             )
+
+    def _go_back(self, wanted: Sequence[Answer]) -> None:
+        """Go back to the newest checkpoint before the first answer that has changed, or to the start."""
+        same = next((n for n, pair in enumerate(zip(wanted, self._answers, strict=False)) if pair[0] != pair[1]), None)
+        unchanged = min(len(wanted), len(self._answers)) if same is None else same
+        checkpoints = [each for each in self._checkpoints if each.n_answers <= unchanged]
+        if not checkpoints or not self._resume(wanted, checkpoints):
+            self._start_over()
 
     def learning_status(self, *, queue: int = 0) -> LearningStatus:
         """Where the learning stands.
@@ -330,11 +391,21 @@ class ProjectLearner:
             compare=False,
             checks=False,
         )
+        if self._settings.positive is not None:
+            return decide(shown, replace(found, screening=self._screening(judge)))
         compared = None if stop is None or self._compared is None else self._compared[1]
         plan = self._plan_at(judge, error)
         if compared is None and plan is None:
             return found
         return decide(shown, replace(found, alternative=compared, plan=plan))
+
+    def _screening(self, judge: ActiveLearner) -> ScreeningProgress:
+        """What was found of the positive class, and how much of it the model expects among the other items."""
+        settings = self._settings
+        assert settings.positive is not None
+        assert settings.recall is not None
+        found = judge.relevant_found or 0
+        return ScreeningProgress(settings.positive, found, found + judge.expected_missed(), settings.recall)
 
     def _plan_at(self, judge: ActiveLearner, error: ErrorNow) -> GuaranteePlan | None:
         """The plan for the wanted error. It takes up to a second, so it is made as often as estimates are recorded."""
@@ -343,6 +414,97 @@ class ProjectLearner:
             self._planned = n, judge.plan_for(self._settings.at_most, error)
         plan = self._planned[1]
         return None if plan is None or not pool else replace(plan, pool=pool)
+
+    def resume_from(self, files: LearnedFiles, answers: Sequence[Answer]) -> int:
+        """Continue from what is kept of these answers or the first of them, exactly as if they had been learned here.
+
+        Args:
+            files: What is kept.
+            answers: Labels and skips of the project, in order.
+
+        Returns:
+            The number of answers that are known now.
+        """
+        checkpoints = files.checkpoints(self._settings, answers)
+        while checkpoints and not self._resume(answers, checkpoints):
+            del checkpoints[-1]
+        return len(self._answers)
+
+    def keep_in(self, files: LearnedFiles, learning_status: LearningStatus | None = None) -> bool:
+        """Write what was learned so far, and say whether the learner is kept.
+
+        Args:
+            files: Where it is kept.
+            learning_status: The results after all that was learned; left out if they are not to be kept.
+        """
+        if learning_status is not None:
+            files.keep_status(self._settings, self._answers, learning_status)
+        newest = self._checkpoint() if files.kept else None
+        if newest is None:
+            return False
+        n = newest.n_answers
+        earlier = [each for each in self._checkpoints if n - each.n_answers >= min(spacing(n), n)]
+        return files.keep_learner(self._settings, self._answers, newest, earlier[-1] if earlier else None)
+
+    def predictions_kept_in(self, files: LearnedFiles, X: Floats) -> Predictions:
+        """Predictions for all items, which are kept too.
+
+        Args:
+            files: Where they are kept.
+            X: Features of all items, ``n x D``.
+
+        Raises:
+            SufficeError: The model has not begun.
+        """
+        predictions = self.predict(X)
+        files.keep_predictions(self._settings, self._answers, predictions)
+        return predictions
+
+    def _checkpoint(self) -> Checkpoint | None:
+        """The learner as it is; None where it cannot be saved, or cannot learn."""
+        if self._judge is None or self._tracker is None or self._failed is not None:
+            return None
+        progress = {
+            "judge": self._judge.progress(),
+            "tracker": self._tracker.progress(),
+            "compared": self._compared,
+            "planned": self._planned,
+        }
+        try:
+            return Checkpoint(len(self._answers), saved_objects(progress, most_bytes=MOST_BYTES))
+        except NotSavableError:
+            return None
+
+    def _keep_checkpoint(self) -> None:
+        """Keep the learner as it is for the case that a later label is changed, if that is cheap."""
+        n, start = len(self._answers), time.perf_counter()
+        last = self._checkpoints[-1].n_answers if self._checkpoints else 0
+        if n - last < spacing(n) or start - self._checkpointed < _WORTH_KEEPING * self._checkpoint_seconds:
+            return
+        found = self._checkpoint()
+        self._checkpointed = time.perf_counter()
+        self._checkpoint_seconds = self._checkpointed - start
+        if found is not None:
+            self._checkpoints = thinned([*self._checkpoints, found])
+
+    def _resume(self, answers: Sequence[Answer], checkpoints: Sequence[Checkpoint]) -> bool:
+        """Continue from the last of some checkpoints of the first of these answers; False if it is damaged."""
+        newest = checkpoints[-1]
+        self._start_over()
+        try:
+            progress = restored_objects(newest.saved)
+            judge = self._begin()
+            assert self._tracker is not None
+            judge.resume(progress["judge"])
+            self._tracker.resume(progress["tracker"])
+            self._compared, self._planned = progress["compared"], progress["planned"]
+        # A file can be damaged in any way.
+        except Exception:
+            self._start_over()
+            return False
+        self._failed, self._resumed = None, True
+        self._answers, self._checkpoints = list(answers[: newest.n_answers]), list(checkpoints)
+        return True
 
     def predictor(self) -> Predictor:
         """The model as it stands, to predict with; it stays as it is while more is learned.
@@ -386,6 +548,7 @@ class ProjectLearner:
             random_share=0.0,
             seed=settings.seed,
             initial=self._initial,
+            positive=settings.positive,
             dtype=np.float64 if size <= _SMALL_POOL else np.float32,
         )
 
@@ -403,7 +566,7 @@ class ProjectLearner:
         """Compare other models if that is due; when it is follows from the labels, so that every process agrees."""
         n = len(judge.labelled)
         due = self._compared is None or n >= _COMPARED_AGAIN * self._compared[0]
-        if self._compares and due and judge.verdict.stop and judge.left:
+        if self._compares and self._settings.positive is None and due and judge.verdict.stop and judge.left:
             self._compared = n, judge.better_model()
 
     def _ask(self, size: int) -> tuple[int, ...]:
@@ -432,18 +595,26 @@ class ProjectLearner:
             return ()
 
 
-def predicted_labels(settings: Settings, X: Floats, answers: Sequence[Answer]) -> NDArray[Any]:
-    """Predictions for all items by a new model that has learned some answers.
+def predicted_labels(
+    settings: Settings, X: Floats, answers: Sequence[Answer], files: LearnedFiles | None = None
+) -> NDArray[Any]:
+    """Predictions for all items by a model that has learned some answers.
 
     Args:
         settings: What the project is about, with the model.
         X: Features of its items, ``n x D``.
         answers: Labels and skips, in order.
+        files: What is kept of the project; by default the model learns from the first answer on.
 
     Raises:
         SufficeError: There are too few labels, or the model cannot learn them.
     """
+    kept = None if files is None else files.predictions(settings, answers)
+    if kept is not None:
+        return kept.labels
     learner = ProjectLearner(settings, X, compare=False)
+    if files is not None:
+        learner.resume_from(files, answers)
     learner.follow(answers)
     return learner.predict(X).labels
 

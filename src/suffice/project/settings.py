@@ -15,8 +15,14 @@ Shown = Literal["table", "text", "image"]
 DEFAULT_THRESHOLDS: Final = {"gp": 0.05, "ridge": 0.02, "logistic": 0.1, "kernel": 0.1, "dropout": 0.2}
 #: Labels at random before the model chooses, if nothing else is asked for.
 DEFAULT_INITIAL: Final = 10
+#: Share of the positive class that a screening is to find, if nothing else is asked for.
+DEFAULT_RECALL: Final = 0.95
 #: Share of the later items that are drawn at random, if nothing else is asked for. They calibrate the estimated error.
 DEFAULT_RANDOM_SHARE: Final = 0.2
+
+
+# Settings that projects without a positive class do not have, so that earlier versions can open these.
+_OF_SCREENING: Final = frozenset({"positive", "recall"})
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ class Settings:
             by an older version, so that their verdicts stay as they were.
         at_most: The error that is wanted: for classes the share of wrong predictions, for numbers the root of the mean
             squared error; or None.
+        positive: The class that a screening looks for, or None. Its likeliest items are asked for first.
+        recall: The share of its items that is to be found; None without a positive class.
     """
 
     name: str
@@ -71,10 +79,13 @@ class Settings:
     random_share: float = DEFAULT_RANDOM_SHARE
     regularize: bool = True
     at_most: float | None = None
+    positive: str | None = None
+    recall: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON values."""
-        return asdict(self) | {"rule": dict(self.rule)}
+        """The settings as JSON values; without what is about screening if the project is none."""
+        values = asdict(self) | {"rule": dict(self.rule)}
+        return {name: value for name, value in values.items() if value is not None or name not in _OF_SCREENING}
 
     @staticmethod
     def from_dict(saved: Mapping[str, Any]) -> "Settings":
@@ -153,6 +164,7 @@ class Settings:
         require_provided(
             rule.needs(),
             self.estimator(),
+            screening=self.positive is not None,
             names=(f"the rule {type(rule).__name__}", f"a project with {model_description(self.model)}"),
             remedy="use ErrorStability, which every project can have",
         )

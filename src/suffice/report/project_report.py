@@ -34,10 +34,9 @@ from suffice.presentation.messages import (
 from suffice.presentation.number_format import count, number, percent, utc_time
 from suffice.presentation.shortening import item_summary, shortened
 from suffice.presentation.svg_chart import Chart, both_widths, ticks
-from suffice.project.error_estimates import ITEMS
 from suffice.project.events import moment
 from suffice.project.items import Item
-from suffice.project.learning_status import LearningStatus
+from suffice.project.learning_status import ITEMS, LearningStatus
 from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem

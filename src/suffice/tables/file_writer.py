@@ -1,6 +1,5 @@
 """Rows to files that other programs read: CSV that is safe in spreadsheets, JSON lines, Parquet."""
 
-import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +22,8 @@ MEDIA_TYPES: Final = {
     "parquet": "application/vnd.apache.parquet",
 }
 _NUMBER: Final = re.compile(r" *[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? *", re.ASCII)
+# What has to stand in quotes in a CSV.
+_SPECIAL: Final = re.compile('[",\r\n]')
 #: A text that begins so needs no closer look: most do.
 _PLAIN: Final = frozenset(["", *ascii_letters, *digits, *'<>()[]{}"!?#$%&*/.,:;'])
 
@@ -115,23 +116,34 @@ def _is_risky(text: str) -> bool:
 
 
 def _csv(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
-    lines = _Lines()
-    # The writer quotes what holds a letter of its line end: with this one, a carriage return too.
-    writer = csv.writer(lines, lineterminator="\r\n")
-    writer.writerow([harmless(column.name) for column in columns])
+    parts = [_line([_quoted(harmless(column.name)) for column in columns])]
     for rows in chunks:
-        writer.writerows([_shown(cell) for cell in row] for row in rows)
-    return b"".join(lines.written)
+        # Cells of one column are alike, and much faster to go through than those of a row.
+        parts += map(_line, zip(*map(_shown_column, zip(*rows, strict=True)), strict=True))
+    return "".join(parts).encode("utf-8", "backslashreplace")
 
 
-class _Lines:
-    """Takes lines from the writer, and ends them in a line feed."""
+def _line(cells: Sequence[str]) -> str:
+    # A line with nothing on it would be no row.
+    return f"{','.join(cells)}\n" if len(cells) > 1 or cells[0] else '""\n'
 
-    def __init__(self) -> None:
-        self.written: list[bytes] = []
 
-    def write(self, line: str) -> None:
-        self.written.append((line.removesuffix("\r\n") + "\n").encode("utf-8", "backslashreplace"))
+def _quoted(text: str) -> str:
+    """A text as a cell, in quotes where it holds what ends a cell or a line."""
+    return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
+
+
+def _shown_column(cells: Sequence[Any]) -> list[str]:
+    kinds = set(map(type, cells))
+    if kinds == {str}:
+        shown = [cell if cell[:1] in _PLAIN else harmless(cell) for cell in cells]
+        return list(map(_quoted, shown)) if _SPECIAL.search("".join(shown)) else shown
+    if kinds == {float}:
+        # The encoder of JSON writes numbers as Python does, many at a time.
+        return f"{json.dumps(cells)[1:-1]}, ".replace(".0, ", ", ").split(", ")[:-1]
+    if kinds == {bool}:
+        return ["true" if cell else "false" for cell in cells]
+    return [_quoted(_shown(cell)) for cell in cells]
 
 
 def _shown(cell: Cell) -> str:

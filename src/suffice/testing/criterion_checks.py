@@ -83,6 +83,13 @@ def _other_facts(t: int, selected: Floats, stop: Floats, rng: np.random.Generato
         "validation_error": 0.1 + 0.5 * falling + 0.01 * float(rng.normal()),
         "validation_labels": 100,
         "guarantee_confidence": 0.95,
+        "relevant_found": min(4 + t // 2, 9),
+        "estimated_relevant": 10.0,
+        "expected_found": 8.0 - 4.0 * falling,
+        "found_variance": 0.5,
+        "expected_missed": 6.0 * falling,
+        "missed_variance": 3.0 * falling,
+        "control_found": min(2 + t // 2, 9),
     }
 
 

@@ -421,6 +421,15 @@ class CheckOffersAnswer(_Response):
     sentences: list[Text]
 
 
+class ScreeningAnswer(_Response):
+    """How far a screening for a class is: items found, the estimated number of all, and the share to find."""
+
+    positive: Text
+    found: int
+    estimated: float
+    recall: float
+
+
 class DecisionAnswer(_Response):
     """Whether to go on labelling: the answer, the numbers that it rests on, and the same in words.
 
@@ -453,6 +462,7 @@ class DecisionAnswer(_Response):
     check_pending: int
     avoided: Number
     price: Number
+    screening: ScreeningAnswer | None = None
     headline: Text
     tone: Literal["quiet", "on", "good", "limit"]
     sentences: list[Text]

@@ -35,7 +35,7 @@ from suffice.research.compare.sources import source_names
 from tests.processes import ForkedProcess, run_suffice, start_suffice
 
 RUN = CliRunner()
-SMALL = ("--labels", "40", "--pool", "150", "--seeds", "2")
+SMALL = ("--labels", "25", "--pool", "100", "--seeds", "2")
 # Two worker processes cost more than such runs. How many there are changes nothing but the time.
 TINY = (*SMALL, "--jobs", "1")
 KEYS = [
@@ -141,12 +141,12 @@ def check(row: dict[str, Any]) -> None:
     assert min(row["regret"].values()) >= 0.0
     assert isinstance(row["premature"], bool | float)
     assert row["labels"] >= 10
-    assert row["stop"] is None or 0 <= row["stop"] < 30
+    assert row["stop"] is None or 0 <= row["stop"] < 15
     if row["rule"] != "RandomStop":
         assert row["fired"] is (row["stop"] is not None)
         # Labels of a run are counted from the first; a rule that validates is charged for more.
         charged = row["rule"] == "HeldOutPlateau"
-        assert charged or row["labels"] == (40 if row["stop"] is None else 11 + row["stop"])
+        assert charged or row["labels"] == (25 if row["stop"] is None else 11 + row["stop"])
     assert row["setting"] in ("default", "one threshold", "per cost", "costs", "reference")
     assert (row["seconds_per_step"] is None) == (row["rule"] in ("Oracle", "RandomStop"))
 
@@ -302,7 +302,7 @@ def test_kept_runs_are_judged_without_their_data(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("suffice.research.compare.judging.prepared", gone)
     done = invoke("--data", "wine", *TINY, "--rules", "LabelWorth", "--out", "out")
     assert without_times("out/rows.json") == first
-    assert "40 labels" in done.stdout
+    assert "25 labels" in done.stdout
     assert not Path("out/guarantees.csv").exists()
 
 
@@ -331,7 +331,7 @@ def test_killed_in_the_middle_and_resumed_the_rows_are_the_same(workers: str) ->
     options = ("--data", "wine,diabetes", *SMALL, "--seeds", workers, "--jobs", workers)
     with start(*options, "--out", "broken") as process:
         assert process.stdout is not None
-        assert "40 labels" in process.stdout.readline()
+        assert "25 labels" in process.stdout.readline()
         process.kill()
     assert list(Path("broken/traces").glob("*.npz"))
     assert not Path("broken/rows.json").exists()

@@ -40,7 +40,7 @@ def entries_of(trace: Trace) -> list[Entry]:
     return [entry for entry in for_trace(trace) if entry.make is not None]
 
 
-@pytest.mark.parametrize("name", some([*REAL, "made up", "relearned"], every=2))
+@pytest.mark.parametrize("name", some([*REAL, "made up", "relearned"], every=3))
 def test_stops_are_those_of_a_plain_replay_at_every_setting(name: str) -> None:
     trace = a_run(name)
     replayer, fired = Replayer(trace), 0
@@ -51,7 +51,7 @@ def test_stops_are_those_of_a_plain_replay_at_every_setting(name: str) -> None:
     assert fired > 50
 
 
-@pytest.mark.parametrize("name", some(sorted(name for name, entry in ENTRIES.items() if entry.sense), every=2))
+@pytest.mark.parametrize("name", some(sorted(name for name, entry in ENTRIES.items() if entry.sense), every=4))
 @examples(12)
 @given(seed=st.integers(0, 30), relearned=st.sets(st.integers(0, 39), max_size=3))
 def test_one_replay_tells_what_all_would(name: str, seed: int, relearned: set[int]) -> None:
@@ -65,7 +65,7 @@ def stops_of_all(name: str) -> dict[str, Stops]:
     return {entry.name: replayer.replay(entry).stops for entry in entries_of(a_run(name))}
 
 
-@pytest.mark.parametrize("name", some(["relearned", "made up", *reversed(REAL)], every=2))
+@pytest.mark.parametrize("name", some(["relearned", "made up", *reversed(REAL)], every=3))
 @examples(20)
 @given(data=st.data())
 def test_no_rule_sees_a_later_step(name: str, data: Any) -> None:

@@ -94,9 +94,8 @@ def header_line(standing: Standing, width: int) -> Text:
         # Where the screen is small, nothing else says it.
         words = standing.words()
         error = words.error_figure.replace("\u00a0", " ")
-        name = (
-            f"{words.headline} ({error} {'wrong' if standing.settings.classes else 'off'})" if error else words.headline
-        )
+        what = "found" if standing.settings.positive else "wrong" if standing.settings.classes else "off"
+        name = f"{words.headline} ({error} {what})" if error else words.headline
         right = right if cell_len(name) + cell_len(right) + 4 <= width else ""
     left = Text(" ").append_text(cut(name, max(0, width - cell_len(right) - 4), "bold"))
     line = left.append(" " * max(1, width - left.cell_len - cell_len(right) - 1)).append(f"{right} ")

@@ -325,7 +325,7 @@ def opened_labeller(project: "Project", person: str) -> Iterator[Labeller]:
 
     # Read before the first key, which would have to wait for it otherwise.
     _ = project.X
-    with BackgroundLearner(project) as background:
+    with BackgroundLearner(project, project.learned_files) as background:
         labeller = Labeller(project, background, person)
         try:
             yield labeller

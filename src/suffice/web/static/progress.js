@@ -99,7 +99,7 @@ function errorData(status, project) {
     sentence: `After ${many(n, "label")} the estimated error is ${format(value)}, ${between(low, high)}.`,
     columns: ["Error", "At least", "At most", ""],
     // The newest one is told as the decision tells it.
-    read: ([at, number, from, to]) => (at === decided.n_labelled && decided.error_figure
+    read: ([at, number, from, to]) => (at === decided.n_labelled && decided.error_figure && !decided.screening
       ? `At ${many(at, "label")}: ${decided.error_figure} (estimated)`
       : `At ${many(at, "label")}: ${format(number)}, ${between(from, to)} (estimated)`),
   };

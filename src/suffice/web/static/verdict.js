@@ -125,7 +125,7 @@ function banner(status, fold) {
   const checkFirst = !switching && !proven;
   const checks = decision.target_missed ? null : checkButton(status, { class: checkFirst ? "primary" : "" });
   const figure = proven ? [proven.figure, proven.figure_note]
-    : decision.error_figure && [decision.error_figure, decision.share ? "predicted wrong" : "typical error"];
+    : decision.error_figure && [decision.error_figure, figureNote(decision, "predicted wrong")];
   const goOn = decision.target_missed;
   return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
     figure && h("p", { class: "figure", "aria-hidden": "true" }, h("b", {}, figure[0]), h("small", {}, figure[1])),
@@ -187,10 +187,16 @@ export function certified({ statement, assumption }) {
     quiet(capital(`This holds if ${assumption}`))];
 }
 
+// What the large figure is: relevant items of a screening, or the error.
+function figureNote(decision, wrong) {
+  if (decision.screening) return "found";
+  return decision.share ? wrong : "typical error";
+}
+
 function chip(status, unfold) {
   const { decision } = status;
   const proven = guaranteed(status);
   const figure = proven ? `${proven.figure} ${proven.figure_note}`
-    : decision.error_figure && `${decision.error_figure} ${decision.share ? "wrong" : "typical error"}`;
+    : decision.error_figure && `${decision.error_figure} ${figureNote(decision, "wrong")}`;
   return button(unfold, { class: `chip ${decision.tone}` }, decision.headline, figure && `: ${figure}`);
 }

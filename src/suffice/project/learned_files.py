@@ -1,0 +1,292 @@
+"""What a model has learned, kept in files next to the journal, so that a project is reopened without learning anew.
+
+The files are a cache: they are used only if they belong to exactly the answers, settings, features and program at hand,
+and can be deleted at any time. Whatever is wrong with them, the model learns from the journal again.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from zipfile import ZIP_STORED, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+import suffice
+from suffice.project.connections import sync_folder
+from suffice.project.learning_status import LearningStatus, Predictions
+from suffice.project.saved_objects import NotSavableError, SavedObjects, restored_objects, saved_objects
+from suffice.project.settings import Settings
+from suffice.project.state import Answer
+
+#: The folder in that of a project.
+FOLDER: Final = "learned"
+# The form of the files.
+_FORM: Final = 1
+_STATUS, _PREDICTIONS, _LEARNER, _EARLIER = "status.npz", "predictions.npz", "learner.npz", "earlier-learner.npz"
+#: Largest size of the arrays of a file, in bytes; what is larger is not kept.
+MOST_BYTES: Final = 2**28
+# Bytes that must stay free on the disk: labels come first.
+_SPARE: Final = 2**26
+# Seconds after which a file that was not written to its end is removed.
+_ABANDONED: Final = 3600.0
+# Settings that change nothing in what is learned.
+_ONLY_SHOWN: Final = ("name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes")
+# Parts of the program in which nothing is learned.
+_OTHER_PARTS: Final = frozenset({"cli", "integrations", "recommendation", "report", "research", "testing", "web"})
+
+
+class Checkpoint(NamedTuple):
+    """A learner as it was after some answers.
+
+    Attributes:
+        n_answers: Labels and skips that it had learned.
+        saved: What :meth:`suffice.project.project_learner.ProjectLearner.progress` returned.
+    """
+
+    n_answers: int
+    saved: SavedObjects
+
+
+class LearnedFiles:
+    """The files with what a model has learned: its results, its predictions, and the learner itself.
+
+    Files are written whole or not at all. Nothing is kept where the folder cannot be written to or the disk is nearly
+    full. No method raises because of a file. Several processes may use the same folder; the newest file stays.
+
+    Args:
+        folder: Where the files are; None if nothing is kept.
+        features: Returns a checksum of the features of all items.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> folder = TemporaryDirectory()
+        >>> files = LearnedFiles(Path(folder.name), lambda: "checksum")
+        >>> settings = Settings("p", "regression", (), "y", "table", ("a",), None, "gp", {})
+        >>> files.keep_status(settings, [Answer(3, 0.5)], LearningStatus(n_answers=1, n_labelled=1))
+        True
+        >>> files.status(settings, [Answer(3, 0.5)])
+        LearningStatus(n_answers=1, n_labelled=1, verdict=None, ...)
+        >>> print(files.status(settings, [Answer(3, 0.6)]))
+        None
+        >>> folder.cleanup()
+    """
+
+    def __init__(self, folder: Path | None, features: Callable[[], str]) -> None:
+        self._folder, self._features = folder, features
+        self._checksum: str | None = None
+
+    @property
+    def kept(self) -> bool:
+        """Whether there is a place for files."""
+        return self._folder is not None
+
+    def status(self, settings: Settings, answers: Sequence[Answer]) -> LearningStatus | None:
+        """The results after exactly these answers, or None.
+
+        Args:
+            settings: Settings of the project, with the model that learns.
+            answers: Labels and skips, in order.
+        """
+        value = self._read(_STATUS, settings, answers)
+        return value if isinstance(value, LearningStatus) and value.n_answers == len(answers) else None
+
+    def keep_status(self, settings: Settings, answers: Sequence[Answer], learning_status: LearningStatus) -> bool:
+        """Write the results after some answers; say whether they are kept.
+
+        Args:
+            settings: As for :meth:`status`.
+            answers: As for :meth:`status`.
+            learning_status: The results. Where the model could not learn, they are not kept.
+        """
+        if learning_status.problem or learning_status.n_answers != len(answers):
+            return False
+        return self._keep(_STATUS, settings, answers, learning_status)
+
+    def predictions(self, settings: Settings, answers: Sequence[Answer]) -> Predictions | None:
+        """The predictions for all items after exactly these answers, or None; arguments as for :meth:`status`."""
+        found = self._read(_PREDICTIONS, settings, answers)
+        try:
+            return None if found is None else _unpacked(settings, found)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return None
+
+    def keep_predictions(self, settings: Settings, answers: Sequence[Answer], predictions: Predictions) -> bool:
+        """Write the predictions for all items after some answers; say whether they are kept."""
+        return self._keep(_PREDICTIONS, settings, answers, _packed(settings, predictions))
+
+    def checkpoints(self, settings: Settings, answers: Sequence[Answer]) -> list[Checkpoint]:
+        """Learners after these answers or the first of them, the one of most answers last.
+
+        Arguments as for :meth:`status`.
+        """
+        found = []
+        for name in (_EARLIER, _LEARNER):
+            about, saved = self._open(name, lambda about: self._is_prefix(about, settings, answers))
+            if saved is not None:
+                found.append(Checkpoint(int(about["n_answers"]), saved))
+        return sorted(found, key=lambda each: each.n_answers)
+
+    def keep_learner(
+        self, settings: Settings, answers: Sequence[Answer], newest: Checkpoint, earlier: Checkpoint | None = None
+    ) -> bool:
+        """Write a learner, and one of an earlier time for the case that a label is changed; say if the first is kept.
+
+        Args:
+            settings: As for :meth:`status`.
+            answers: Labels and skips, in order, at least those that the learner had learned.
+            newest: The learner.
+            earlier: The same learner after fewer answers.
+        """
+        if not self.kept:
+            return False
+        if earlier is not None:
+            self._write(_EARLIER, self._described(settings, answers[: earlier.n_answers]), earlier.saved)
+        return self._write(_LEARNER, self._described(settings, answers[: newest.n_answers]), newest.saved)
+
+    def _keep(self, name: str, settings: Settings, answers: Sequence[Answer], value: Any) -> bool:
+        if not self.kept:
+            return False
+        try:
+            saved = saved_objects(value, most_bytes=MOST_BYTES)
+        except NotSavableError:
+            return False
+        return self._write(name, self._described(settings, answers), saved)
+
+    def _described(self, settings: Settings, answers: Sequence[Answer]) -> dict[str, Any]:
+        """Everything that the contents of a file depend on, as checksums."""
+        if self._checksum is None:
+            self._checksum = self._features()
+        learned = {key: value for key, value in settings.as_dict().items() if key not in _ONLY_SHOWN}
+        basis = {"settings": learned, "features": self._checksum, "program": _program()}
+        return {
+            "form": _FORM,
+            "n_answers": len(answers),
+            "basis": _checksum(json.dumps(basis, sort_keys=True)),
+            "answers": _checksum(json.dumps(list(answers))),
+        }
+
+    def _is_prefix(self, about: Mapping[str, Any], settings: Settings, answers: Sequence[Answer]) -> bool:
+        """Whether a file is about the first of some answers."""
+        n_answers = about["n_answers"]
+        return 0 <= n_answers <= len(answers) and about == self._described(settings, answers[:n_answers])
+
+    def _read(self, name: str, settings: Settings, answers: Sequence[Answer]) -> Any:
+        """The contents of a file if they depend on exactly this; else None."""
+        _, saved = self._open(name, lambda about: about == self._described(settings, answers))
+        try:
+            return None if saved is None else restored_objects(saved)
+        except ValueError:
+            return None
+
+    def _open(self, name: str, wanted: Callable[[dict[str, Any]], bool]) -> tuple[dict[str, Any], SavedObjects | None]:
+        """What a file says of itself, and its contents; None for contents that are damaged, or that are not wanted."""
+        if self._folder is None:
+            return {}, None
+        try:
+            with ZipFile(self._folder / name) as file:
+                # Compressed contents could be of any size.
+                if any(each.compress_type != ZIP_STORED for each in file.infolist()):
+                    return {}, None
+                about = json.loads(_bytes_of(file, "about").tobytes())
+                if about["form"] != _FORM or not wanted(about):
+                    return {}, None
+                text, numbers = _bytes_of(file, "text"), _bytes_of(file, "numbers")
+                return about, SavedObjects(text.tobytes().decode(), numbers)
+        # A file can be damaged in any way; what it held is learned again.
+        except Exception:
+            return {}, None
+
+    def _write(self, name: str, about: Mapping[str, Any], saved: SavedObjects) -> bool:
+        """Write a file whole, or not at all."""
+        if self._folder is None:
+            return False
+        part = self._folder / f".{name}.{os.getpid()}-{threading.get_ident()}"
+        try:
+            if not self._folder.parent.is_dir():
+                return False
+            self._folder.mkdir(exist_ok=True)
+            if shutil.disk_usage(self._folder).free < saved.numbers.nbytes + len(saved.text) + _SPARE:
+                return False
+            contents = {"about": _as_bytes(json.dumps(about)), "text": _as_bytes(saved.text), "numbers": saved.numbers}
+            with part.open("wb") as file:
+                np.savez(file, **contents)  # type: ignore[arg-type]
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(self._folder / name)
+            sync_folder(self._folder)
+            self._remove_abandoned()
+        except OSError:
+            return False
+        finally:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+        return True
+
+    def _remove_abandoned(self) -> None:
+        """Remove what processes have left that were killed while they wrote."""
+        assert self._folder is not None
+        for each in self._folder.glob(".*.npz.*"):
+            if time.time() - each.stat().st_mtime > _ABANDONED:
+                each.unlink(missing_ok=True)
+
+
+def _bytes_of(file: ZipFile, name: str) -> NDArray[np.uint8]:
+    with file.open(f"{name}.npy") as member:
+        found: NDArray[np.uint8] = np.lib.format.read_array(member, allow_pickle=False)
+        # The checksum of a member is compared at its end.
+        if found.dtype != np.uint8 or found.ndim != 1 or member.read():
+            raise ValueError(f"{name} does not hold bytes")
+    return found
+
+
+def _as_bytes(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def _program() -> dict[str, Any]:
+    """What computes: this program, the libraries and the processor, on which the last bits of a result depend."""
+    package = Path(suffice.__file__).parent
+    files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
+    source = hashlib.sha256()
+    for each in files:
+        if each.parts[0] not in _OTHER_PARTS:
+            source.update(str(each.as_posix()).encode() + b"\0" + (package / each).read_bytes())
+    return {
+        "suffice": suffice.__version__,
+        "source": source.hexdigest(),
+        "libraries": [np.__version__, version("scipy"), version("scikit-learn")],
+        "machine": platform.machine(),
+        "processor": np.show_config(mode="dicts").get("SIMD Extensions", {}),
+    }
+
+
+def _packed(settings: Settings, predictions: Predictions) -> dict[str, Any]:
+    """Predictions as arrays; of classes the probabilities alone, from which the rest follows."""
+    if settings.classes:
+        return {"probabilities": predictions.probabilities}
+    return {"labels": predictions.labels, "uncertainty": predictions.uncertainty}
+
+
+def _unpacked(settings: Settings, packed: Mapping[str, Any]) -> Predictions:
+    if settings.classes:
+        p = packed["probabilities"]
+        if p.ndim != 2 or p.shape[1] != len(settings.classes):
+            raise ValueError("probabilities of other classes")
+        return Predictions.of_classes(settings.classes, p)
+    return Predictions(packed["labels"], packed["uncertainty"], None)
