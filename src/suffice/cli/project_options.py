@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from suffice.arguments import real, whole
-from suffice.cli.labeller.viewport import visible
+from suffice.cli.labeller.visible_text import visible
 from suffice.cli.rule_options import (
     Average,
     Bound,
