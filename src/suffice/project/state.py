@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from suffice.checks import Check
 from suffice.project.events import ACTS, Event, EventKind, Label
+from suffice.project.imported_predictions import PredictedLabel, predictions_of
 from suffice.project.project_check import CheckDraw, ItemsBefore, ProjectCheck, ProjectGuarantee
 
 
@@ -30,7 +31,8 @@ class Opinion(NamedTuple):
 class LabelledItem(NamedTuple):
     """An item with the label that counts, who gave it and when, whether it is a correction, and all opinions.
 
-    ``random`` says whether the item was drawn at random.
+    ``random`` says whether the item was drawn at random, ``saw_prediction`` whether the person who gave the label that
+    counts saw a prediction for the item, and ``confirmed`` whether somebody has confirmed that label.
     """
 
     item: int
@@ -40,6 +42,8 @@ class LabelledItem(NamedTuple):
     corrected: bool
     opinions: tuple[Opinion, ...]
     random: bool = False
+    saw_prediction: bool = False
+    confirmed: bool = False
 
 
 class SkippedItem(NamedTuple):
@@ -87,7 +91,9 @@ class ProjectState:
 
     The label that counts is the newest correction of an item, or else its first label; what was undone is as if it had
     never been. An item keeps its place in the order of labelling when its label is corrected. Whether it was drawn at
-    random is what was written when it was last asked for as a new item, whoever answers and when.
+    random is what was written when it was last asked for as a new item, whoever answers and when. If the label that
+    counts was given by somebody who saw a prediction for the item, it is not told to the learner as a random one: the
+    answer may lean towards the prediction, and the estimated error would be too small.
 
     A check holds answers back from the model: while it is open, and from then on until somebody labels, skips, corrects
     or undoes an item that is not in it, the model learns the answers that it had when the check started. So it is the
@@ -106,6 +112,7 @@ class ProjectState:
         made: The event that made the project, once it was seen.
         n_asked: New items that were asked for since the model started.
         n_random: Those of them that were drawn at random.
+        n_items_made: Number of items that the project was made with; None while no others were added.
 
     Examples:
         >>> state = ProjectState(3)
@@ -125,8 +132,17 @@ class ProjectState:
         self.model: str | None = None
         self.made: Event | None = None
         self.n_asked = self.n_random = 0
+        # Number of items that the project was made with, once others were added.
+        self.n_items_made: int | None = None
         # Items that were drawn at random when they were last asked for as new ones.
         self._drawn: set[int] = set()
+        # Labels that somebody has confirmed, by item.
+        self._confirmed: dict[int, Label] = {}
+        # Who was shown a prediction, by item; and predictions that were imported.
+        self._shown: dict[int, set[str]] = {}
+        self._predicted: dict[int, PredictedLabel] = {}
+        # Items whose label that counts was given by somebody who saw a prediction.
+        self._informed: set[int] = set()
         # 0: open; 1: labelled; 2: skipped.
         self._done = np.zeros(size, dtype=np.int8)
         self._acts: dict[int, list[Event]] = {}
@@ -190,8 +206,8 @@ class ProjectState:
             self._start_check(event)
         elif event.kind is EventKind.check_aborted:
             self._abort_check(int(event.data["number"]))
-        elif event.kind is EventKind.made:
-            self.made = event
+        else:
+            self._apply_other(event)
         # Last, so that one that cannot be taken in is met again, and not passed over.
         self.seq, self.last = event.seq, event
         if event.request is not None:
@@ -199,9 +215,37 @@ class ProjectState:
         if event.person:
             self._last[event.person] = event.at
 
+    def _apply_other(self, event: Event) -> None:
+        """Take in an event that changes no answer."""
+        if event.kind is EventKind.made:
+            self.made = event
+        elif event.kind is EventKind.confirmed:
+            assert event.item is not None
+            self._confirmed[event.item] = event.data["label"]
+        elif event.kind is EventKind.prediction_shown:
+            assert event.item is not None
+            self._shown.setdefault(event.item, set()).add(event.person)
+        elif event.kind is EventKind.items_added:
+            self._add_items(int(event.data["first"]), int(event.data["count"]))
+        elif event.kind is EventKind.predictions_imported:
+            self._predicted.update(predictions_of(event.data))
+
+    def _add_items(self, first: int, count: int) -> None:
+        """Make room for items that were added; there is room already for those that were there when it was opened."""
+        if self.n_items_made is None:
+            self.n_items_made = first
+        missing = first + count - len(self._done)
+        if missing > 0:
+            self._done = np.concatenate([self._done, np.zeros(missing, dtype=np.int8)])
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        return len(self._done)
+
     def answers(self) -> list[Answer]:
         """All labels and skips, in order."""
-        random = self._random_items()
+        random = self._random_items() - self._informed if self._informed else self._random_items()
         return [Answer(item, label, item in random) for item, label in self._told.items()]
 
     def learned(self) -> list[Answer]:
@@ -264,8 +308,10 @@ class ProjectState:
             check = self._check(each)
             found = check.guarantee
             if found is not None:
-                present = check.draw.model == model and self.learned() == each.learned
-                return ProjectGuarantee(found, check, present)
+                # With other items in the pool, a model may learn the same labels in another way.
+                same_items = check.draw.before.size == self.size
+                present = check.draw.model == model and same_items and self.learned() == each.learned
+                return ProjectGuarantee(found, check, present, self.size - check.draw.before.size)
         return None
 
     def items_before(self, size: int | None = None) -> ItemsBefore:
@@ -362,6 +408,27 @@ class ProjectState:
     def is_random(self, item: int) -> bool:
         """Whether an item was drawn at random: when it was last asked for as a new one, or by a check."""
         return item in self._random_items()
+
+    def is_confirmed(self, item: int) -> bool:
+        """Whether somebody has confirmed the label that counts."""
+        return item in self._confirmed and self._confirmed[item] == self.label_of(item)
+
+    def saw_prediction(self, item: int, person: str) -> bool:
+        """Whether a person was shown a prediction for an item."""
+        return person in self._shown.get(item, ())
+
+    def imported_prediction(self, item: int) -> "PredictedLabel | None":
+        """The newest prediction for an item that was imported from a file, or None."""
+        return self._predicted.get(item)
+
+    @property
+    def n_imported_predictions(self) -> int:
+        """Items with a prediction that was imported from a file."""
+        return len(self._predicted)
+
+    def is_in_check(self, item: int) -> bool:
+        """Whether an item was drawn for a check that was not aborted: its label is evidence for a guarantee."""
+        return any(item in check.members for check in self._checks if not check.aborted)
 
     def opinions(self, item: int) -> tuple[Opinion, ...]:
         """What people said of an item, in order."""
@@ -491,6 +558,11 @@ class ProjectState:
         if label is not None:
             self._counts[label] += 1
         self._done[item] = done
+        deciding = self._deciding(item)
+        if deciding is not None and deciding.data.get("saw_prediction"):
+            self._informed.add(item)
+        else:
+            self._informed.discard(item)
         self._single.pop(item, None)
         acts = self._acts.get(item, [])
         people = [act.person for act in acts if act.kind is EventKind.labelled]
@@ -522,4 +594,6 @@ class ProjectState:
             corrected,
             self.opinions(item),
             random,
+            item in self._informed,
+            self.is_confirmed(item),
         )

@@ -34,7 +34,14 @@ MEANINGS: Final = {
     "offset": f"a whole number from 0 to {LAST_ITEM}",
     "limit": f"a whole number from 1 to {MOST_ROWS}",
     "search": "a text of up to 200 characters",
-    "only": "all, skipped, disagreed or corrected",
+    "only": "all, skipped, disagreed, unresolved or corrected",
+    "saw_prediction": "whether the person saw a prediction for the item before answering",
+    "rows": "1 to 5000 objects with an id and a label; a prediction may have a probability from 0 to 1",
+    "kind": "labels or predictions",
+    "conflicts": "keep, replace or opinion: what happens where an item has another label",
+    "source": "what predictions are called when they are shown, up to 200 characters",
+    "check": "true to write nothing and to be told what would happen",
+    "most": f"a whole number from 1 to {MOST_ROWS}",
     "format": "csv, jsonl or parquet",
 }
 # At least one character that shows, and none that controls.
@@ -91,7 +98,7 @@ GivenLabel = Annotated[
     Field(description=MEANINGS["label"]),
 ]
 Format = Literal["csv", "jsonl", "parquet"]
-Only = Literal["all", "skipped", "disagreed", "corrected"]
+Only = Literal["all", "skipped", "disagreed", "unresolved", "corrected"]
 
 Text = Annotated[str, BeforeValidator(plain)]
 Number = Annotated[float | None, BeforeValidator(finite)]
@@ -129,6 +136,40 @@ class LabelSent(_Request):
     item: ItemNumber
     label: GivenLabel
     request: RequestName | None = None
+    saw_prediction: Annotated[bool, Field(description=MEANINGS["saw_prediction"])] = False
+
+
+class ConfirmationSent(_Request):
+    """A person who says that the label that counts is right."""
+
+    item: ItemNumber
+    request: RequestName | None = None
+
+
+class ImportedRow(BaseModel):
+    """A label or a prediction for the item of an id; a prediction may have a probability."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: Annotated[str, Field(max_length=500, description="the id of an item")]
+    label: GivenLabel
+    probability: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+
+
+class ImportSent(_Request):
+    """Labels or predictions for items by their ids."""
+
+    rows: Annotated[list[ImportedRow], Field(min_length=1, max_length=5000, description=MEANINGS["rows"])]
+    kind: Annotated[Literal["labels", "predictions"], Field(description=MEANINGS["kind"])] = "labels"
+    conflicts: Annotated[Literal["keep", "replace", "opinion"], Field(description=MEANINGS["conflicts"])] = "keep"
+    source: Annotated[str, Field(max_length=200, description=MEANINGS["source"])] = "predictions"
+    check: Annotated[bool, Field(description=MEANINGS["check"])] = False
+
+
+class PredictionSent(_Request):
+    """A person who wants to see what the model says of an item."""
+
+    item: ItemNumber
 
 
 class ModelSent(_Request):
@@ -333,7 +374,8 @@ class PredictedAnswer(_Response):
 class GuaranteeAnswer(_Response):
     """What a check proves, of which items and model, at which confidence and from which sample.
 
-    ``about_present_model`` is false if the model has learned more since, or is another one.
+    ``about_present_model`` is false if the model has learned more since, or is another one. ``added`` is the number of
+    items that were added since the check was drawn; they are not covered.
     """
 
     format: int
@@ -358,6 +400,7 @@ class GuaranteeAnswer(_Response):
     predicted: PredictedAnswer | None = None
     evidence: Text
     about_present_model: bool
+    added: int
     check: int
     n_labelled: int
     model_name: Text
@@ -585,6 +628,70 @@ class LabelsAnswer(_Response):
 
     total: int
     rows: list[LabelRow]
+
+
+class ReviewRow(_Response):
+    """A label that is likely wrong, and what the model says that has not learned it."""
+
+    item: int
+    id: Text
+    summary: Text
+    label: ShownLabel
+    person: Text
+    at: str
+    prediction: ShownLabel
+    probability: Number
+    deviation: Number
+    sentence: Text
+
+
+class ReviewAnswer(_Response):
+    """Labels that are likely wrong, the least likely first; how many there are, and the same in words."""
+
+    labels: list[ReviewRow]
+    total: int
+    n_labelled: int
+    sentence: Text
+    note: Text
+
+
+class ImportAnswer(_Response):
+    """What became of rows that were imported, in numbers and in words."""
+
+    rows: int
+    matched_by: Literal["id", "row", "text"]
+    matched: int
+    labelled: int
+    opinions: int
+    replaced: int
+    same: int
+    kept: int
+    predicted: int
+    empty: int
+    unmatched: int
+    unmatched_examples: list[Text]
+    unknown: dict[str, int]
+    contradictory: int
+    in_check: int
+    written: bool
+    sentences: list[Text]
+
+
+class PredictionAnswer(_Response):
+    """A prediction for an item: of the model if ``source`` is empty, else of a file; and the same in words."""
+
+    source: Text
+    label: ShownLabel
+    probability: Number
+    deviation: Number
+    sentence: Text
+
+
+class PredictionsAnswer(_Response):
+    """The predictions for an item: none, that of the model, one from a file, or both."""
+
+    item: int
+    predictions: list[PredictionAnswer]
 
 
 class Health(_Response):

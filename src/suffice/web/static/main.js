@@ -6,14 +6,18 @@ import { makeLabelView } from "./label.js";
 import { watchOutbox } from "./outbox.js";
 import { askPerson, person, showPerson } from "./person.js";
 import { makeProgressView } from "./progress.js";
+import { makeReviewView } from "./review.js";
 import { keysTo, showShortcuts } from "./shortcuts.js";
 import { kept, openProject, refresh, store, watch } from "./store.js";
 import { makeTableView } from "./table.js";
 import { hush } from "./toast.js";
 import { isStop } from "./verdict.js";
 
-const MAKERS = { label: makeLabelView, progress: makeProgressView, labels: makeTableView, export: makeExportView };
-const TITLES = { label: "Label", progress: "Progress", labels: "Labels", export: "Export" };
+const MAKERS = {
+  label: makeLabelView, progress: makeProgressView, labels: makeTableView, review: makeReviewView,
+  export: makeExportView,
+};
+const TITLES = { label: "Label", progress: "Progress", labels: "Labels", review: "Review", export: "Export" };
 const views = {};
 const at = (id) => document.getElementById(id);
 

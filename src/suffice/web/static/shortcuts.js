@@ -50,6 +50,7 @@ const KEYS = [
   ["Enter", "record the number that was typed, or the first class found"],
   ["s", "skip this item: nobody is asked for it again"],
   ["u or Ctrl+Z", "take back the last label, skip or correction"],
+  ["c, n, p", "in the review: the label is right; the next item; the one before"],
   ["/", "type to find a class, or search the labels"],
   ["Escape", "leave the box that you type in"],
   ["?", "this list"],
