@@ -127,7 +127,7 @@ def test_labels_come_in_their_order_with_all_that_is_known_of_them(busy: Project
     assert [row["text"] for row in rows] == [f"pet {each.item} 🐌" for each in labelled]
     assert list(rows[0]) == [
         *("id", "text", "number", "animal", "labelled_by", "labelled_at", "corrected", "opinions", "agreed"),
-        "random",
+        *("random", "saw_prediction", "confirmed"),
     ]
     by_id = {row["id"]: row for row in rows}
     flags = ("true", "false", "") if format == "csv" else (True, False, None)
@@ -230,7 +230,8 @@ def test_a_project_without_labels_gives_a_table_without_rows(tmp_path: Path, for
     assert file.rows == 0
     assert rows_of(file) == []
     if format == "csv":
-        assert file.content == b"id,text,number,animal,labelled_by,labelled_at,corrected,opinions,agreed,random\n"
+        own = b"labelled_by,labelled_at,corrected,opinions,agreed,random,saw_prediction,confirmed"
+        assert file.content == b"id,text,number,animal," + own + b"\n"
     if format == "parquet":
         assert str(pandas.read_parquet(io.BytesIO(file.content))["corrected"].dtype) == "bool"
 
@@ -246,6 +247,7 @@ def test_a_name_that_a_cell_has_already_gets_a_number(tmp_path: Path) -> None:
     assert list(line) == [
         *("id_2", "id", "agreed", "animal", "animal_2", "=x", "animal_3"),
         *("labelled_by", "labelled_at", "corrected", "opinions", "agreed_2", "random"),
+        *("saw_prediction", "confirmed"),
     ]
     assert (row["id_2"], row["id"], row["'=x"], line["=x"]) == ("id-0", "a", "e", "e")
     assert row["animal_3"] in ("cat", "dog")
@@ -338,7 +340,12 @@ def test_the_guarantee_is_a_file_with_its_evidence(busy: Project) -> None:
     assert (told["about_present_model"], told["predictions_in"]) == (True, "predictions")
     assert (told["n_labelled"], told["model_name"], told["classes"]) == (40, "logistic", ["cat", "dog", "eel"])
     classes = ["cat", "dog", "eel"]
-    assert told["covers"] == {"items_of_project": 120, "unlabelled_items": 80, "classes": classes}
+    assert told["covers"] == {
+        "items_of_project": 120,
+        "items_added_later": 0,
+        "unlabelled_items": 80,
+        "classes": classes,
+    }
     assert [each["item"] for each in told["check_items"]] == items
     assert [each["id"] for each in told["check_items"]] == [f"id-{item}" for item in items]
     state = busy.state()

@@ -42,7 +42,7 @@ def test_every_setting_is_changed_written_and_read_again(project: Project) -> No
     assert now.descriptions == {"dog": "barks", "eel": "a long fish"}
     assert now.costs() == (2.0, 5.0)
     assert now.criterion() == LabelWorth(label_cost=2.0, mistake_cost=5.0)
-    assert project.made_with == before
+    assert project.first_settings == before
     with open_project(Path(project.place).parent) as other:
         assert other.settings == now
         assert other.state().revision == receipt.seq

@@ -71,6 +71,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("get", "/api/settings"),
         ("post", "/api/settings"),
         ("get", "/api/checks/offers"),
+        ("get", "/api/checks/recall-offers"),
         ("post", "/api/checks"),
         ("post", "/api/checks/abort"),
         ("get", "/api/status"),

@@ -55,6 +55,20 @@ COMMANDS: Final = {
         "suffice.cli.classes_command:classes_command",
         "Show the classes of a project, or add, rename, merge, reorder and remove them. No label is lost.",
     ),
+    "review": CommandEntry(
+        "suffice.cli.review_command:review_command",
+        "List the labels that are likely wrong: the model, which judges each without having learned it, says "
+        "otherwise.",
+    ),
+    "import": CommandEntry(
+        "suffice.cli.import_command:import_command",
+        "Import labels from a file into a project, or predictions of another model.",
+    ),
+    "add": CommandEntry("suffice.cli.add_command:add_command", "Add rows to a labelling project."),
+    "predict": CommandEntry(
+        "suffice.cli.predict_command:predict_command",
+        "Predict the labels of new rows with the model of a project.",
+    ),
     "export": CommandEntry(
         "suffice.cli.export_command:export_command",
         "Write the labels, the model's predictions with their uncertainty for all other items, and the report.",

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from suffice.arguments import real, whole
-from suffice.cli.labeller.viewport import visible
+from suffice.cli.labeller.visible_text import visible
 from suffice.cli.rule_options import (
     Average,
     Bound,
@@ -514,7 +514,7 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
             f"{options.model.value}"
         )
     # The command that made a project goes on with it, also after its settings were changed.
-    agreed = {option for option, given, there in _contradictions(project.made_with, options) if given == there}
+    agreed = {option for option, given, there in _contradictions(project.first_settings, options) if given == there}
     for option, given, there in _contradictions(settings, options):
         if given != there and option not in agreed:
             how = None if option == "--classes" and not settings.classes else _CHANGED_ELSEWHERE.get(option)
@@ -525,7 +525,7 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
     if options.rule_options.changed:
         screened = dataclasses.replace(options, positive=settings.positive) if settings.positive else options
         asked, kept = screened.chosen_rule(ModelName(settings.model)), settings.criterion()
-        if repr(asked) not in (repr(kept), repr(project.made_with.criterion())):
+        if repr(asked) not in (repr(kept), repr(project.first_settings.criterion())):
             raise InvalidValueError(
                 f"the project {place} stops by {kept}, and the options ask for {asked}; a rule cannot be "
                 "changed afterwards: leave out what is said of it, or make another project with --project (costs can "

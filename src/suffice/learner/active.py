@@ -71,6 +71,7 @@ from suffice.learner.step_inputs import (
     relevant_estimates,
 )
 from suffice.learner.stop_set import StopSet
+from suffice.learner.suspicious_labels import SuspiciousLabel, suspicious_labels
 from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.inputs import as_labels
 from suffice.models.kernel_features import KernelFeatures
@@ -530,6 +531,39 @@ class ActiveLearner:
         model = self._bare_model()
         with one_thread():
             return self._random_losses.worsening(model, self._labels)
+
+    def suspicious_labels(self, n: int | None = None) -> list[SuspiciousLabel]:
+        """The labels, ranked by how unlikely they are to models that have not learned them, the least likely first.
+
+        See :func:`suffice.learner.suspicious_labels.suspicious_labels`. Labels at the top are worth a second look; not
+        all of them are wrong. It takes about a second for 500 labels.
+
+        Args:
+            n: How many labels to return; all if left out.
+
+        Returns:
+            The labels with what is predicted without them; none if there are fewer than 20 or all are the same.
+
+        Raises:
+            SufficeError: The model has no label yet.
+            InvalidValueError: ``n`` is not a whole number of at least 1.
+
+        Examples:
+            >>> import suffice as sf
+            >>> X = np.linspace(-2.0, 2.0, 60)[:, None]
+            >>> y = np.where(X[:, 0] < 0.0, "left", "right")
+            >>> learner = sf.ActiveLearner(sf.models.BayesianLogistic(), X, initial=10, seed=0)
+            >>> while len(learner.labelled) < 40:
+            ...     items = learner.ask(10)
+            ...     verdict = learner.tell(items, y[items])
+            >>> wrong = max(learner.labelled)
+            >>> verdict = learner.correct(wrong, "left")
+            >>> learner.suspicious_labels(1)[0].item == wrong
+            True
+        """
+        wanted = None if n is None else whole(n, "n", least=1)
+        rows = np.array(list(self._labels), dtype=np.intp)
+        return suspicious_labels(self._bare_model(), self._X[rows], self._labels)[:wanted]
 
     def _bare_model(self) -> Any:
         """The current model without its pipeline, which takes inputs as they are kept here."""

@@ -251,6 +251,7 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
         guarantee: What :meth:`suffice.checks.Guarantee.to_dict` returns. If the guarantee is not about the present
             model, also ``about_present_model``, which is False, and ``n_labelled``, the labels of the checked model.
             If it is about other classes, also ``classes_since``: ``"merged"`` or ``"changed"``.
+            If items were added since the check was drawn, also ``added``, their number.
 
     Examples:
         >>> said = {"statement": "At most 5 % of the predictions for the 4,618 unlabelled items are wrong."}
@@ -262,10 +263,14 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
         >>> print(guarantee_sentences({**earlier, "classes_since": "merged"})[1].partition(". ")[0])
         This is about the model at 300 labels and the classes of that time; classes were merged since, which can only \
 lower the share of wrong predictions
+        >>> print(guarantee_sentences({**said, "about_present_model": False, "n_labelled": 300, "added": 50})[2])
+        It does not cover the 50 items that were added since the check was drawn.
     """
-    statement = guarantee["statement"]
+    statement, added = guarantee["statement"], guarantee.get("added", 0)
+    which = "item that was" if added == 1 else f"{added:,} items that were"
+    later = [f"It does not cover the {which} added since the check was drawn."] if added else []
     if guarantee.get("about_present_model", True):
-        return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}"]
+        return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}", *later]
     then = count(guarantee["n_labelled"], "label")
     about = f"This is about the model at {then}"
     since = guarantee.get("classes_since", "same")
@@ -277,6 +282,7 @@ lower the share of wrong predictions
     return [
         f"Guaranteed for an earlier model: {statement[:1].lower()}{statement[1:]}",
         f"{about}. The present model is another and has no guarantee until it is checked.",
+        *later,
     ]
 
 
@@ -432,8 +438,13 @@ def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
     sure = f"these checks are likely to guarantee, with {percent_at_least(offers['confidence'])} confidence,"
     if offers["quantity"] == "recall":
         items = count(offers["expected"], "unlabelled item")
-        lead = f"about {items} of class {name} {'is' if offers['expected'] == 1 else 'are'} not predicted as such"
-        what = f"If so, {sure} which share of the class is labelled or predicted:"
+        verb = "is" if offers["expected"] == 1 else "are"
+        if offers.get("predicted_as_found", True):
+            lead = f"about {items} of class {name} {verb} not predicted as such"
+            what = f"If so, {sure} which share of the class is labelled or predicted:"
+        else:
+            lead = f"about {items} {verb} of class {name}"
+            what = f"If so, {sure} which share of the class is found:"
     else:
         belong = "does" if offers["expected"] == 1 else "do"
         lead = f"about {offers['expected']:,} of {pool} predicted as {name} {belong} not belong to that class"
@@ -448,6 +459,26 @@ def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
         for each in offers["offers"]
     ]
     return [line.replace("\u00a0", " ") for line in (f"The model's own estimate: {lead}. {what}", *rows)]
+
+
+def class_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each check of a class that is possible: its ``size``, ``cost`` and what it is likely to guarantee, ``words``.
+
+    The argument is that of :func:`class_offer_sentences`.
+    """
+    name = repr(shortened(str(offers["class_name"]), 40))
+    found = "found" if not offers.get("predicted_as_found", True) else "labelled or predicted as such"
+    what = f"of the items of class {name} are {found}"
+    if offers["quantity"] == "precision":
+        what = f"of the items predicted as {name} belong to it"
+    rows: dict[int, str] = {}
+    for each in offers["offers"]:
+        if each["size"] is not None:
+            rows[each["size"]] = f"likely to guarantee that at least {percent_at_least(each['at_least'])} {what}"
+    return [
+        {"size": size, "cost": f"{size:,} of {count(offers['pool'], 'unlabelled item')}", "words": words}
+        for size, words in sorted(rows.items())
+    ]
 
 
 def check_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -1388,3 +1419,163 @@ def expected_cost_sentence(typical: float, median: float, p90: float, mean: floa
         f"together; at most {rounded_percent(median)} in half of the runs, at most {rounded_percent(p90)} in nine of "
         f"ten. (On average {rounded_percent(mean)}: the few worst runs weigh most there.)"
     )
+
+
+#: Why a label at the top of the list of suspicious labels may be right.
+REVIEW_NOTE: Final = (
+    "These labels surprise the model, which judges each without having learned it. Not all of them are wrong: some are "
+    "right and hard to predict. Confirm those that are right; they are not listed again."
+)
+
+
+def suspicious_label_sentence(label: Any, prediction: Any, probability: float, deviation: float | None) -> str:
+    r"""What the model says of a label that it has not learned.
+
+    Args:
+        label: The label.
+        prediction: What is predicted without it.
+        probability: Probability of the label; for numbers, of one at least as far from the prediction.
+        deviation: For numbers the standard deviation; None for classes.
+
+    Examples:
+        >>> print(suspicious_label_sentence("ham", "spam", 0.021, None).replace("\N{NO-BREAK SPACE}", " "))
+        Labelled ham; without this label the model says spam, and gives ham a probability of 2.1 %.
+        >>> suspicious_label_sentence(9.5, 3.25, 0.0001, 1.5)
+        'Labelled 9.5; without this label the model says 3.25, give or take 1.5.'
+    """
+    if deviation is not None:
+        near = f"{number(float(prediction))}, give or take {number(deviation)}"
+        return f"Labelled {number(float(label))}; without this label the model says {near}."
+    if prediction == label:
+        return f"Labelled {label}; without this label the model says the same, with {percent(probability)} probability."
+    return (
+        f"Labelled {label}; without this label the model says {prediction}, and gives {label} a probability of "
+        f"{percent(probability)}."
+    )
+
+
+def review_sentence(listed: int, total: int, labels: int) -> str:
+    """How many labels are to be looked at again.
+
+    Args:
+        listed: Labels that are listed.
+        total: Labels that are likely wrong, according to the model.
+        labels: All labels.
+
+    Examples:
+        >>> review_sentence(50, 70, 500)
+        'The model finds 70 of 500 labels unlikely; the 50 least likely are listed.'
+        >>> review_sentence(1, 1, 500)
+        'The model finds 1 of 500 labels unlikely.'
+        >>> review_sentence(0, 0, 500)
+        'The model finds none of the 500 labels unlikely.'
+    """
+    if not total:
+        return f"The model finds none of the {labels:,} labels unlikely."
+    some = f"; the {listed:,} least likely are listed" if listed < total else ""
+    return f"The model finds {total:,} of {labels:,} labels unlikely{some}."
+
+
+def too_few_to_review_sentence(fewest: int) -> str:
+    """That there are too few labels to say which are unlikely.
+
+    Examples:
+        >>> too_few_to_review_sentence(20)
+        'Unlikely labels are listed once there are 20 labels of at least two kinds.'
+    """
+    return f"Unlikely labels are listed once there are {fewest} labels of at least two kinds."
+
+
+def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[str]:
+    """What became of the rows of a file that was imported.
+
+    Args:
+        report: The values of :class:`suffice.project.label_import.ImportReport`.
+        trial: Whether nothing was to be written.
+
+    Examples:
+        >>> names = ["opinions", "replaced", "same", "kept", "predicted", "contradictory", "in_check"]
+        >>> report = dict.fromkeys(names, 0) | {"rows": 12, "matched": 10, "matched_by": "id", "labelled": 8}
+        >>> report |= {"empty": 1, "unmatched": 2, "unmatched_examples": ["'x7'"], "unknown": {"egg": 1}, "same": 1}
+        >>> for sentence in import_sentences(report):
+        ...     print(sentence)
+        10 of 12 rows belong to items, matched by id.
+        Items: 8 newly labelled, 1 with this label already.
+        Rows that belong to no item: 2, such as 'x7'.
+        Rows without a label: 1.
+        Rows with a label that cannot be used: 1 (egg 1).
+    """
+    matched_by = _MATCHED[report["matched_by"]]
+    said = [f"{report['matched']:,} of {count(report['rows'], 'row')} belong to items, matched by {matched_by}."]
+    items = [f"{report[name]:,} {words}" for name, words in _IMPORTED if report[name]]
+    said += [f"Items: {', '.join(items)}."] if items else ["No item is changed."]
+    if report["unmatched"]:
+        some = ", ".join(report["unmatched_examples"])
+        said.append(f"Rows that belong to no item: {report['unmatched']:,}, such as {some}.")
+    if report["empty"]:
+        said.append(f"Rows without a label: {report['empty']:,}.")
+    if report["unknown"]:
+        listed = _some_counts(list(report["unknown"].items()))
+        said.append(f"Rows with a label that cannot be used: {sum(report['unknown'].values()):,} ({listed}).")
+    return [*said, "Nothing was written: this was a trial run."] if trial else said
+
+
+_MATCHED: Final = {"id": "id", "row": "their order", "text": "their text"}
+# Counts of an imported file, and what so many items are.
+_IMPORTED: Final = (
+    ("labelled", "newly labelled"),
+    ("opinions", "with a further opinion"),
+    ("replaced", "with a replaced label"),
+    ("same", "with this label already"),
+    ("kept", "with another label, which is kept"),
+    ("predicted", "with a prediction"),
+    ("contradictory", "in the file with several labels, of which none is used"),
+    ("in_check", "of the open check, which are left out"),
+)
+
+
+def prediction_sentence(
+    prediction: Any, *, probability: float | None = None, deviation: float | None = None, source: str = ""
+) -> str:
+    r"""What a model says of an item.
+
+    Args:
+        prediction: The class, or the number.
+        probability: Probability of the class, if it is known.
+        deviation: For numbers the standard deviation, if it is known.
+        source: Name of the file that the prediction is from; empty for the project's own model.
+
+    Examples:
+        >>> print(prediction_sentence("spam", probability=0.934).replace("\N{NO-BREAK SPACE}", " "))
+        The model says spam (93 %).
+        >>> prediction_sentence(3.25, deviation=1.5)
+        'The model says 3.25, give or take 1.5.'
+        >>> prediction_sentence("ham", source="old.csv")
+        'The file old.csv says ham.'
+    """
+    who = f"The file {source}" if source else "The model"
+    what = number(float(prediction)) if isinstance(prediction, float) else str(prediction)
+    near = f", give or take {number(deviation)}" if deviation is not None else ""
+    return f"{who} says {what}{near}{'' if probability is None else f' ({percent(probability)})'}."
+
+
+def items_added_sentences(added: int, size: int, *, trial: bool = False, guaranteed: bool = False) -> list[str]:
+    """That items were added to a project, and what that means.
+
+    Args:
+        added: How many.
+        size: Items of the project now.
+        trial: Whether nothing was changed.
+        guaranteed: Whether the project has a guarantee.
+
+    Examples:
+        >>> print(items_added_sentences(50, 150, guaranteed=True)[1])
+        The guarantee does not cover them: draw a new check to cover all.
+        >>> items_added_sentences(1, 100, trial=True)
+        ['1 item would be added; the project has 100. Nothing was changed: this was a trial run.']
+    """
+    if trial:
+        nothing = "Nothing was changed: this was a trial run."
+        return [f"{count(added, 'item')} would be added; the project has {size:,}. {nothing}"]
+    said = [f"{count(added, 'item')} {'was' if added == 1 else 'were'} added; the project has {size:,}."]
+    return [*said, "The guarantee does not cover them: draw a new check to cover all."] if guaranteed else said

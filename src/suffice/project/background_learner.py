@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from suffice.criteria import Verdict
 from suffice.decision import Decision
 from suffice.errors import SufficeError
+from suffice.learner.suspicious_labels import SuspiciousLabel
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import CATCHING_UP
 from suffice.project.learned_files import LearnedFiles
 from suffice.project.learning_status import LearningStatus, Predictions
-from suffice.project.project_learner import ProjectLearner, reason
+from suffice.project.project_learner import Predictor, ProjectLearner, reason, suspicious_labels
 from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
 from suffice.project.status_summary import decision_of
@@ -60,12 +61,16 @@ class LearnableProject(Protocol):
 
 
 class _PendingWork(NamedTuple):
-    """What is to be learned under which settings, how many items to keep ready, and whether there is advice to stop."""
+    """What is to be learned under which settings, how many items to keep ready, and whether there is advice to stop.
+
+    ``items`` is the number of items: once others are added, the model learns anew.
+    """
 
     answers: list[Answer]
     queue: int
     advised: bool
     settings: Settings
+    items: int
 
 
 def queue_size(people: int, left: int) -> int:
@@ -109,6 +114,9 @@ class BackgroundLearner:
         self._project_learner: ProjectLearner | None = None
         self._in_use = threading.Lock()
         self._done: _PendingWork | None = None
+        # The newest ranking of labels, with the model and the answers that it is of.
+        self._reviewing = threading.Lock()
+        self._reviewed: tuple[str, list[Answer], list[SuspiciousLabel]] | None = None
         # Whether the model has learned other answers meanwhile, for a check.
         self._ahead = False
         # Rounds so far, and the last one of which everything was learned, or given up.
@@ -200,11 +208,7 @@ class BackgroundLearner:
             SufficeError: It has not begun.
         """
         with self._in_use:
-            project_learner = self._project_learner
-            if project_learner is None:
-                raise SufficeError(
-                    self.learning_status.problem or "the model has no prediction yet: it has not begun to learn"
-                )
+            project_learner = self._begun_learner()
             predictor, settings, answers = (
                 project_learner.predictor(),
                 project_learner.settings,
@@ -212,6 +216,37 @@ class BackgroundLearner:
             )
         kept = None if self._files is None else self._files.predictions(settings, answers)
         return predictor.predict(self._project.X) if kept is None else kept
+
+    def predictor(self) -> Predictor:
+        """The model as it stands, to predict with; it stays as it is while more is learned.
+
+        Raises:
+            SufficeError: It has not begun.
+        """
+        with self._in_use:
+            return self._begun_learner().predictor()
+
+    def _begun_learner(self) -> ProjectLearner:
+        if self._project_learner is None:
+            raise SufficeError(
+                self.learning_status.problem or "the model has no prediction yet: it has not begun to learn"
+            )
+        return self._project_learner
+
+    def suspicious_labels(self) -> list[SuspiciousLabel]:
+        """The labels learned so far, ranked by how unlikely they are; the model goes on learning meanwhile.
+
+        Raises:
+            SufficeError: It has not begun.
+        """
+        with self._in_use:
+            project_learner = self._begun_learner()
+            predictor, answers, model = project_learner.predictor(), project_learner.answers, project_learner.model
+        # One after the other: who waits here gets what another has computed.
+        with self._reviewing:
+            if self._reviewed is None or self._reviewed[:2] != (model, answers):
+                self._reviewed = model, answers, suspicious_labels((predictor, answers), self._project.X)
+            return self._reviewed[2]
 
     def predicted_labels(self, model: str, answers: list[Answer]) -> NDArray[Any]:
         """Predictions for all items by the model once it has learned some answers, for a check of it.
@@ -387,7 +422,7 @@ class BackgroundLearner:
             self._held = state.n_labelled + state.n_skipped - len(learned)
             # The model does not know that items were answered whose answers are held back.
             size = min(queue_size(people, state.left) + max(0, self._held), _MOST_QUEUE)
-            return _PendingWork(learned, size, state.advice is not None, settings)
+            return _PendingWork(learned, size, state.advice is not None, settings, len(self._project.X))
 
     def _learned(self, work: _PendingWork) -> LearningStatus:
         with self._in_use:
@@ -405,10 +440,12 @@ class BackgroundLearner:
 
     def _learner_of(self, settings: Settings, answers: list[Answer]) -> ProjectLearner:
         """The learner under some settings; a new one continues from what is kept of some answers."""
-        if self._project_learner is None or not self._project_learner.settings.learns_like(settings):
-            self._project_learner = ProjectLearner(settings, self._project.X)
+        X, known = self._project.X, self._project_learner
+        if known is None or not known.settings.learns_like(settings) or known.n_items != len(X):
+            self._project_learner = ProjectLearner(settings, X)
             if self._files is not None:
                 self._resumed = self._project_learner.resume_from(self._files, answers)
+        assert self._project_learner is not None
         return self._project_learner
 
     def _patience(self, seconds: float) -> Callable[[], bool]:

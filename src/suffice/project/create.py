@@ -401,7 +401,10 @@ def write_project(place: str | Path, settings: Settings, items: Items, *, person
     if not len(items):
         raise InvalidValueError("a project needs at least one item to label")
     labels = {item: checked_label(settings, label) for item, label in items.labels.items()}
-    drafts = [Draft(EventKind.made, person, data={"settings": settings.as_dict()})]
+    made: dict[str, Any] = {"settings": settings.as_dict()}
+    if items.reading is not None:
+        made["reading"] = dict(items.reading)
+    drafts = [Draft(EventKind.made, person, data=made)]
     drafts += [Draft(EventKind.labelled, settings.source, item, {"label": label}) for item, label in labels.items()]
     if is_url(place):
         database = Database(str(place))
@@ -412,11 +415,11 @@ def write_project(place: str | Path, settings: Settings, items: Items, *, person
             database.close()
             raise
     file = project_file(place)
-    made = _make_folder(file.parent)
+    new_folder = _make_folder(file.parent)
     try:
         _make_file(file, items, drafts)
     except BaseException:
-        if made:
+        if new_folder:
             with suppress(OSError):
                 file.parent.rmdir()
         raise

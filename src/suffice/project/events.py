@@ -24,6 +24,10 @@ class EventKind(StrEnum):
     skipped = "skipped"
     corrected = "corrected"
     undone = "undone"
+    confirmed = "label confirmed"
+    prediction_shown = "prediction shown"
+    predictions_imported = "predictions imported"
+    items_added = "items added"
     advised = "stop advised"
     withdrawn = "stop withdrawn"
     resumed = "resumed"
@@ -55,6 +59,10 @@ class Draft:
             those that are new, and ``before``, the same ones as they were. An item that is asked for as a new one, and
             not for a second opinion or once more, has also ``random`` (whether it was drawn at random) and ``started``
             (whether the model had its first labels then).
+            A label or correction has ``saw_prediction`` if the person saw a prediction for the item, and ``imported``
+            if it came from a file. A label that was confirmed has the ``label``. For predictions that were imported see
+            :func:`suffice.project.imported_predictions.prediction_data`. Items that were added have ``first`` (the
+            position of the first one), ``count`` and ``source``.
         request: A name that the sender chose for it: what is sent again under the same name is not done again.
     """
 

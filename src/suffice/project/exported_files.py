@@ -45,8 +45,10 @@ def labels_file(project: "Project", format: Format) -> Exported:
 
     A row has the item's id, its cells under their names, the label that counts under the name of the target, who gave
     it and when (``labelled_by``, ``labelled_at``, in UTC), whether it is a correction (``corrected``), how many people
-    labelled the item (``opinions``), whether they said the same (``agreed``, empty where it was one), and whether the
-    item was drawn at random (``random``). A column of ours whose name a cell has already gets a number behind it.
+    labelled the item (``opinions``), whether they said the same (``agreed``, empty where it was one), whether the item
+    was drawn at random (``random``), whether the person saw a prediction before answering (``saw_prediction``), and
+    whether somebody has confirmed the label (``confirmed``). A column of ours whose name a cell has already gets a
+    number behind it.
 
     Args:
         project: The project.
@@ -57,8 +59,20 @@ def labels_file(project: "Project", format: Format) -> Exported:
         MissingExtraError: It is Parquet, and pyarrow is not installed.
     """
     known, settings = checked_format(format), project.settings
-    with project.lock:
-        labelled = project.state().labelled()
+    count = 0
+
+    def counted() -> Iterator[Rows]:
+        nonlocal count
+        for rows in label_rows(project):
+            count += len(rows)
+            yield rows
+
+    content = encoded(label_columns(settings), counted(), known)
+    return Exported(f"labels.{known}", MEDIA_TYPES[known], content, count)
+
+
+def label_columns(settings: "Settings") -> list[Column]:
+    """The columns of :func:`labels_file`."""
     own = [
         Column("labelled_by"),
         Column("labelled_at"),
@@ -66,11 +80,17 @@ def labels_file(project: "Project", format: Format) -> Exported:
         Column("opinions", "count"),
         Column("agreed", "flag"),
         Column("random", "flag"),
+        Column("saw_prediction", "flag"),
+        Column("confirmed", "flag"),
     ]
-    columns = _columns(settings, [_target(settings), *own])
-    by_item = {each.item: each for each in labelled}
-    chunks = _chunks(project, list(by_item), lambda part: [_labelled_cells(by_item[item]) for item in part])
-    return Exported(f"labels.{known}", MEDIA_TYPES[known], encoded(columns, chunks, known), len(labelled))
+    return _columns(settings, [_target(settings), *own])
+
+
+def label_rows(project: "Project") -> Iterator[Rows]:
+    """The rows of :func:`labels_file`, some at a time."""
+    with project.lock:
+        by_item = {each.item: each for each in project.state().labelled()}
+    yield from _chunks(project, list(by_item), lambda part: [_labelled_cells(by_item[item]) for item in part])
 
 
 def skipped_file(project: "Project", format: Format) -> Exported | None:
@@ -196,6 +216,7 @@ def guarantee_file(project: "Project") -> Exported | None:
         "predictions_in": "predictions" if guarantee.about_present_model else "checked_predictions",
         "covers": {
             "items_of_project": draw.before.size,
+            "items_added_later": project.size - draw.before.size,
             "unlabelled_items": len(draw.before.unlabelled),
             "classes": list(draw.classes),
         },
@@ -253,6 +274,8 @@ def _labelled_cells(labelled: LabelledItem) -> tuple[Cell, ...]:
         len(said),
         agreed,
         labelled.random,
+        labelled.saw_prediction,
+        labelled.confirmed,
     )
 
 
@@ -263,11 +286,15 @@ def _predicted_cells(
     at = np.asarray(positions, dtype=np.intp)
     labels, uncertainty = predictions.labels[at], predictions.uncertainty[at]
     shares = [] if predictions.probabilities is None else list(predictions.probabilities[at].T)
-    columns: list[Sequence[Cell]] = [_finite(labels), _finite(uncertainty), [item in skipped for item in positions]]
-    return list(zip(*columns, *map(_finite, shares), strict=True))
+    columns: list[Sequence[Cell]] = [
+        finite_cells(labels),
+        finite_cells(uncertainty),
+        [item in skipped for item in positions],
+    ]
+    return list(zip(*columns, *map(finite_cells, shares), strict=True))
 
 
-def _finite(values: NDArray[Any]) -> list[Any]:
+def finite_cells(values: NDArray[Any]) -> list[Any]:
     """What every format can hold: None in place of a number that is none."""
     listed: list[Any] = values.tolist()
     if values.dtype.kind == "f" and np.isfinite(values).all():

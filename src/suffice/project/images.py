@@ -64,6 +64,11 @@ def folder_items(folder: Path, request: ReadingOptions) -> Items:
     )
 
 
+def found_images(folder: Path) -> list[str]:
+    """Return the paths of the images in a folder and its sub-folders, relative to it and in order."""
+    return _found(folder)[0]
+
+
 def _found(folder: Path) -> tuple[list[str], int]:
     """Return the images in a folder, relative to it and in order, and how many other files there are."""
     root = folder.resolve()

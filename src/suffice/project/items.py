@@ -29,6 +29,8 @@ class Items:
         transformer: Fitted; makes the same features of new rows (of a table) or paths (of images). None if the features
             were given.
         components: First column and column after the last of each text whose components a classifier chooses from.
+        reading: How the data was read, as JSON values: ``text``, ``embed`` and ``id`` as they were given, and
+            ``features``, whether these were given. It is needed to make the same features of new rows.
     """
 
     shown: Shown
@@ -44,6 +46,7 @@ class Items:
     root: Path | None = None
     transformer: Any = None
     components: tuple[tuple[int, int], ...] = ()
+    reading: Mapping[str, Any] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

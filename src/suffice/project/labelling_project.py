@@ -1,13 +1,15 @@
 """A labelling project: assignment of items to people, and durable recording of their answers."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -32,6 +34,7 @@ from suffice.project.events import (
     checked_reason,
     checked_request,
 )
+from suffice.project.imported_predictions import PredictedLabel, predictions_of
 from suffice.project.items import Item
 from suffice.project.learned_files import FOLDER, LearnedFiles
 from suffice.project.project_check import (
@@ -49,11 +52,17 @@ from suffice.project.storage import (
     features_checksum,
     read_events,
     read_features,
+    read_ids,
     read_items_at,
     read_rows_at,
     undamaged,
+    write_contents,
     write_events,
 )
+
+if TYPE_CHECKING:
+    from suffice.learner.suspicious_labels import SuspiciousLabel
+    from suffice.project.label_import import Conflicts, ImportReport, MatchBy
 
 BY_MODEL = "the model is least sure of it"
 #: In a screening.
@@ -195,6 +204,18 @@ def _asked_data(asked: Assignment, *, started: bool) -> dict[str, Any]:
     return data if asked.random is None else data | {"random": asked.random, "started": started}
 
 
+def _note_prediction(state: ProjectState, item: int, person: str, data: dict[str, Any]) -> None:
+    """Note in the data of a label that the person has seen a prediction; refuse that for an item of a check."""
+    if not (data.get("saw_prediction") or state.saw_prediction(item, person)):
+        return
+    if state.is_in_check(item):
+        raise ConflictError(
+            f"item {item} belongs to a check, and {person} has seen a prediction for it; somebody who has not seen it "
+            "must label it, or skip it: then it counts as wrong"
+        )
+    data["saw_prediction"] = True
+
+
 def _second_opinions(state: ProjectState, settings: Settings, person: str) -> Iterator[int]:
     if settings.overlap > 0.0:
         yield from (item for item in state.single_opinions(person) if wants_second(settings, item))
@@ -273,14 +294,22 @@ class Project:
         self.lock = threading.RLock()
         self._state = ProjectState(size)
         self._X: Floats | None = None
+        self._transformer: Any = None
+        # Items are drawn at random in this order.
+        self._order: NDArray[np.intp] | None = None
         made = self.state().made
         if made is None:
             raise SufficeError(f"the journal of {self.place} has no beginning; take the project from a backup")
         with undamaged(self.place):
             self._made_with = Settings.from_dict(made.data["settings"])
             self._changed: tuple[Mapping[str, Any], Settings] = {}, self._made_with
-            # Items are drawn at random in this order.
-            self._order = np.random.default_rng([self.settings.seed, 7]).permutation(size)
+            self._order = self._random_order()
+
+    def _random_order(self) -> NDArray[np.intp]:
+        """The order in which items are drawn at random; another one once items were added."""
+        made = self._state.n_items_made
+        seed = [self.settings.seed, 7] if made is None else [self.settings.seed, 7, self.size]
+        return np.random.default_rng(seed).permutation(self.size)
 
     @property
     def settings(self) -> Settings:
@@ -321,6 +350,71 @@ class Project:
         """What the model has learned, in files beside the project; a project in PostgreSQL keeps none."""
         file = self._database.file
         return LearnedFiles(None if file is None else file.parent / FOLDER, self._features_checksum)
+
+    @property
+    def made_with(self) -> Mapping[str, Any]:
+        """How the data was read when the project was made; empty in projects made by version 0.11 or older."""
+        with self.lock:
+            made = self.state().made
+        found: Mapping[str, Any] = {} if made is None else made.data.get("reading", {})
+        return found
+
+    @property
+    def n_items_made(self) -> int:
+        """Number of items that the project was made with; others were added later."""
+        with self.lock:
+            return self.state().n_items_made or self.size
+
+    def transformer(self) -> Any:
+        """The fitted transformer that makes features: a table with the project's columns in, ``n x D`` numbers out.
+
+        A project does not keep it, because loading it would need pickle. It is fitted again to the items that the
+        project was made with, and what it makes of them is compared with the features that the project keeps.
+
+        Raises:
+            SufficeError: The features were given as a file, or cannot be made again.
+        """
+        from suffice.project.project_features import fitted_transformer
+
+        with self.lock:
+            if self._transformer is None:
+                self._transformer = fitted_transformer(self)
+            return self._transformer
+
+    def pipeline(self) -> Any:
+        """The model that predicts now, as a scikit-learn pipeline: transformers of the columns, and the fitted model.
+
+        It predicts from a DataFrame, or a mapping from names to values, with the project's columns; for a project whose
+        features were given as a file, from features. The pipeline belongs to the caller, and stays as it is while the
+        project learns more. It can be saved with joblib; load such a file only if you trust whoever made it, because
+        loading it runs the code that it holds. ``suffice predict`` needs no such file.
+
+        Raises:
+            SufficeError: There are too few labels for a model, the model cannot learn them, or the features cannot be
+                made again.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> x = [k / 100 for k in range(100)]
+            >>> project = create_project(f"{folder.name}/sides", {"x": x}, classes=["left", "right"])
+            >>> for item in range(0, 100, 5):
+            ...     written = project.label(item, "left" if x[item] < 0.5 else "right", person="ann")
+            >>> pipeline = project.pipeline()
+            >>> pipeline.predict({"x": [-3.0, 7.0]}).tolist()
+            ['left', 'right']
+            >>> project.close(); folder.cleanup()
+        """
+        from sklearn.pipeline import Pipeline
+
+        from suffice.project.project_learner import learned_project
+
+        predictor = learned_project(self).predictor()
+        given = bool(self.made_with.get("features"))
+        steps = [] if given else [("features", self.transformer())]
+        steps += [] if predictor.transform is None else [("inputs", predictor.transform)]
+        return Pipeline([*steps, ("model", predictor.model)])
 
     def _features_checksum(self) -> str:
         with self._database.reading() as connection:
@@ -381,6 +475,7 @@ class Project:
         name, size = checked_person(person), whole(n, "n", least=1)
 
         def decide(state: ProjectState, now: float) -> tuple[list[Draft], list[Assignment]]:
+            assert self._order is not None
             asked = choose(state, self.settings, AssignmentRequest(name, size, queue, self._order, now))
             started = has_started(state, self.settings)
             drafts = [
@@ -392,7 +487,9 @@ class Project:
 
         return self._write(decide)[1]
 
-    def label(self, position: int, label: Label, *, person: str, request: str | None = None) -> WriteReceipt:
+    def label(
+        self, position: int, label: Label, *, person: str, request: str | None = None, saw_prediction: bool = False
+    ) -> WriteReceipt:
         """Write the label that a person gives an item.
 
         Where somebody else has labelled it, this is a second opinion: the first label counts until it is corrected.
@@ -402,13 +499,17 @@ class Project:
             label: The class, or the number.
             person: Who says so.
             request: A name for this message: sent again under the same name, it is not written again.
+            saw_prediction: Whether the person saw a prediction for the item before answering. Such a label is learned
+                like any other, but it does not count as a random label.
 
         Raises:
             InvalidValueError: There is no such item, or the label cannot be used.
-            ConflictError: The person has given it another label.
+            ConflictError: The person has given it another label, or saw a prediction for an item of a check.
         """
+        data: dict[str, Any] = {"label": label} | ({"saw_prediction": True} if saw_prediction else {})
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
+            _note_prediction(state, item, name, data)
             given = state.act_of(item, name)
             if given is not None and given.data["label"] != checked_label(self.settings, label):
                 raise ConflictError(
@@ -416,7 +517,7 @@ class Project:
                 )
             return given
 
-        return self._act(Draft(EventKind.labelled, person, position, {"label": label}, request), check)
+        return self._act(Draft(EventKind.labelled, person, position, data, request), check)
 
     def skip(self, position: int, *, person: str, reason: str = "", request: str | None = None) -> WriteReceipt:
         """Never ask for an item again; the other arguments are those of :meth:`label`.
@@ -457,19 +558,293 @@ class Project:
 
         return self._act(Draft(EventKind.skipped, person, position, data, request), check)
 
-    def correct(self, position: int, label: Label, *, person: str, request: str | None = None) -> WriteReceipt:
+    def correct(
+        self, position: int, label: Label, *, person: str, request: str | None = None, saw_prediction: bool = False
+    ) -> WriteReceipt:
         """Change the label that counts; the arguments are those of :meth:`label`.
 
         Raises:
-            ConflictError: The item has no label.
+            ConflictError: The item has no label, or the person saw a prediction for an item of a check.
         """
+        data: dict[str, Any] = {"label": label}
+        if saw_prediction:
+            data["saw_prediction"] = True
 
-        def check(state: ProjectState, item: int, _: str) -> Event | None:
+        def check(state: ProjectState, item: int, name: str) -> Event | None:
+            _note_prediction(state, item, name, data)
             if state.label_of(item) is None:
                 raise ConflictError(f"item {item} has no label to correct; label it")
             return None
 
-        return self._act(Draft(EventKind.corrected, person, position, {"label": label}, request), check)
+        return self._act(Draft(EventKind.corrected, person, position, data, request), check)
+
+    def confirm(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:
+        """Write that the label that counts is right, so that :meth:`suspicious_labels` does not list it again.
+
+        If the label is changed later, the confirmation does not hold for the new label.
+
+        Args:
+            position: The item.
+            person: Who says so.
+            request: A name for this message: sent again under the same name, it is not written again.
+
+        Raises:
+            InvalidValueError: There is no such item.
+            ConflictError: The item has no label.
+        """
+        item, name, sent = self._position(position), checked_person(person), checked_request(request)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
+            known = self._known(state, Draft(EventKind.confirmed, name, item, request=sent))
+            if known is not None:
+                return [], known
+            label = state.label_of(item)
+            if label is None:
+                raise ConflictError(f"item {item} has no label to confirm; label it")
+            return [Draft(EventKind.confirmed, name, item, {"label": label}, sent)], None
+
+        return self._receipt(*self._write(decide))
+
+    def suspicious_labels(self, n: int | None = None) -> "list[SuspiciousLabel]":
+        """The labels, ranked by how unlikely they are to models that have not learned them, the least likely first.
+
+        See :func:`suffice.learner.suspicious_labels.suspicious_labels`. Labels at the top are worth a second look; not
+        all of them are wrong. Labels that were confirmed are left out. So are the items of checks: their labels are the
+        evidence for a guarantee, and a second look at those alone that the model disagrees with would bias it.
+
+        Args:
+            n: How many labels to return; all if left out.
+
+        Raises:
+            InvalidValueError: ``n`` is not a whole number of at least 1.
+            SufficeError: There are too few labels for a model, or the model cannot learn them.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> x = [k / 200 for k in range(200)]
+            >>> project = create_project(f"{folder.name}/sides", {"x": x}, classes=["left", "right"])
+            >>> for item in range(0, 200, 5):
+            ...     label = "left" if x[item] < 0.5 or item == 150 else "right"
+            ...     written = project.label(item, label, person="ann")
+            >>> found = project.suspicious_labels(1)[0]
+            >>> found.item, found.label, found.prediction
+            (150, 'left', 'right')
+            >>> written = project.confirm(150, person="ann")
+            >>> project.suspicious_labels(1)[0].item == 150
+            False
+            >>> project.close(); folder.cleanup()
+        """
+        from suffice.project.project_learner import learned_project, suspicious_labels
+
+        wanted = None if n is None else whole(n, "n", least=1)
+        return self.open_to_review(suspicious_labels(learned_project(self), self.X))[:wanted]
+
+    def show_prediction(self, position: int, *, person: str) -> PredictedLabel | None:
+        """Write that a person is shown a prediction for an item, and return the imported one if there is one.
+
+        Labels and corrections of this item by this person have ``saw_prediction`` from now on.
+
+        Args:
+            position: The item.
+            person: Who sees it.
+
+        Raises:
+            InvalidValueError: There is no such item.
+            ConflictError: The item belongs to a check.
+        """
+        item, name = self._position(position), checked_person(person)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], PredictedLabel | None]:
+            if state.is_in_check(item):
+                raise ConflictError(
+                    f"item {item} belongs to a check, so no prediction is shown for it: the label must not depend on it"
+                )
+            drafts = [] if state.saw_prediction(item, name) else [Draft(EventKind.prediction_shown, name, item)]
+            return drafts, state.imported_prediction(item)
+
+        return self._write(decide)[1]
+
+    def add_items(
+        self, data: Any, *, person: str, id: str | None = None, features: Any = None, check: bool = False
+    ) -> int:
+        """Add rows to the project, and return how many.
+
+        The rows must have the columns of the project. Their features are made by the transformers that were fitted when
+        the project was made, see :meth:`transformer`. A column with the name of the target holds labels that exist
+        already. All rows are added or none, also if the program is killed meanwhile; other processes that have the
+        project open notice them. The model learns all labels again, with the larger pool.
+
+        A guarantee covers the items that were there when its check was drawn, and not those that are added later. An
+        open check goes on with its own items.
+
+        Args:
+            data: Path of a CSV or Parquet file, a DataFrame, a mapping from names of columns to values, or a list of
+                texts.
+            person: Who adds them.
+            id: Column that names the items. By default the column that named the items of the project, if there is one,
+                or a column called id; otherwise they are numbered.
+            features: Features of the rows, or the path of a .npy file, if those of the project were given as a file.
+            check: Change nothing, and return how many would be added.
+
+        Raises:
+            InvalidValueError: The rows cannot be used, or an id is there already.
+            SufficeError: Features cannot be made of new rows.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> project = create_project(f"{folder.name}/sizes", {"x": [1.0, 2.0, 3.0]}, classes=["small", "large"])
+            >>> project.add_items({"x": [2.5, 7.0], "label": ["", "large"]}, person="ann")
+            2
+            >>> project.size, project.state().label_of(4), project.item(4).id
+            (5, 'large', '5')
+            >>> project.close(); folder.cleanup()
+        """
+        from suffice.project.added_items import added_items
+
+        name, first = checked_person(person), self.size
+        source, items = added_items(self, data, id=id, features=features)
+        with self.lock:
+            with self._database.exclusive() as connection:
+                state = self._catch_up(connection)
+                if state.size != first:
+                    raise ConflictError("somebody else has added items in this moment; try again")
+                taken = read_ids(connection) & set(items.ids)
+                if taken:
+                    raise InvalidValueError(
+                        f"the project has an item {min(taken)!r} already; each item must have a name of its own"
+                    )
+                if check:
+                    return len(items)
+                write_contents(connection, items, after=first)
+                about = {"first": first, "count": len(items), "source": source}
+                drafts = [Draft(EventKind.items_added, name, data=about)]
+                drafts += [
+                    Draft(EventKind.labelled, source, first + k, {"label": label}) for k, label in items.labels.items()
+                ]
+                events = write_events(connection, drafts, after=state.seq, at=time.time())
+            # Committed: only now it counts.
+            for event in events:
+                self._take_in(event)
+        return len(items)
+
+    def import_labels(  # noqa: PLR0913 - the options of ``suffice import``, by keyword
+        self,
+        data: Any,
+        *,
+        label: str,
+        person: str,
+        id: str | None = None,
+        by: "MatchBy | None" = None,
+        conflicts: "Conflicts" = "keep",
+        check: bool = False,
+    ) -> "ImportReport":
+        """Import labels from a table.
+
+        All labels are written together, or none. Importing the same file again changes nothing. Imported labels do not
+        count as random labels unless their items were drawn at random.
+
+        Args:
+            data: Path of a CSV or Parquet file, a DataFrame, or a mapping from names of columns to values.
+            label: Column of labels. Empty cells are left out.
+            person: Who gave the labels.
+            id: Column with the ids of the items; with ``by="text"`` the column with their texts.
+            by: How rows are matched with items: by ``"id"``, by their order (``"row"``), or by the exact ``"text"``,
+                where the label is given to all items with this text. By default a column of ids is used if there is
+                one, else the text, else the order.
+            conflicts: What to do where an item has another label: ``"keep"`` it, ``"replace"`` it by a correction, or
+                add the new one as an ``"opinion"`` of the person.
+            check: Write nothing, and return what would happen.
+
+        Raises:
+            InvalidValueError: The table cannot be read, a column is missing, or an argument is wrong.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> texts = ["win a free prize", "see you at lunch", "free money now", "are you home yet"]
+            >>> project = create_project(f"{folder.name}/mails", texts, classes=["spam", "ham"])
+            >>> found = {"text": ["free money now", "see you at lunch"], "kind": ["spam", "egg"]}
+            >>> for sentence in project.import_labels(found, label="kind", person="ann").sentences():
+            ...     print(sentence)
+            2 of 2 rows belong to items, matched by their text.
+            Items: 1 newly labelled.
+            Rows with a label that cannot be used: 1 (egg 1).
+            >>> project.close(); folder.cleanup()
+        """
+        from suffice.project.label_import import label_drafts, matched_rows
+
+        name = checked_person(person)
+        rows = matched_rows(self, data, value=label, by=by, key=id)
+
+        def decide(state: ProjectState, _: float) -> "tuple[list[Draft], ImportReport]":
+            drafts, report = label_drafts(state, rows, name, conflicts)
+            return [] if check else drafts, replace(report, written=bool(drafts) and not check)
+
+        return self._write(decide)[1]
+
+    def import_predictions(  # noqa: PLR0913 - as above
+        self,
+        data: Any,
+        *,
+        prediction: str,
+        person: str,
+        id: str | None = None,
+        by: "MatchBy | None" = None,
+        probability: str | None = None,
+        source: str | None = None,
+        check: bool = False,
+    ) -> "ImportReport":
+        """Import predictions of another model from a table. They are shown on request, and used for nothing else.
+
+        Args:
+            data: As for :meth:`import_labels`.
+            prediction: Column of predictions.
+            person: Who imports them.
+            id: As for :meth:`import_labels`.
+            by: As for :meth:`import_labels`.
+            probability: Column with the probability of the predicted class. By default it is taken from columns
+                ``p(class)``, as exported predictions have them, if there are such columns.
+            source: What the predictions are called when they are shown; the name of the file by default.
+            check: Write nothing, and return what would happen.
+
+        Raises:
+            InvalidValueError: The table cannot be read, a column is missing, or an argument is wrong.
+        """
+        from suffice.project.imported_predictions import prediction_data
+        from suffice.project.label_import import matched_rows
+
+        name = checked_person(person)
+        rows = matched_rows(self, data, value=prediction, by=by, key=id, probability=probability)
+        called = source or (Path(data).name if isinstance(data, str | os.PathLike) else "predictions")
+        content = prediction_data(rows.values, rows.probabilities, self.settings.classes, called)
+        known = dict(predictions_of(content))
+
+        def decide(state: ProjectState, _: float) -> "tuple[list[Draft], ImportReport]":
+            new = {item: each for item, each in known.items() if state.imported_prediction(item) != each}
+            report = replace(
+                rows.report, predicted=len(new), same=len(known) - len(new), written=bool(new) and not check
+            )
+            drafts = [Draft(EventKind.predictions_imported, name, data=content)] if report.written else []
+            return drafts, report
+
+        return self._write(decide)[1]
+
+    def open_to_review(self, found: "Sequence[SuspiciousLabel]") -> "list[SuspiciousLabel]":
+        """Those of some labels that still count, were not confirmed, and are not of an item of a check."""
+        with self.lock:
+            state = self.state()
+            return [
+                each
+                for each in found
+                if state.label_of(each.item) == each.label
+                and not state.is_confirmed(each.item)
+                and not state.is_in_check(each.item)
+            ]
 
     def undo(self, *, person: str, request: str | None = None) -> WriteReceipt:
         """Take back the newest label, skip or correction of a person.
@@ -551,7 +926,7 @@ class Project:
         return self._receipt(*self._write(decide))
 
     @property
-    def made_with(self) -> Settings:
+    def first_settings(self) -> Settings:
         """The settings that the project was made with."""
         return self._made_with
 
@@ -823,6 +1198,7 @@ class Project:
                 present = self.settings.using(state.model).model == model and state.answers() == answers
                 if known is None and self.settings.classes != classes:
                     raise ConflictError("the classes were changed meanwhile; try again")
+                present &= len(predictions) == state.size
                 if known is not None or not present:
                     return [], known
                 draw = self._draw(state, asked, predictions, wanted, alpha)
@@ -969,7 +1345,8 @@ class Project:
             before = check(state, item, name)
             if before is not None:
                 return [], WriteReceipt(before.seq, item, True)
-            return [checked], None
+            # The check may have noted something in the data.
+            return [Draft(draft.kind, name, item, self._data(draft), sent)], None
 
         return self._receipt(*self._write(decide))
 
@@ -1031,6 +1408,15 @@ class Project:
         if event.item is not None and not 0 <= event.item < self.size:
             raise ValueError(f"event {event.seq} is about item {event.item}, and there are {self.size}")
         self._state.apply(event)
+        if self._state.size > self.size:
+            self._grow()
+
+    def _grow(self) -> None:
+        """Take in items that were added."""
+        self.size, self._X = self._state.size, None
+        self.learned_files.features_changed()
+        if self._order is not None:
+            self._order = self._random_order()
 
     def _position(self, position: int | None) -> int:
         if isinstance(position, bool) or not isinstance(position, int | np.integer) or not 0 <= position < self.size:

@@ -84,6 +84,10 @@ class LearnedFiles:
         self._folder, self._features = folder, features
         self._checksum: str | None = None
 
+    def features_changed(self) -> None:
+        """Say that the features of the items are others now."""
+        self._checksum = None
+
     @property
     def kept(self) -> bool:
         """Whether there is a place for files."""

@@ -327,11 +327,13 @@ class ProjectGuarantee:
         about_present_model: Whether the project's model is still the one that was checked. If it has learned more, or
             was switched, or learns other classes, the present model has no guarantee; the statement is true of the
             checked one.
+        added: Number of items that were added to the project since the check was drawn; they are not covered.
     """
 
     guarantee: Guarantee
     check: ProjectCheck
     about_present_model: bool
+    added: int = 0
 
     def __str__(self) -> str:
         return " ".join(guarantee_sentences(self.as_dict()))
@@ -343,6 +345,7 @@ class ProjectGuarantee:
             **self.guarantee.to_dict(),
             "evidence": self.guarantee.evidence,
             "about_present_model": self.about_present_model,
+            "added": self.added,
             "check": draw.number,
             "n_labelled": self.check.n_labelled,
             "model_name": draw.model,

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from suffice.decision import Alternative, Decision, ErrorNow, ScreeningProgress,
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.learner.backend import backend_type
+from suffice.learner.suspicious_labels import SuspiciousLabel
+from suffice.learner.suspicious_labels import suspicious_labels as ranked_labels
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import worsening_sentence
@@ -26,6 +28,9 @@ from suffice.project.learning_status import ITEMS, ErrorEstimate, LearningStatus
 from suffice.project.saved_objects import NotSavableError, restored_objects, saved_objects
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
+
+if TYPE_CHECKING:
+    from suffice.project.labelling_project import Project
 
 # With fewer random labels than this the model's own account is shown: they say too little.
 _FEWEST_RANDOM: Final = 5
@@ -288,6 +293,11 @@ class ProjectLearner:
     def answers(self) -> list[Answer]:
         """Labels and skips learned so far."""
         return list(self._answers)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items of the pool."""
+        return len(self._X)
 
     @property
     def begun(self) -> bool:
@@ -617,6 +627,33 @@ def predicted_labels(
         learner.resume_from(files, answers)
     learner.follow(answers)
     return learner.predict(X).labels
+
+
+def learned_project(project: "Project") -> ProjectLearner:
+    """The learner of a project with all that it learns now; what is kept beside the project is not learned again."""
+    with project.lock:
+        answers, settings = project.state().learned(), project.current_settings
+    learner = ProjectLearner(settings, project.X, compare=False)
+    learner.resume_from(project.learned_files, answers)
+    learner.follow(answers)
+    return learner
+
+
+def suspicious_labels(
+    learned: "ProjectLearner | tuple[Predictor, Sequence[Answer]]", X: Floats
+) -> list[SuspiciousLabel]:
+    """Labels that a model has learned, ranked by how unlikely they are without it, the least likely first.
+
+    Args:
+        learned: The learner; or the model with the answers that it has learned.
+        X: Features of all items, ``n x D``.
+
+    Raises:
+        SufficeError: The model has not begun.
+    """
+    predictor, answers = (learned.predictor(), learned.answers) if isinstance(learned, ProjectLearner) else learned
+    labels = {answer.item: answer.label for answer in answers if answer.label is not None}
+    return ranked_labels(predictor.model, X[list(labels)], labels)
 
 
 def _standing_stop(verdicts: Sequence[Verdict]) -> Verdict | None:

@@ -23,7 +23,7 @@ from suffice.project.reading_options import (
 )
 from suffice.project.settings import Shown
 from suffice.tables.column_features import Features, counted, is_text, short
-from suffice.tables.file_reader import Column, TableColumns, as_texts, is_path, read_columns, table_columns
+from suffice.tables.file_reader import Column, TableColumns, Texts, as_texts, is_path, read_columns, table_columns
 from suffice.tables.table import first_line_notes, named_column
 
 # Tabs and line ends are kept. Other control characters break terminals, PostgreSQL rejects NUL, and UTF-8 surrogates.
@@ -60,7 +60,10 @@ _LIKE_LABELS: Final = {"label", "target", "class"}
 
 
 class _TableSource(NamedTuple):
-    """A table and the roles of its columns; target, image and text are names of columns or None."""
+    """A table and the roles of its columns; target, image and text are names of columns or None.
+
+    ``cleaned`` says whether a cell had characters that were replaced.
+    """
 
     path: Path
     file: TableColumns
@@ -71,6 +74,7 @@ class _TableSource(NamedTuple):
     text: str | None
     shown: tuple[str, ...]
     notes: tuple[str, ...]
+    cleaned: bool
 
     def cells(self, name: str) -> list[str]:
         """Return the cells of one column."""
@@ -125,7 +129,8 @@ def _table_source(path: Path, request: ReadingOptions, table: TableColumns | Non
             f"{path} is one image; name the folder that holds the images, or a table of their paths"
         )
     file = _with_clean_names(read_columns(path) if table is None else table, path)
-    rows = clean_rows(file.cells())
+    read = file.cells()
+    rows = clean_rows(read)
     if len(rows) < 2:
         raise InvalidValueError(f"{path} holds {counted(len(rows), 'item')}; at least 2 are required")
     target = _target_column(file, request.target, path)
@@ -142,7 +147,8 @@ def _table_source(path: Path, request: ReadingOptions, table: TableColumns | Non
     like = [name for name in shown if name.lower() in _LIKE_LABELS] if request.target is None else []
     hints = [f"column {name!r} is {use}; give --target {name} if it holds labels" for name in like]
     every = (*file.notes, *first_line_notes(file), *notes, *hints)
-    return _TableSource(path, file, rows, ids, target, request.image, text, shown, every)
+    cleaned = any(row is not before for row, before in zip(rows, read, strict=True))
+    return _TableSource(path, file, rows, ids, target, request.image, text, shown, every, cleaned)
 
 
 def _with_clean_names(file: TableColumns, path: Path) -> TableColumns:
@@ -224,6 +230,10 @@ def _features_of_columns(
     from suffice.tables.transformers import TableTransformer, table_features
 
     columns: dict[str, Column] = {name: source.file[name] for name in cells}
+    if source.cleaned:
+        # The features are those of the cells that the project keeps, so that they can be made again.
+        texts = [name for name, column in columns.items() if isinstance(column, Texts)]
+        columns |= {name: as_texts(cells[name]) for name in texts}
     special: dict[str, Any] = {}
     if source.image is not None:
         columns[source.image] = as_texts(cells[source.image])
@@ -273,6 +283,11 @@ def read_items(source: Any, request: ReadingOptions) -> Items:
         if not table.names or not len(table.columns[0]):
             missing = "rows" if table.names else "columns"
             raise InvalidValueError(f"the data has no {missing}; at least 2 items are required")
-        return limited(table_items(Path("the data"), checked, table))
+        return replace(limited(table_items(Path("the data"), checked, table)), reading=_reading(checked))
     path = Path(source)
-    return limited(folder_items(path, checked) if os.path.isdir(path) else table_items(path, checked))
+    found = folder_items(path, checked) if os.path.isdir(path) else table_items(path, checked)
+    return replace(limited(found), reading=_reading(checked))
+
+
+def _reading(request: ReadingOptions) -> dict[str, Any]:
+    return {"text": request.text, "embed": request.embed, "id": request.id, "features": request.features is not None}

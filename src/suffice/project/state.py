@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from suffice.checks import Check
 from suffice.project.class_change import ClassChange
 from suffice.project.events import ACTS, Event, EventKind, Label
+from suffice.project.imported_predictions import PredictedLabel, predictions_of
 from suffice.project.project_check import CheckDraw, ClassesSince, ItemsBefore, ProjectCheck, ProjectGuarantee
 
 
@@ -33,7 +34,8 @@ class Opinion(NamedTuple):
 class LabelledItem(NamedTuple):
     """An item with the label that counts, who gave it and when, whether it is a correction, and all opinions.
 
-    ``random`` says whether the item was drawn at random.
+    ``random`` says whether the item was drawn at random, ``saw_prediction`` whether the person who gave the label that
+    counts saw a prediction for the item, and ``confirmed`` whether somebody has confirmed that label.
     """
 
     item: int
@@ -43,6 +45,8 @@ class LabelledItem(NamedTuple):
     corrected: bool
     opinions: tuple[Opinion, ...]
     random: bool = False
+    saw_prediction: bool = False
+    confirmed: bool = False
 
 
 class SkippedItem(NamedTuple):
@@ -146,7 +150,9 @@ class ProjectState:
 
     The label that counts is the newest correction of an item, or else its first label; what was undone is as if it had
     never been. An item keeps its place in the order of labelling when its label is corrected. Whether it was drawn at
-    random is what was written when it was last asked for as a new item, whoever answers and when.
+    random is what was written when it was last asked for as a new item, whoever answers and when. If the label that
+    counts was given by somebody who saw a prediction for the item, it is not told to the learner as a random one: the
+    answer may lean towards the prediction, and the estimated error would be too small.
 
     A check holds answers back from the model: while it is open, and from then on until somebody labels, skips, corrects
     or undoes an item that is not in it, the model learns the answers that it had when the check started. So it is the
@@ -171,6 +177,7 @@ class ProjectState:
         revision: Number of the last event that changed settings or the model; 0 if there was none.
         n_asked: New items that were asked for since the model started.
         n_random: Those of them that were drawn at random.
+        n_items_made: Number of items that the project was made with; None while no others were added.
 
     Examples:
         >>> state = ProjectState(3)
@@ -191,8 +198,17 @@ class ProjectState:
         self.made: Event | None = None
         self.changes: Mapping[str, Any] = {}
         self.n_asked = self.n_random = self.revision = 0
+        # Number of items that the project was made with, once others were added.
+        self.n_items_made: int | None = None
         # Items that were drawn at random when they were last asked for as new ones.
         self._drawn: set[int] = set()
+        # Labels that somebody has confirmed, by item.
+        self._confirmed: dict[int, Label] = {}
+        # Who was shown a prediction, by item; and predictions that were imported.
+        self._shown: dict[int, set[str]] = {}
+        self._predicted: dict[int, PredictedLabel] = {}
+        # Items whose label that counts was given by somebody who saw a prediction.
+        self._informed: set[int] = set()
         # 0: open; 1: labelled; 2: skipped.
         self._done = np.zeros(size, dtype=np.int8)
         self._acts: dict[int, list[Event]] = {}
@@ -254,10 +270,8 @@ class ProjectState:
             self._start_check(event)
         elif event.kind is EventKind.check_aborted:
             self._abort_check(int(event.data["number"]))
-        elif event.kind is EventKind.made:
-            self.made = event
         else:
-            self._change_settings(event)
+            self._apply_other(event)
         # Last, so that one that cannot be taken in is met again, and not passed over.
         self.seq, self.last = event.seq, event
         if event.request is not None:
@@ -279,9 +293,39 @@ class ProjectState:
             return
         self.revision = event.seq
 
+    def _apply_other(self, event: Event) -> None:
+        """Take in an event that changes no answer."""
+        if event.kind is EventKind.made:
+            self.made = event
+        elif event.kind is EventKind.confirmed:
+            assert event.item is not None
+            self._confirmed[event.item] = event.data["label"]
+        elif event.kind is EventKind.prediction_shown:
+            assert event.item is not None
+            self._shown.setdefault(event.item, set()).add(event.person)
+        elif event.kind is EventKind.items_added:
+            self._add_items(int(event.data["first"]), int(event.data["count"]))
+        elif event.kind is EventKind.predictions_imported:
+            self._predicted.update(predictions_of(event.data))
+        else:
+            self._change_settings(event)
+
+    def _add_items(self, first: int, count: int) -> None:
+        """Make room for items that were added; there is room already for those that were there when it was opened."""
+        if self.n_items_made is None:
+            self.n_items_made = first
+        missing = first + count - len(self._done)
+        if missing > 0:
+            self._done = np.concatenate([self._done, np.zeros(missing, dtype=np.int8)])
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        return len(self._done)
+
     def answers(self) -> list[Answer]:
         """All labels and skips, in order."""
-        random = self._random_items()
+        random = self._random_items() - self._informed if self._informed else self._random_items()
         return [Answer(item, label, item in random) for item, label in self._told.items()]
 
     def learned(self) -> list[Answer]:
@@ -345,8 +389,10 @@ class ProjectState:
             found = check.guarantee
             if found is not None:
                 same = check.draw.model == model and each.classes_since == "same"
-                present = same and self.learned() == each.learned
-                return ProjectGuarantee(found, check, present)
+                # With other items in the pool, a model may learn the same labels in another way.
+                same_items = check.draw.before.size == self.size
+                present = same and same_items and self.learned() == each.learned
+                return ProjectGuarantee(found, check, present, self.size - check.draw.before.size)
         return None
 
     def items_before(self, size: int | None = None) -> ItemsBefore:
@@ -438,6 +484,13 @@ class ProjectState:
             new = _moved(label, change)
             return act if new == label else replace(act, data={**act.data, "label": new})
 
+        self._confirmed = {item: change.label(str(label)) for item, label in self._confirmed.items()}
+        # A prediction of a class that is removed is none any more.
+        self._predicted = {
+            item: each._replace(label=change.label(str(each.label)))
+            for item, each in self._predicted.items()
+            if each.label not in change.removed
+        }
         self._acts = {item: [renamed(act) for act in acts] for item, acts in self._acts.items()}
         self._by_person = {person: [renamed(act) for act in acts] for person, acts in self._by_person.items()}
         self.changes = {**self.changes, "classes": change.after}
@@ -467,6 +520,27 @@ class ProjectState:
     def is_random(self, item: int) -> bool:
         """Whether an item was drawn at random: when it was last asked for as a new one, or by a check."""
         return item in self._random_items()
+
+    def is_confirmed(self, item: int) -> bool:
+        """Whether somebody has confirmed the label that counts."""
+        return item in self._confirmed and self._confirmed[item] == self.label_of(item)
+
+    def saw_prediction(self, item: int, person: str) -> bool:
+        """Whether a person was shown a prediction for an item."""
+        return person in self._shown.get(item, ())
+
+    def imported_prediction(self, item: int) -> "PredictedLabel | None":
+        """The newest prediction for an item that was imported from a file, or None."""
+        return self._predicted.get(item)
+
+    @property
+    def n_imported_predictions(self) -> int:
+        """Items with a prediction that was imported from a file."""
+        return len(self._predicted)
+
+    def is_in_check(self, item: int) -> bool:
+        """Whether an item was drawn for a check that was not aborted: its label is evidence for a guarantee."""
+        return any(item in check.members for check in self._checks if not check.aborted)
 
     def opinions(self, item: int) -> tuple[Opinion, ...]:
         """What people said of an item, in order."""
@@ -600,6 +674,11 @@ class ProjectState:
         if label is not None:
             self._counts[label] += 1
         self._done[item] = done
+        deciding = self._deciding(item)
+        if deciding is not None and deciding.data.get("saw_prediction"):
+            self._informed.add(item)
+        else:
+            self._informed.discard(item)
         self._single.pop(item, None)
         acts = self._acts.get(item, [])
         people = [act.person for act in acts if act.kind is EventKind.labelled]
@@ -631,4 +710,6 @@ class ProjectState:
             corrected,
             self.opinions(item),
             random,
+            item in self._informed,
+            self.is_confirmed(item),
         )

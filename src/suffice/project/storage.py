@@ -219,32 +219,40 @@ _AT_ONCE = 5000
 _CLOSE = 4
 
 
-def write_contents(connection: Connection, items: Items) -> None:
-    """Write items and their features."""
+def write_contents(connection: Connection, items: Items, *, after: int = 0) -> None:
+    """Write items and their features.
+
+    Args:
+        connection: Within a transaction during which nobody else writes.
+        items: The items.
+        after: Number of items that are there already.
+    """
     rows = [
         {"position": k, "id": name, "cells": json.dumps(cells, ensure_ascii=False)}
-        for k, (name, cells) in enumerate(zip(items.ids, items.cells, strict=True))
+        for k, (name, cells) in enumerate(zip(items.ids, items.cells, strict=True), start=after)
     ]
     connection.execute(sa.insert(items_table), rows)
     X = np.ascontiguousarray(items.X, dtype="<f8")
     rows_at_once = max(1, _BLOCK // (8 * X.shape[1]))
-    for k, start in enumerate(range(0, len(X), rows_at_once)):
+    last = connection.execute(sa.select(sa.func.max(features_table.c.block))).scalar()
+    first = 0 if last is None else int(last) + 1
+    for k, start in enumerate(range(0, len(X), rows_at_once), start=first):
         block = {"block": k, "width": X.shape[1], "numbers": X[start : start + rows_at_once].tobytes()}
         connection.execute(sa.insert(features_table), block)
 
 
 def read_features(connection: Connection, size: int) -> Floats:
-    """Features of all items, ``n x D``.
+    """Features of the first items, ``n x D``; others may have been added in this moment.
 
     Raises:
-        ValueError: They are not of so many items.
+        ValueError: There are fewer.
     """
     found = connection.execute(sa.select(features_table).order_by(features_table.c.block))
     blocks = [np.frombuffer(row.numbers, dtype="<f8").reshape(-1, int(row.width)) for row in found]
     X = np.concatenate(blocks).astype(np.float64)
-    if len(X) != size:
+    if len(X) < size:
         raise ValueError(f"features of {len(X)} items, and there are {size}")
-    return X
+    return X[:size]
 
 
 def features_checksum(connection: Connection) -> str:
@@ -294,6 +302,11 @@ def read_rows_at(connection: Connection, positions: Sequence[int], width: int) -
     if any(len(row) != width + 1 for row in listed):
         raise ValueError(f"an item does not have {width} cells")
     return listed
+
+
+def read_ids(connection: Connection) -> set[str]:
+    """Names of all items."""
+    return set(connection.execute(sa.select(items_table.c.id)).scalars())
 
 
 def count_items(connection: Connection) -> int:

@@ -256,6 +256,124 @@ def read_columns(path: Path) -> TableColumns:
     return read(_content(path), path)
 
 
+def read_chunks(path: Path, rows: int = 10_000) -> Iterator[TableColumns]:
+    """Read a table as :func:`read_columns` does, some rows at a time, so that it need not fit into memory.
+
+    A CSV file of more than 32 MiB is not searched for quotes that never close; a Parquet file is read in its own
+    batches. The positions of rows in messages are those in the file.
+
+    Args:
+        path: The file.
+        rows: Rows at a time.
+
+    Raises:
+        InvalidValueError: There is no such file, it cannot be read, or it is not a table.
+        MissingExtraError: It is Parquet, and pyarrow is not installed.
+    """
+    if path.suffix.lower() in {".parquet", ".pq"}:
+        yield from _parquet_chunks(path, rows)
+        return
+    first = 0
+    small = path.is_file() and path.stat().st_size <= _WHOLE_FILE
+    lines, delimiter = _small_csv(path) if small else _large_csv(path)
+    reader = iter(lines)
+    with _field_limit(_LONGEST_STREAMED):
+        names = _names(next(reader, []), path)
+    while True:
+        with _field_limit(_LONGEST_STREAMED):
+            part = list(islice(reader, rows))
+        if not part:
+            break
+        yield _chunk(part, names, path, first, delimiter)
+        first += len(part)
+    if not first:
+        raise InvalidValueError(f"{path} holds one line only; a line of column names and lines of data are required")
+
+
+# Files up to this size are read at once, and the longest cell of others.
+_WHOLE_FILE: Final = 2**25
+_LONGEST_STREAMED: Final = 2**27
+
+
+def _small_csv(path: Path) -> tuple[Iterator[list[str]], str]:
+    text, _ = _decoded(_content(path), path)
+    with _long_cells(text):
+        delimiter = "\t" if re.search(r"\.tsv(\.gz)?$", path.name.lower()) else _delimiter(text)
+        rows, _ = _rows(text, delimiter, path)
+    return iter(rows), delimiter
+
+
+def _large_csv(path: Path) -> tuple[Iterator[list[str]], str]:
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        opened: Any = gzip.open if packed else Path.open
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:
+            start = "".join(islice(stream, _LINES_TO_SNIFF))
+    except FileNotFoundError:
+        raise InvalidValueError(f"there is no file {path}; check the name and the folder") from None
+    except IsADirectoryError:
+        raise InvalidValueError(f"{path} is a folder; name the CSV or Parquet file in it") from None
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise InvalidValueError(f"{path} cannot be read: {error}; save it as CSV in UTF-8") from None
+    delimiter = "\t" if re.search(r"\.tsv(\.gz)?$", path.name.lower()) else _delimiter(start)
+
+    def lines() -> Iterator[list[str]]:
+        try:
+            with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:
+                found = csv.reader(stream, delimiter=delimiter, skipinitialspace=True)
+                yield from (cells for cells in found if _filled(cells))
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+            raise InvalidValueError(f"{path} cannot be read: {error}; save it as CSV in UTF-8") from None
+
+    return lines(), delimiter
+
+
+def _chunk(rows: list[list[str]], names: tuple[str, ...], path: Path, first: int, delimiter: str) -> TableColumns:
+    """Some rows of a CSV file."""
+
+    def place(row: int) -> str:
+        return f"row {first + row + 1}"
+
+    wrong = next((k for k, cells in enumerate(rows) if len(cells) != len(names)), None)
+    if wrong is not None:
+        raise InvalidValueError(
+            f"{path}, {place(wrong)}: the number of cells is {len(rows[wrong])}, and of column names {len(names)}. "
+            f"They must be the same; a cell that holds the separator {delimiter!r} must stand in double quotes"
+        )
+    columns = [column(values) for values in zip(*rows, strict=True)]
+    if delimiter == ";":
+        _take_decimal_commas(names, columns, [])
+    return TableColumns(names, tuple(columns), (), place, lambda: [*rows])
+
+
+def _parquet_chunks(path: Path, rows: int) -> Iterator[TableColumns]:
+    try:
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet", "Reading Parquet") from None
+    try:
+        file = parquet.ParquetFile(path)
+        batches = file.iter_batches(batch_size=rows)
+        first = 0
+        for batch in batches:
+            table = arrow.Table.from_batches([batch])
+            names = _distinct(table.column_names, path)
+            texts = [_arrow_texts(arrow, values) for values in table.columns]
+            columns = tuple(_from_arrow(arrow, values) for values in table.columns)
+            cells: list[Sequence[str]] = [*zip(*texts, strict=True)]
+            yield TableColumns(names, columns, (), _row_after(first), lambda cells=cells: cells)  # type: ignore[misc]
+            first += table.num_rows
+    except FileNotFoundError:
+        raise InvalidValueError(f"there is no file {path}; check the name and the folder") from None
+    except (OSError, ValueError) as error:
+        raise InvalidValueError(f"{path} is not a Parquet file that can be read: {error}") from None
+
+
+def _row_after(first: int) -> Callable[[int], str]:
+    return lambda row: f"row {first + row + 1}"
+
+
 def _content(path: Path) -> bytes:
     try:
         data = path.read_bytes()
@@ -320,10 +438,17 @@ def _decoded(data: bytes, path: Path) -> tuple[str, list[str]]:
 
 @contextmanager
 def _long_cells(text: str) -> Iterator[None]:
-    """Allow cells as long as the text. The limit is global in Python, so it is restored afterwards."""
+    """Allow cells as long as the text."""
+    with _field_limit(len(text)):
+        yield
+
+
+@contextmanager
+def _field_limit(length: int) -> Iterator[None]:
+    """Allow cells of so many characters. The limit is global in Python, so it is restored afterwards."""
     with _FIELD_SIZE_LOCK:
         before = csv.field_size_limit()
-        csv.field_size_limit(max(before, len(text)))
+        csv.field_size_limit(max(before, length))
         try:
             yield
         finally:

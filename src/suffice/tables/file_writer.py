@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from io import BytesIO
+from pathlib import Path
 from string import ascii_letters, digits
 from typing import Any, Final, Literal, NamedTuple, get_args
 from unicodedata import category, normalize
@@ -76,6 +77,38 @@ def encoded(columns: Sequence[Column], chunks: Iterable[Rows], format: Format) -
     """
     writers = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}
     return writers[checked_format(format)](columns, chunks)
+
+
+def write_rows(path: Path, columns: Sequence[Column], chunks: Iterable[Rows], format: Format) -> int:
+    """Write rows to a file, some at a time, and return how many; what is written is that of :func:`encoded`.
+
+    Args:
+        path: The file.
+        columns: The columns.
+        chunks: The rows, some at a time.
+        format: How to write them.
+
+    Raises:
+        MissingExtraError: It is Parquet, and pyarrow is not installed.
+        InvalidValueError: The format is not known.
+    """
+    count = 0
+
+    def counted() -> Iterator[Rows]:
+        nonlocal count
+        for rows in chunks:
+            count += len(rows)
+            yield rows
+
+    if checked_format(format) == "parquet":
+        _write_parquet(columns, counted(), path)
+        return count
+    first = encoded(columns, [], format)
+    with path.open("wb") as file:
+        file.write(first)
+        for rows in counted():
+            file.write(encoded(columns, [rows], format)[len(first) :])
+    return count
 
 
 def harmless(text: str) -> str:
@@ -163,6 +196,12 @@ def _jsonl(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
 
 
 def _parquet(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
+    content = BytesIO()
+    _write_parquet(columns, chunks, content)
+    return content.getvalue()
+
+
+def _write_parquet(columns: Sequence[Column], chunks: Iterable[Rows], to: BytesIO | Path) -> None:
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
@@ -170,15 +209,13 @@ def _parquet(columns: Sequence[Column], chunks: Iterable[Rows]) -> bytes:
     # An array of many long texts outgrows the plain type.
     types = {"text": arrow.large_string(), "number": arrow.float64(), "count": arrow.int64(), "flag": arrow.bool_()}
     schema = arrow.schema([(_whole_letters(column.name), types[column.kind]) for column in columns])
-    content = BytesIO()
-    with parquet.ParquetWriter(content, schema) as writer:
+    with parquet.ParquetWriter(to, schema) as writer:
         for rows in chunks:
             arrays = [
                 arrow.array([_whole_letters(row[at]) for row in rows], type=field.type)
                 for at, field in enumerate(schema)
             ]
             writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
-    return content.getvalue()
 
 
 def _whole_letters(cell: Any) -> Any:

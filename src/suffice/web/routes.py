@@ -17,9 +17,10 @@ from starlette.responses import HTMLResponse, Response
 import suffice
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.markdown_html import markdown_html
-from suffice.presentation.messages import setting_change_sentence
-from suffice.presentation.shortening import item_summary
-from suffice.project.check_offers import SIZES, check_offers
+from suffice.presentation.messages import prediction_sentence, setting_change_sentence
+from suffice.presentation.shortening import item_summary, shortened
+from suffice.project.background_learner import BackgroundLearner
+from suffice.project.check_offers import SIZES, ClassOffers, check_offers, class_offers
 from suffice.project.events import Label, moment
 from suffice.project.exported_files import (
     Exported,
@@ -29,8 +30,11 @@ from suffice.project.exported_files import (
     predictions_file,
     skipped_file,
 )
+from suffice.project.imported_predictions import PredictedLabel
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project, WriteReceipt
+from suffice.project.project_learner import Predictor
+from suffice.project.review import review
 from suffice.project.settings import described_model
 from suffice.project.state import Opinion, ProjectState
 from suffice.project.status_summary import status
@@ -47,8 +51,12 @@ from suffice.web.schemas import (
     CheckOffersAnswer,
     CheckSent,
     ClassesSent,
+    ClassOffersAnswer,
+    ConfirmationSent,
     Format,
     Health,
+    ImportAnswer,
+    ImportSent,
     ItemAnswer,
     LabelRow,
     LabelsAnswer,
@@ -59,9 +67,13 @@ from suffice.web.schemas import (
     NextSent,
     Only,
     OpinionAnswer,
+    PredictionAnswer,
+    PredictionsAnswer,
+    PredictionSent,
     Problem,
     ProjectAnswer,
     Receipt,
+    ReviewAnswer,
     SettingChangeAnswer,
     SettingsAnswer,
     SettingsSent,
@@ -134,8 +146,10 @@ def _entries(state: ProjectState, only: Only) -> list[_TableEntry]:
         ]
     if only == "corrected":
         entries = [each for each in entries if each.corrected]
-    if only == "disagreed":
+    if only in {"disagreed", "unresolved"}:
         entries = [each for each in entries if len({opinion.label for opinion in each.opinions}) > 1]
+    if only == "unresolved":
+        entries = [each for each in entries if not each.corrected]
     # Of two at the same moment the later one is the newer.
     entries.reverse()
     return sorted(entries, key=lambda entry: -entry.at)
@@ -339,7 +353,24 @@ def get_check_offers(
     return CheckOffersAnswer(**found.as_dict())
 
 
+@reading_router.get("/checks/recall-offers", responses=documented(409))
+def get_recall_offers(
+    context: Context,
+    recall_of: Annotated[str, Query(max_length=1000, description=MEANINGS["recall_of"])],
+    predicted_as_found: Annotated[bool, Query(description=MEANINGS["predicted_as_found"])] = True,
+) -> ClassOffersAnswer:
+    """What checks of the recall of a class would cost, if the model's own estimate is right. Nothing is started."""
+
+    def offers() -> ClassOffers:
+        predictions = context.background.predictions()
+        return class_offers(context.project, predictions, recall_of=recall_of, predicted_as_found=predicted_as_found)
+
+    return ClassOffersAnswer(**_or_conflict(offers).as_dict())
+
+
 T = TypeVar("T")
+# So long the list of labels to review waits for the model to learn the last labels.
+_REVIEW_WAIT = 2.0
 
 
 def _or_conflict(run: Callable[[], T]) -> T:
@@ -362,6 +393,21 @@ def get_labels(
 ) -> LabelsAnswer:
     """The labels and skips, newest first; those alone in which a text occurs, where one is searched for."""
     return label_table(context.project, TableQuery(offset, limit, search, only))
+
+
+@reading_router.get("/review", responses=documented())
+def get_review(
+    context: Context, most: Annotated[int, Query(ge=1, le=MOST_ROWS, description=MEANINGS["most"])] = 50
+) -> ReviewAnswer:
+    """Labels that are likely wrong: the model, which judges each without having learned it, says otherwise."""
+    context.catch_up(_REVIEW_WAIT)
+    try:
+        ranked = context.background.suspicious_labels()
+    except StorageError:
+        raise
+    except SufficeError:
+        ranked = []
+    return ReviewAnswer(**review(context.project, ranked, most).as_dict())
 
 
 @reading_router.get("/items/{item}", responses=documented(404))
@@ -455,7 +501,8 @@ def ask_next(sent: NextSent, context: Context) -> NextAnswer:
 def add_label(sent: LabelSent, context: Context) -> Receipt:
     """Label an item; what is acknowledged is on the disk. Sent again under the same request, it is not done again."""
     item = context.require_item(sent.item)
-    return _done(context, lambda: context.project.label(item, sent.label, person=sent.person, request=sent.request))
+    about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction"})
+    return _done(context, lambda: context.project.label(item, sent.label, **about))
 
 
 @labelling_router.post("/skips", responses=documented(404, 409, 415, 507))
@@ -478,7 +525,78 @@ def add_unsure(sent: SkipSent, context: Context) -> Receipt:
 def add_correction(sent: LabelSent, context: Context) -> Receipt:
     """Change the label that counts of an item that has one."""
     item = context.require_item(sent.item)
-    return _done(context, lambda: context.project.correct(item, sent.label, person=sent.person, request=sent.request))
+    about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction"})
+    return _done(context, lambda: context.project.correct(item, sent.label, **about))
+
+
+@labelling_router.post("/confirmations", responses=documented(404, 409, 415, 507))
+def add_confirmation(sent: ConfirmationSent, context: Context) -> Receipt:
+    """Say that the label that counts is right; the review does not list it again."""
+    item = context.require_item(sent.item)
+    return _done(context, lambda: context.project.confirm(item, person=sent.person, request=sent.request))
+
+
+@labelling_router.post("/predictions", responses=documented(404, 409, 415, 507))
+def show_prediction(sent: PredictionSent, context: Context) -> PredictionsAnswer:
+    """What the model says of an item, and what was imported for it; the journal notes who has seen it.
+
+    A label that the person gives this item afterwards has ``saw_prediction`` and does not count as a random label. For
+    an item of a check nothing is shown: the answer is 409.
+    """
+    item = context.require_item(sent.item)
+    known = predictor_or_none(context.background)
+    imported = context.project.show_prediction(item, person=sent.person)
+    found = [] if imported is None else [_prediction(imported, None)]
+    if known is not None:
+        row = known.predict(context.project.X[[item]])
+        doubt = float(row.uncertainty[0])
+        share, deviation = (None, doubt) if row.probabilities is None else (1.0 - doubt, None)
+        found.insert(0, _prediction(PredictedLabel(row.labels[0].item(), share, ""), deviation))
+    return PredictionsAnswer(item=item, predictions=found)
+
+
+def predictor_or_none(background: BackgroundLearner) -> Predictor | None:
+    """The model as it stands, or None before it has begun."""
+    try:
+        return background.predictor()
+    except SufficeError:
+        return None
+
+
+def _prediction(found: PredictedLabel, deviation: float | None) -> PredictionAnswer:
+    said = prediction_sentence(
+        found.label, probability=found.probability, deviation=deviation, source=shortened(found.source, 60)
+    )
+    return PredictionAnswer(
+        source=found.source, label=found.label, probability=found.probability, deviation=deviation, sentence=said
+    )
+
+
+@labelling_router.post("/imports", responses=documented(409, 415, 507))
+def import_rows(sent: ImportSent, context: Context) -> ImportAnswer:
+    """Import labels, or predictions of another model, for items by their ids; all of them or none are written."""
+    table: dict[str, Any] = {
+        "id": [row.id for row in sent.rows],
+        "label": [row.label for row in sent.rows],
+        "probability": [row.probability for row in sent.rows],
+    }
+    if sent.kind == "labels":
+        report = context.project.import_labels(
+            table, label="label", person=sent.person, id="id", by="id", conflicts=sent.conflicts, check=sent.check
+        )
+    else:
+        report = context.project.import_predictions(
+            table,
+            prediction="label",
+            person=sent.person,
+            id="id",
+            by="id",
+            probability="probability",
+            source=sent.source,
+            check=sent.check,
+        )
+    context.background.wake()
+    return ImportAnswer(**report.as_dict(), sentences=report.sentences(trial=sent.check))
 
 
 @labelling_router.post("/undo", responses=documented(409, 415, 507))

@@ -29,6 +29,7 @@ MEANINGS: Final = {
     "share": "a number above 0 and below 1",
     "tolerance": "a number of at least 0, in units of the target",
     "confidence": "a number above 0 and below 1, such as 0.95",
+    "predicted_as_found": "whether items predicted as the class count as found, for a check of its recall",
     "recall_of": "the name of a class (up to 1000 characters)",
     "precision_of": "the name of a class (up to 1000 characters)",
     "unlabelable_as": "wrong or excluded",
@@ -36,7 +37,6 @@ MEANINGS: Final = {
     "offset": f"a whole number from 0 to {LAST_ITEM}",
     "limit": f"a whole number from 1 to {MOST_ROWS}",
     "search": "a text of up to 200 characters",
-    "only": "all, skipped, unsure, disagreed or corrected",
     "name": "the name of the project, 1 to 200 characters",
     "guidelines": "how to label, in Markdown, up to 20,000 characters",
     "descriptions": "a text of up to 500 characters for each class, by its name",
@@ -44,6 +44,14 @@ MEANINGS: Final = {
     "at_most": "the wanted error: for classes a share above 0 and below 1, for numbers above 0; null for none",
     "overlap": "the share of the items that two people label, from 0 to 1",
     "reason": "a text of up to 500 characters without control characters",
+    "only": "all, skipped, unsure, disagreed, unresolved or corrected",
+    "saw_prediction": "whether the person saw a prediction for the item before answering",
+    "rows": "1 to 5000 objects with an id and a label; a prediction may have a probability from 0 to 1",
+    "kind": "labels or predictions",
+    "conflicts": "keep, replace or opinion: what happens where an item has another label",
+    "source": "what predictions are called when they are shown, up to 200 characters",
+    "check": "true to write nothing and to be told what would happen",
+    "most": f"a whole number from 1 to {MOST_ROWS}",
     "format": "csv, jsonl or parquet",
 }
 # At least one character that shows, and none that controls.
@@ -101,7 +109,7 @@ GivenLabel = Annotated[
     Field(description=MEANINGS["label"]),
 ]
 Format = Literal["csv", "jsonl", "parquet"]
-Only = Literal["all", "skipped", "unsure", "disagreed", "corrected"]
+Only = Literal["all", "skipped", "unsure", "disagreed", "unresolved", "corrected"]
 
 Text = Annotated[str, BeforeValidator(plain)]
 Number = Annotated[float | None, BeforeValidator(finite)]
@@ -140,6 +148,40 @@ class LabelSent(_Request):
     item: ItemNumber
     label: GivenLabel
     request: RequestName | None = None
+    saw_prediction: Annotated[bool, Field(description=MEANINGS["saw_prediction"])] = False
+
+
+class ConfirmationSent(_Request):
+    """A person who says that the label that counts is right."""
+
+    item: ItemNumber
+    request: RequestName | None = None
+
+
+class ImportedRow(BaseModel):
+    """A label or a prediction for the item of an id; a prediction may have a probability."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: Annotated[str, Field(max_length=500, description="the id of an item")]
+    label: GivenLabel
+    probability: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+
+
+class ImportSent(_Request):
+    """Labels or predictions for items by their ids."""
+
+    rows: Annotated[list[ImportedRow], Field(min_length=1, max_length=5000, description=MEANINGS["rows"])]
+    kind: Annotated[Literal["labels", "predictions"], Field(description=MEANINGS["kind"])] = "labels"
+    conflicts: Annotated[Literal["keep", "replace", "opinion"], Field(description=MEANINGS["conflicts"])] = "keep"
+    source: Annotated[str, Field(max_length=200, description=MEANINGS["source"])] = "predictions"
+    check: Annotated[bool, Field(description=MEANINGS["check"])] = False
+
+
+class PredictionSent(_Request):
+    """A person who wants to see what the model says of an item."""
+
+    item: ItemNumber
 
 
 class ModelSent(_Request):
@@ -202,6 +244,7 @@ class CheckSent(_Request):
     tolerance: _Tolerance | None = None
     share: _Share | None = None
     unlabelable_as: Literal["wrong", "excluded"] = "wrong"
+    predicted_as_found: Annotated[bool, Field(description=MEANINGS["predicted_as_found"])] = True
     confidence: _Share | None = None
     request: RequestName | None = None
 
@@ -407,6 +450,7 @@ class GuaranteeAnswer(_Response):
 
     ``about_present_model`` is false if the model has learned more since, or is another one. ``classes`` are those that
     the guarantee is about; ``classes_since`` says whether they are still those of the project, also under other names.
+    ``added`` is the number of items that were added since the check was drawn; they are not covered.
     """
 
     format: int
@@ -431,6 +475,7 @@ class GuaranteeAnswer(_Response):
     predicted: PredictedAnswer | None = None
     evidence: Text
     about_present_model: bool
+    added: int
     check: int
     n_labelled: int
     model_name: Text
@@ -494,6 +539,30 @@ class CheckOffersAnswer(_Response):
     at_most: Number
     planned: int | None
     seconds: Number
+    sentences: list[Text]
+
+
+class ClassOfferAnswer(_Response):
+    """A recall or precision, and the size of a check that is likely to guarantee it; null if only all items do."""
+
+    at_least: float
+    size: int | None
+
+
+class ClassOffersAnswer(_Response):
+    """What a check of the recall or precision of a class would cost, if the model's own estimate is right."""
+
+    quantity: Literal["recall", "precision"]
+    class_name: Text
+    predicted_as_found: bool
+    pool: int
+    expected: int
+    found: int
+    alpha: float
+    confidence: float
+    probability: float
+    offers: list[ClassOfferAnswer]
+    rows: list[CheckRowAnswer]
     sentences: list[Text]
 
 
@@ -639,6 +708,70 @@ class LabelsAnswer(_Response):
 
     total: int
     rows: list[LabelRow]
+
+
+class ReviewRow(_Response):
+    """A label that is likely wrong, and what the model says that has not learned it."""
+
+    item: int
+    id: Text
+    summary: Text
+    label: ShownLabel
+    person: Text
+    at: str
+    prediction: ShownLabel
+    probability: Number
+    deviation: Number
+    sentence: Text
+
+
+class ReviewAnswer(_Response):
+    """Labels that are likely wrong, the least likely first; how many there are, and the same in words."""
+
+    labels: list[ReviewRow]
+    total: int
+    n_labelled: int
+    sentence: Text
+    note: Text
+
+
+class ImportAnswer(_Response):
+    """What became of rows that were imported, in numbers and in words."""
+
+    rows: int
+    matched_by: Literal["id", "row", "text"]
+    matched: int
+    labelled: int
+    opinions: int
+    replaced: int
+    same: int
+    kept: int
+    predicted: int
+    empty: int
+    unmatched: int
+    unmatched_examples: list[Text]
+    unknown: dict[str, int]
+    contradictory: int
+    in_check: int
+    written: bool
+    sentences: list[Text]
+
+
+class PredictionAnswer(_Response):
+    """A prediction for an item: of the model if ``source`` is empty, else of a file; and the same in words."""
+
+    source: Text
+    label: ShownLabel
+    probability: Number
+    deviation: Number
+    sentence: Text
+
+
+class PredictionsAnswer(_Response):
+    """The predictions for an item: none, that of the model, one from a file, or both."""
+
+    item: int
+    predictions: list[PredictionAnswer]
 
 
 class Health(_Response):

@@ -9,6 +9,7 @@ import { makeGuidelines } from "./guidelines.js";
 import { showItem } from "./item.js";
 import { pending, recover, submit } from "./outbox.js";
 import { person } from "./person.js";
+import { makePredictionCard } from "./prediction.js";
 import { onKeys } from "./shortcuts.js";
 import { kept, refreshSoon, store, tab, watch } from "./store.js";
 import { hush, toast } from "./toast.js";
@@ -52,12 +53,13 @@ export function makeLabelView(root, project) {
   const whyCard = h("section", { class: "card why" }, h("h2", {}, "Why this item?"), why);
   const guidelines = makeGuidelines(project);
   const card = makeVerdictCard();
+  const prediction = makePredictionCard();
   const banner = makeBanner();
   const checkLine = makeCheckLine();
   // The check whose items are asked for.
   let checkNumber = 0;
   put(root, banner.element, checkLine.element, h("div", { class: "desk" },
-    h("div", { class: "work" }, article, answers), h("aside", { class: "side" }, guidelines.element, card.element, whyCard)));
+    h("div", { class: "work" }, article, answers), h("aside", { class: "side" }, guidelines.element, card.element, whyCard, prediction.element)));
 
   function act(path, extra, said) {
     const item = queue[0];
@@ -201,6 +203,7 @@ export function makeLabelView(root, project) {
     if (item === null) swap(article, noItem(awaited));
     if (!fresh) return;
     drawn = item;
+    prediction.update(item);
     article.dataset.item = item === null ? "" : item.item;
     article.dataset.ready = "false";
     if (item === null) return;

@@ -7,6 +7,7 @@ import { watchOutbox } from "./outbox.js";
 import { askPerson, person, showPerson } from "./person.js";
 import { makeProgressView } from "./progress.js";
 import { makeSettingsView } from "./settings.js";
+import { makeReviewView } from "./review.js";
 import { keysTo, showShortcuts } from "./shortcuts.js";
 import { kept, openProject, refresh, store, watch } from "./store.js";
 import { makeTableView } from "./table.js";
@@ -14,10 +15,12 @@ import { hush } from "./toast.js";
 import { isStop } from "./verdict.js";
 
 const MAKERS = {
-  label: makeLabelView, progress: makeProgressView, labels: makeTableView, export: makeExportView,
-  settings: makeSettingsView,
+  label: makeLabelView, progress: makeProgressView, labels: makeTableView, review: makeReviewView,
+  export: makeExportView, settings: makeSettingsView,
 };
-const TITLES = { label: "Label", progress: "Progress", labels: "Labels", export: "Export", settings: "Settings" };
+const TITLES = {
+  label: "Label", progress: "Progress", labels: "Labels", review: "Review", export: "Export", settings: "Settings",
+};
 const views = {};
 const at = (id) => document.getElementById(id);
 

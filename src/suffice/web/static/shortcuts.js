@@ -52,6 +52,7 @@ const KEYS = [
   ["n", "not sure: say why, if you like; the item is listed for review"],
   ["u or Ctrl+Z", "take back the last label, skip or correction"],
   ["z", "show an image larger, or as before"],
+  ["c, n, p", "in the review: the label is right; the next item; the one before"],
   ["/", "type to find a class, or search the labels"],
   ["Escape", "leave the box that you type in"],
   ["?", "this list"],

@@ -1,0 +1,151 @@
+"""Labels that are probably wrong: how likely each is to models that have not learned it."""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, log_softmax
+
+from suffice.models.leave_one_out import FACTORS, Guesses, guesses, log_probabilities, sharpness
+from suffice.models.logistic import BayesianLogistic
+from suffice.models.regressor import GaussianRegressor
+from suffice.models.threads import one_thread
+from suffice.numerics.special_functions import Floats
+
+#: Labels from which the model can say something about each of them.
+FEWEST: Final = 20
+_TREES: Final = 200
+_LEAF: Final = 3
+# What a forest gives a class that none of its trees has seen.
+_UNSEEN: Final = 1e-3
+
+
+class SuspiciousLabel(NamedTuple):
+    """A label, and what the models say that have not learned it.
+
+    Attributes:
+        item: The item.
+        label: Its label.
+        prediction: The class, or the number, that is predicted for it without its label.
+        probability: For classes the probability of the label. For numbers the probability of a label that is at least
+            as far from the prediction.
+        deviation: For numbers the standard deviation of the label, given all others; None for classes.
+    """
+
+    item: int
+    label: Any
+    prediction: Any
+    probability: float
+    deviation: float | None = None
+
+    @property
+    def likely_wrong(self) -> bool:
+        """Whether another class is predicted; for numbers, whether the probability is below 0.05."""
+        return self.prediction != self.label if self.deviation is None else self.probability < 0.05
+
+
+@one_thread()
+def suspicious_labels(model: Any, X: Any, labels: Mapping[int, Any]) -> list[SuspiciousLabel]:
+    r"""Rank labels by how unlikely they are, the least likely first.
+
+    Each label is judged by models that have not learned it. For classes these are the model itself, where it can leave
+    labels out in closed form (:func:`suffice.models.leave_one_out.guesses`), and a random forest, whose trees have each
+    seen a part of the labels only. The logits of each are multiplied by the factor that suits all labels best
+    (:func:`suffice.models.leave_one_out.sharpness`), and the probability is
+
+    .. math:: p(y_i \mid \text{others}) \propto \sqrt{p_{model}(y_i)\; p_{forest}(y_i)} .
+
+    The forest finds wrong labels where the model cannot represent the classes, and the model where a forest needs more
+    labels. For numbers it is :math:`2\,\Phi(-|y_i - \mu_{-i}| / s_{-i})` with mean and deviation of the label given all
+    others; a model that cannot leave labels out is replaced by a random forest, with one deviation for all labels.
+
+    Labels of items near the boundary of two classes are unlikely by nature. So a label at the top of the list is not
+    necessarily wrong; it is worth a second look.
+
+    Args:
+        model: A fitted model without its pipeline.
+        X: Inputs of the labelled items, in the order in which the model learned their labels, ``n x D``.
+        labels: The label of each item, in the same order.
+
+    Returns:
+        All labels; none if there are fewer than 20, or if they are all the same.
+
+    Examples:
+        >>> from suffice.models import BayesianLogistic
+        >>> X = np.linspace(-2.0, 2.0, 40)[:, None]
+        >>> y = np.where(X[:, 0] < 0.0, "left", "right")
+        >>> y[3] = "right"
+        >>> found = suspicious_labels(BayesianLogistic().fit(X, y), X, dict(enumerate(y.tolist())))[0]
+        >>> found.item, found.label, found.prediction, found.probability < 0.1
+        (3, 'right', 'left', True)
+    """
+    items, given = list(labels), list(labels.values())
+    if len(items) < FEWEST or all(label == given[0] for label in given):
+        return []
+    rows = X if getattr(X, "ndim", 2) == 2 else np.asarray(X).reshape(len(items), -1)
+    if hasattr(model, "classes_"):
+        return _unlikely_classes(model, rows, items, given)
+    return _unlikely_numbers(model, rows, items, np.asarray(given, dtype=np.float64))
+
+
+def _unlikely_classes(model: Any, X: Any, items: Sequence[int], given: Sequence[Any]) -> list[SuspiciousLabel]:
+    classes = list(model.classes_.tolist())
+    codes = np.array([classes.index(label) for label in given])
+    found = [_sharpened(_forest_logs(X, codes, len(classes)), codes)]
+    if isinstance(model, BayesianLogistic):
+        logits, _ = guesses(model.state_, np.arange(len(codes)))
+        found.append(_sharpened(log_probabilities(logits), codes))
+    logs = np.asarray(log_softmax(np.mean(found, axis=0), axis=1))
+    own = logs[np.arange(len(codes)), codes]
+    return [
+        SuspiciousLabel(items[k], given[k], classes[int(logs[k].argmax())], math.exp(own[k]))
+        for k in np.argsort(own, kind="stable").tolist()
+    ]
+
+
+def _sharpened(logs: Floats, codes: NDArray[np.intp]) -> Floats:
+    """Log probabilities with the factor that suits the labels best."""
+    factor = float(np.exp(sharpness(Guesses(logs, codes)) @ np.log(FACTORS)))
+    return log_probabilities(factor * logs)
+
+
+def _forest_logs(X: Any, codes: NDArray[np.intp], n_classes: int) -> Floats:
+    """Log probabilities of all classes, each item judged by the trees that have not seen it, ``n x K``."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(_TREES, min_samples_leaf=_LEAF, oob_score=True, random_state=0)
+    p = np.full((len(codes), n_classes), _UNSEEN)
+    with warnings.catch_warnings():
+        # With few trees an item may have been seen by all of them; then all classes are alike.
+        warnings.simplefilter("ignore")
+        forest.fit(X, codes)
+    p[:, forest.classes_] += np.nan_to_num(forest.oob_decision_function_)
+    return np.asarray(np.log(p / p.sum(axis=1, keepdims=True)))
+
+
+def _unlikely_numbers(model: Any, X: Any, items: Sequence[int], y: Floats) -> list[SuspiciousLabel]:
+    if isinstance(model, GaussianRegressor):
+        mean, variance = model.prior_.left_out(model.features(model.X_), model.y_)
+        deviation = np.sqrt(variance)
+    else:
+        mean = _forest_means(X, y)
+        deviation = np.full(len(y), np.std(y - mean))
+    scaled = np.abs(y - mean) / np.maximum(deviation, np.finfo(np.float64).tiny)
+    logs = math.log(2.0) + log_ndtr(-scaled)
+    return [
+        SuspiciousLabel(items[k], float(y[k]), float(mean[k]), math.exp(logs[k]), float(deviation[k]))
+        for k in np.argsort(logs, kind="stable").tolist()
+    ]
+
+
+def _forest_means(X: Any, y: Floats) -> Floats:
+    from sklearn.ensemble import RandomForestRegressor
+
+    forest = RandomForestRegressor(_TREES, min_samples_leaf=_LEAF, oob_score=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        forest.fit(X, y)
+    return np.asarray(forest.oob_prediction_)

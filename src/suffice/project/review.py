@@ -1,0 +1,104 @@
+"""What is worth a second look in a project: labels that are likely wrong, with what the model says of them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from suffice.learner.suspicious_labels import FEWEST, SuspiciousLabel
+from suffice.presentation.messages import (
+    REVIEW_NOTE,
+    review_sentence,
+    suspicious_label_sentence,
+    too_few_to_review_sentence,
+)
+from suffice.presentation.shortening import item_summary
+from suffice.project.events import Label, moment
+
+if TYPE_CHECKING:
+    from suffice.project.labelling_project import Project
+
+
+@dataclass(frozen=True)
+class ReviewedLabel:
+    """A label that is likely wrong.
+
+    Attributes:
+        item: The item.
+        id: Its name.
+        summary: Its contents in one line.
+        label: The label that counts.
+        person: Who gave it.
+        at: When, in UTC.
+        prediction: What is predicted without the label.
+        probability: Probability of the label; for numbers, of one at least as far from the prediction.
+        deviation: For numbers the standard deviation of the label given all others; None for classes.
+        sentence: The same in words.
+    """
+
+    item: int
+    id: str
+    summary: str
+    label: Label
+    person: str
+    at: str
+    prediction: Label
+    probability: float
+    deviation: float | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Review:
+    """Labels that are likely wrong.
+
+    Attributes:
+        labels: The least likely ones, in this order.
+        total: How many are likely wrong.
+        n_labelled: All labels that the model has learned.
+        sentence: The same in words.
+        note: What the list means.
+    """
+
+    labels: tuple[ReviewedLabel, ...]
+    total: int
+    n_labelled: int
+    sentence: str
+    note: str = REVIEW_NOTE
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return asdict(self) | {"labels": [asdict(each) for each in self.labels]}
+
+
+def review(project: "Project", ranked: Sequence[SuspiciousLabel], most: int) -> Review:
+    """Labels that are likely wrong, were not confirmed, and are not of an item of a check.
+
+    Args:
+        project: The project.
+        ranked: All labels that the model has learned, the least likely first.
+        most: How many to list at most.
+    """
+    if not ranked:
+        return Review((), 0, 0, too_few_to_review_sentence(FEWEST))
+    found = [each for each in project.open_to_review(ranked) if each.likely_wrong]
+    listed, main = found[:most], project.settings.main
+    with project.lock:
+        by_item = {each.item: each for each in project.state().labelled()}
+    items = project.items([each.item for each in listed])
+    labels = tuple(
+        ReviewedLabel(
+            item=each.item,
+            id=item.id,
+            summary=item_summary(item.cells, main),
+            label=each.label,
+            person=by_item[each.item].person,
+            at=moment(by_item[each.item].at),
+            prediction=each.prediction,
+            probability=each.probability,
+            deviation=each.deviation,
+            sentence=suspicious_label_sentence(each.label, each.prediction, each.probability, each.deviation),
+        )
+        for each, item in zip(listed, items, strict=True)
+        if each.item in by_item
+    )
+    return Review(labels, len(found), len(ranked), review_sentence(len(listed), len(found), len(ranked)))

@@ -1,0 +1,120 @@
+"""Labels that are likely wrong: found where they are, with probabilities of models that have not learned them."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
+
+import suffice as sf
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.learner.suspicious_labels import FEWEST, SuspiciousLabel, suspicious_labels
+from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
+
+
+def clouds(n: int, classes: int, seed: int = 0) -> tuple[Any, Any]:
+    """Points around as many centres as there are classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    angle = 2.0 * np.pi * y / classes
+    return np.column_stack([3.0 * np.cos(angle), 3.0 * np.sin(angle)]) + 0.6 * rng.normal(size=(n, 2)), y.astype(str)
+
+
+def found_share(listed: list[SuspiciousLabel], wrong: set[int]) -> float:
+    first = {each.item for each in listed[: len(listed) // 10]}
+    return len(first & wrong) / len(wrong)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("model", [BayesianLogistic(alpha=1.0), LogisticRegression()])
+def test_flipped_classes_come_first(classes: int, model: Any) -> None:
+    X, y = clouds(200, classes)
+    given, rng = y.copy(), np.random.default_rng(1)
+    wrong = set(rng.permutation(200)[:10].tolist())
+    for item in wrong:
+        given[item] = str((int(y[item]) + 1) % classes)
+    listed = suspicious_labels(model.fit(X, given), X, dict(enumerate(given.tolist())))
+    assert sorted(each.item for each in listed) == list(range(200))
+    assert all(a.probability <= b.probability for a, b in pairwise(listed))
+    assert found_share(listed, wrong) >= 0.9
+    by_item = {each.item: each for each in listed}
+    assert all(by_item[item].likely_wrong and by_item[item].prediction == y[item] for item in wrong)
+    assert all(0.0 <= each.probability <= 1.0 and each.deviation is None for each in listed)
+
+
+def test_a_forest_finds_what_the_model_cannot_represent() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 2))
+    y = np.where(np.linalg.norm(X, axis=1) < 1.1, "in", "out")
+    given, wrong = y.copy(), set(range(0, 400, 20))
+    for item in wrong:
+        given[item] = "in" if y[item] == "out" else "out"
+    listed = suspicious_labels(BayesianLogistic(alpha=1.0).fit(X, given), X, dict(enumerate(given.tolist())))
+    assert found_share(listed, wrong) >= 0.6
+
+
+@pytest.mark.parametrize("model", [GaussianProcess(length_scale=1.0, noise=0.1), BayesianRidge()])
+def test_numbers_are_judged_as_by_models_that_are_fitted_without_each(model: Any) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=30)
+    y[7] += 4.0
+    listed = suspicious_labels(model.fit(X, y), X, dict(enumerate(y.tolist())))
+    assert listed[0].item == 7
+    assert listed[0].likely_wrong
+    # The whole formula, from the mean and deviation that are told.
+    for each in listed:
+        assert each.deviation is not None
+        tail = 2.0 * norm.sf(abs(each.label - each.prediction) / each.deviation)
+        assert math.isclose(each.probability, tail, rel_tol=1e-9)
+    mean, variance = model.prior_.left_out(model.features(model.X_), model.y_)
+    by_item = sorted(listed)
+    np.testing.assert_allclose([each.prediction for each in by_item], mean)
+    np.testing.assert_allclose([each.deviation for each in by_item], np.sqrt(variance))
+
+
+def test_numbers_of_a_model_that_leaves_nothing_out() -> None:
+    from sklearn.linear_model import Ridge
+
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 1))
+    y = 2.0 * X[:, 0] + 0.1 * rng.normal(size=60)
+    y[11] = -9.0
+    listed = suspicious_labels(Ridge().fit(X, y), X, dict(enumerate(y.tolist())))
+    assert listed[0].item == 11
+
+
+def test_too_few_labels_and_labels_of_one_kind_say_nothing() -> None:
+    X, y = clouds(FEWEST - 1, 2)
+    assert suspicious_labels(BayesianLogistic().fit(X, y), X, dict(enumerate(y.tolist()))) == []
+    X, y = clouds(50, 2)
+    model = BayesianLogistic(classes=("0", "1")).fit(X, np.full(50, "0"))
+    assert suspicious_labels(model, X, dict.fromkeys(range(50), "0")) == []
+
+
+def test_items_of_any_shape_and_a_class_with_one_label() -> None:
+    X, y = clouds(60, 3)
+    given = np.where(np.arange(60) == 5, "rare", y)
+    model = BayesianLogistic(alpha=1.0).fit(X, given)
+    listed = suspicious_labels(model, X.reshape(60, 2, 1), dict(enumerate(given.tolist())))
+    assert len(listed) == 60
+    assert all(math.isfinite(each.probability) for each in listed)
+
+
+def test_the_learner_ranks_what_it_was_told() -> None:
+    X, y = clouds(150, 3)
+    learner = sf.ActiveLearner(BayesianLogistic(alpha=1.0), X, initial=20, seed=0)
+    with pytest.raises(SufficeError, match="has no label yet"):
+        learner.suspicious_labels()
+    while len(learner.labelled) < 100:
+        items = learner.ask(10)
+        learner.tell(items, y[items])
+    item = next(each for each in learner.labelled if y[each] == "1")
+    learner.correct(item, "2")
+    assert learner.suspicious_labels(1) == learner.suspicious_labels()[:1]
+    assert learner.suspicious_labels(1)[0][:3] == (item, "2", "1")
+    with pytest.raises(InvalidValueError, match="n must be"):
+        learner.suspicious_labels(0)
