@@ -1,26 +1,31 @@
-"""What somebody waits for who labels in the terminal: from a key to the next item on the screen.
+"""What somebody waits for who labels in the terminal: for the first item, and from a key to the next item.
 
-Everything is as in ``suffice label`` but the keyboard: labels are written to the disk, the model learns in the
-background, the screen is painted. A key comes every 0.2 seconds, and says what is true of the item that is shown.
+``suffice label`` runs in a pseudo-terminal: labels are written to the disk, the model learns in the background, the
+screen is drawn. A key comes 0.2 seconds after the item that it is for, and says what is true of it.
 """
 
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import fcntl
+import math
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
 import tempfile
+import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.live import Live
 
 import suffice as sf
-from suffice.cli.labeller.key_handler import KeyHandler, follow
-from suffice.cli.labeller.keyboard import END, ENTER
-from suffice.cli.labeller.labeller import Labeller, opened_labeller
 from suffice.project.create import write_project
 from suffice.project.items import Items
 from suffice.project.settings import Settings
@@ -29,33 +34,55 @@ from tables import publish, table
 KEYS = 100
 PACE = 0.2
 FEATURES = 20
+COLUMNS, LINES = 120, 40
 #: Milliseconds that nobody should wait longer than.
 LIMIT = 200.0
+_CONTROL = re.compile(rb"\x1b\[[?<>=]?[\d;:]*\$?[@-~]")
 
 
-class Hand:
-    """Presses a key now and then, and looks at the clock."""
+class Terminal:
+    """A pseudo-terminal with ``suffice label`` in it.
 
-    def __init__(self, labeller: Labeller, y: Any) -> None:
-        self._desk, self._y = labeller, y
-        self._pressed: float | None = None
-        self.waits: list[float] = []
+    Args:
+        place: The project.
+    """
 
-    def read(self, timeout: float) -> list[str]:
-        """The keys for the item that is shown, once enough time has passed."""
-        now = time.perf_counter()
-        if self._pressed is not None:
-            self.waits.append(1e3 * (now - self._pressed))
-            self._pressed = None
-        if len(self.waits) == KEYS or self._desk.item is None:
-            return [END]
-        time.sleep(min(PACE, timeout))
-        label = self._y[self._desk.item.position]
-        self._pressed = time.perf_counter()
-        return [*f"{label:.3f}", ENTER] if isinstance(label, float) else [str(label)]
+    def __init__(self, place: Path) -> None:
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        command = [sys.executable, "-m", "suffice", "label", str(place)]
+        self._process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment)
+        os.close(slave)
+        self._sent = b""
 
-    def drop(self) -> None:
-        """Nothing is pressed too early."""
+    def press(self, keys: str) -> None:
+        """Send keys."""
+        self._sent = b""
+        os.write(self._master, keys.encode())
+
+    def until(self, words: str) -> str:
+        """Wait until something is drawn, and return all that was drawn since the last key."""
+        while words.encode() not in (drawn := _CONTROL.sub(b"", self._sent)):
+            self._sent += os.read(self._master, 65536)
+        return drawn.decode(errors="replace")
+
+    def rest(self, seconds: float) -> str:
+        """Wait, and return all that was drawn since the last key."""
+        end = time.perf_counter() + seconds
+        while (left := end - time.perf_counter()) > 0:
+            if select.select([self._master], [], [], min(left, 1.0))[0]:
+                self._sent += os.read(self._master, 65536)
+        return _CONTROL.sub(b"", self._sent).decode(errors="replace")
+
+    def close(self) -> None:
+        """Leave."""
+        self.press("q")
+        # Reading fails once the other end is closed.
+        with suppress(OSError):
+            self.rest(math.inf)
+        self._process.wait()
+        os.close(self._master)
 
 
 def data(size: int, classes: int) -> tuple[Items, Settings, list[Any]]:
@@ -77,32 +104,39 @@ def data(size: int, classes: int) -> tuple[Items, Settings, list[Any]]:
     return items, settings, y
 
 
-def waits(size: int, classes: int) -> np.typing.NDArray[np.float64]:
-    """Milliseconds from each key to the next item."""
+def waits(size: int, classes: int) -> tuple[float, np.typing.NDArray[np.float64]]:
+    """Seconds to the first item, and milliseconds from each key to the next item."""
     items, settings, y = data(size, classes)
-    with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:
-        console = Console(file=nowhere, force_terminal=True, width=120, height=40, color_system="truecolor")
-        with (
-            write_project(Path(folder) / "p.suffice", settings, items) as project,
-            opened_labeller(project, "ann") as labeller,
-        ):
-            labeller.ask()
-            hand = Hand(labeller, y)
-            with Live(console=console, screen=True, auto_refresh=False) as live:
-                follow(KeyHandler(labeller), hand, console, live)
-    return np.array(hand.waits)
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "p.suffice"
+        write_project(place, settings, items).close()
+        begun = time.perf_counter()
+        terminal = Terminal(place)
+        terminal.until(f"0 of {size:,} labelled")
+        start = time.perf_counter() - begun
+        for k in range(KEYS):
+            shown = re.findall(r"row (\d+) ", terminal.rest(PACE))
+            label = y[int(shown[-1]) - 1]
+            pressed = time.perf_counter()
+            terminal.press(f"{label:.3f}\r" if isinstance(label, float) else str(label))
+            terminal.until(f"{k + 1:,} of {size:,} labelled")
+            found.append(1e3 * (time.perf_counter() - pressed))
+        terminal.close()
+    return start, np.array(found)
 
 
 def main() -> None:
     rows = []
     for name, classes in (("two classes", 2), ("ten classes", 10), ("numbers", 0)):
         for size in (1_000, 10_000, 100_000):
-            taken = waits(size, classes)
+            start, taken = waits(size, classes)
             figures = (np.median(taken), np.quantile(taken, 0.95), taken.max())
             late = f"{np.sum(taken > LIMIT)} of {len(taken)}"
-            rows.append([name, f"{size:,} x {FEATURES}", *(f"{figure:.0f} ms" for figure in figures), late])
+            pool = f"{size:,} x {FEATURES}"
+            rows.append([name, pool, f"{start:.1f} s", *(f"{figure:.0f} ms" for figure in figures), late])
             print(" ".join(rows[-1]), flush=True)
-    header = ["labels", "pool", "median", "95 %", "longest", f"over {LIMIT:.0f} ms"]
+    header = ["labels", "pool", "first item", "median", "95 %", "longest", f"over {LIMIT:.0f} ms"]
     publish("labelling-keys", table(header, rows))
 
 

@@ -27,15 +27,14 @@ from tests.processes import ForkedProcess, run_suffice, start_suffice
 # The terminal becomes that of the program's session, so that Ctrl-C is a signal to it.
 MAIN = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from suffice.cli import main; main()"
 PATIENCE = 120.0
-CONTROL = re.compile(r"\x1b\[([?>]?[\d;]*)([A-Za-z])|\x1b[()][A-Z0-9]|\x1b[=>]|\r|\n|[^\x1b\r\n]")
-
-UNFINISHED = re.compile(r"\x1b(\[[?>]?[\d;]*)?$")
+CONTROL = re.compile(r"\x1b\[([?<>]?[\d;]*)\$?([A-Za-z])|\r|\n|[^\x1b\r\n]")
+UNFINISHED = re.compile(r"\x1b(\[[?<>]?[\d;]*\$?)?$")
 
 
 class Terminal:
     """A terminal with somebody before it: shows what a program prints, and presses keys.
 
-    Only what the labeller and rich use is understood. With ``forked=False`` the program is started from nothing, and
+    Only what Textual and rich use is understood. With ``forked=False`` the program is started from nothing, and
     takes all its encodings from the environment.
     """
 
@@ -64,6 +63,7 @@ class Terminal:
         self._at, self._rest = (0, 0), ""
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.whole = False
+        self.styles: set[str] = set()
 
     def resize(self, columns: int, lines: int) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -74,7 +74,10 @@ class Terminal:
         return "\n".join("".join(line).rstrip() for line in self._grid)
 
     def press(self, keys: str) -> None:
-        os.write(self._master, keys.encode())
+        self.send(keys.encode())
+
+    def send(self, sent: bytes) -> None:
+        os.write(self._master, sent)
 
     def until(self, shown: str | Callable[[str], bool], what: str = "") -> str:
         """Wait until something is on the screen."""
@@ -131,13 +134,16 @@ class Terminal:
                 self._grid = [*self._grid[1:], [" "] * self.columns]
             self._at = min(row + 1, self.lines - 1), column
         elif len(letter) == 1:
-            if column < self.columns:
+            if row < self.lines and column < self.columns:
                 self._grid[row][column] = letter
             self._at = row, column + 1
 
     def _obey(self, numbers: str, order: str) -> None:
         if order == "H":
-            self._at = (0, 0)
+            row, column = (int(number) for number in (numbers or "1;1").split(";"))
+            self._at = row - 1, column - 1
+        elif order == "m":
+            self.styles.add(numbers)
         elif order == "J":
             self._grid = [[" "] * self.columns for _ in range(self.lines)]
         elif numbers == "?1049":
@@ -273,6 +279,23 @@ def test_a_resized_window_is_filled_anew(terminal: Callable[..., Terminal]) -> N
     assert screen.end() == 0
 
 
+def test_bytes_that_are_no_text_are_left_out_and_no_colour_is_used_where_none_is_wanted(
+    terminal: Callable[..., Terminal],
+) -> None:
+    table()
+    screen = terminal("t.csv", "--classes", "ham,spam", NO_COLOR="1")
+    screen.until(done(0))
+    screen.send(b"\xff\xfe")
+    # The thread that reads keys begins anew.
+    time.sleep(0.5)
+    screen.press("2")
+    screen.until(done(1))
+    screen.press("q")
+    assert screen.end() == 0
+    assert {"0", "1", "7", "39", "49"} >= {code for codes in screen.styles for code in codes.split(";")} - {"2", ""}
+    assert "Traceback" not in screen.text()
+
+
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_an_interrupt_leaves_the_terminal_as_it_was(
@@ -387,6 +410,23 @@ def test_images_are_pictures(terminal: Callable[..., Terminal]) -> None:
 
 def run(*arguments: str, lines: str = "") -> subprocess.CompletedProcess[str]:
     return run_suffice("label", *arguments, lines=lines)
+
+
+def test_only_the_full_screen_needs_textual_and_says_how_to_install_it(
+    terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table()
+    absent = "import sys; sys.modules['textual'] = None; "
+    code = f"{absent}from suffice.cli import main; main()"
+    for arguments in (("label", "t.csv", "--classes", "ham,spam"), ("status", "t.suffice")):
+        command = [sys.executable, "-c", code, *arguments]
+        found = subprocess.run(command, input="ham\n", capture_output=True, text=True, check=True)
+        assert "1 of 60" in found.stdout
+    monkeypatch.setitem(globals(), "MAIN", absent + MAIN)
+    screen = terminal("t.csv", "--classes", "ham,spam", columns=200, forked=False)
+    assert screen.end() == 1
+    assert "Labelling on the whole screen needs textual, which is not installed" in screen.text()
+    assert "-m pip install" in screen.text()
 
 
 def test_lines_from_a_pipe() -> None:

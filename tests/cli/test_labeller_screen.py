@@ -1,7 +1,7 @@
-"""The parts of the terminal labeller: keys, words, pictures, and what is drawn at every size."""
+"""The parts of the terminal labeller: words, pictures, and what is drawn at every size."""
 
 import io
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from rich.console import Console
+from rich.text import Text
+from textual.geometry import Size
 
 from suffice import ErrorStability, StabilizingPredictions
-from suffice.cli.labeller import keyboard
-from suffice.cli.labeller.keyboard import KeyDecoder
-from suffice.cli.labeller.labeller import command_keys, direct_keys, typed_class
+from suffice.cli.labeller.label_app import _plain_letters
+from suffice.cli.labeller.label_widgets import Standing, class_lines, header_line, progress_lines
+from suffice.cli.labeller.labeller import Counts, Given, command_keys, direct_keys, typed_class
 from suffice.cli.labeller.pictures import Picture, Pictures, drawn, read_picture
-from suffice.cli.labeller.screen import last_top, rendered_screen
-from suffice.cli.labeller.view import Counts, Given, LabellerView, Message, Mode
-from suffice.cli.labeller.viewport import Viewport, one_line, visible, wrapped
+from suffice.cli.labeller.visible_text import one_line, visible, wrapped
 from suffice.criteria import Verdict
 from suffice.decision import Decision, ErrorNow, decide
 from suffice.errors import InvalidValueError
@@ -27,6 +26,7 @@ from suffice.forecast import Forecast
 from suffice.project.items import Item
 from suffice.project.learning_status import ErrorEstimate, LearningStatus, Point
 from suffice.project.settings import Settings
+from tests.cli.label_screen import LabelScreen
 
 SIZES = [(80, 24), (120, 40), (40, 24), (40, 12), (20, 8), (71, 10), (200, 60), (10, 4), (3, 2)]
 EVIL = "\x1b]0;owned\x07\x1b[2J[bold]not bold[/bold] :snail: \u202etxet\u202c \x00\x7f\x9b31m"
@@ -58,64 +58,6 @@ def learning_status(*, stop: bool = False, rule: str = "ErrorStability") -> Lear
     )
     found = decide(verdict, replace(about, forecast=forecast))
     return LearningStatus(99, 99, verdict, curve, forecast, errors, decision=found)
-
-
-def view(**changes: Any) -> LabellerView:
-    item = Item(16, "mail-17", (("subject", "a parcel"), ("body", "The quick brown fox. " * 60)))
-    return replace(
-        LabellerView(settings(), "ann", Counts(99, 3, 1000, (60, 39)), learning_status(), item=item, why="why"),
-        **changes,
-    )
-
-
-def screen(
-    shown: LabellerView, width: int = 80, height: int = 24, *, encoding: str = "utf-8", colours: bool = True
-) -> str:
-    raw = io.BytesIO()
-    stream = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
-    console = Console(file=stream, width=width, height=height, force_terminal=True, color_system=None)
-    console.print(rendered_screen(shown, Viewport(width, height, encoding, colours)), height=height)
-    stream.flush()
-    return raw.getvalue().decode(encoding)
-
-
-def test_escape_sequences_letters_and_pastes_are_keys_however_they_are_cut() -> None:
-    sent = "a\x1b[Aé🐌\r\x1bOB\x7f\x1b[5~\x1b[6~\x1b[1;5C\x1b[200~two\nlines\x1b[201~\x04\x1a\x15z".encode()
-    expected = [
-        "a",
-        keyboard.UP,
-        "é",
-        "🐌",
-        keyboard.ENTER,
-        keyboard.DOWN,
-        keyboard.BACKSPACE,
-        keyboard.PAGE_UP,
-        keyboard.PAGE_DOWN,
-    ]
-    expected += [f"{keyboard.PASTED}two lines", keyboard.END, keyboard.UNDO, keyboard.CLEAR, "z"]
-    assert KeyDecoder().feed(sent) == expected
-    for size in (1, 2, 3, 7):
-        decoder = KeyDecoder()
-        pieces = [decoder.feed(sent[at : at + size]) for at in range(0, len(sent), size)]
-        assert [key for piece in pieces for key in piece] == expected
-        assert not decoder.waiting
-
-
-def test_the_escape_key_is_known_by_nothing_coming_after_it() -> None:
-    decoder = KeyDecoder()
-    assert decoder.feed(b"\x1b") == []
-    assert decoder.waiting
-    assert decoder.flush() == [keyboard.ESCAPE]
-    assert decoder.feed(b"\x1bq") == [keyboard.ESCAPE, "q"]
-    assert decoder.feed(b"\xff") == ["\ufffd"]
-
-
-@given(st.binary(max_size=200))
-def test_whatever_a_terminal_sends_becomes_keys(sent: bytes) -> None:
-    decoder = KeyDecoder()
-    found = decoder.feed(sent) + decoder.flush()
-    assert all(key.isprintable() and key for key in found)
-    assert decoder.flush() == []
 
 
 @given(st.text(max_size=200), st.sampled_from(["utf-8", "ascii", "latin-1", "cp437"]))
@@ -159,99 +101,208 @@ def test_a_typed_class_is_a_name_a_number_or_a_beginning() -> None:
     assert command_keys(birds) == {"skip": ":s", "undo": "u", "correct": "c", "help": "?", "quit": "q"}
 
 
-@pytest.mark.parametrize(("width", "height"), SIZES)
-def test_every_view_fills_every_size_and_no_more(width: int, height: int) -> None:
-    numbers = settings(task="regression", classes=(), shown="table", main=None, model="gp")
-    birds = settings(classes=tuple(f"bird {k}" for k in range(30)), shown="table", main=None)
-    given_labels = tuple(Given(k, f"mail-{k}", "text " * 30, "spam", "bob") for k in range(10))
-    views = [
-        view(),
-        view(learning_status=LearningStatus()),
-        view(learning_status=learning_status(stop=True)),
-        view(item=None),
-        view(top=10_000),
-        view(mode=Mode.help),
-        view(mode=Mode.pick, given=given_labels),
-        view(mode=Mode.correct, message=Message("now it is ham; what should it be? " * 5, bad=True)),
-        view(settings=numbers, typed="-12.5", counts=Counts(99, 0, 1000)),
-        view(settings=birds, typed="bird 2", counts=Counts(99, 0, 1000, tuple(range(30)))),
-        view(settings=settings(shown="image"), item=Item(0, "x.png", (("body", "x.png"),), "x.png")),
-        view(item=Item(0, EVIL, (("subject", EVIL), ("body", EVIL * 40)))),
-    ]
-    for each in views:
-        for encoding in ("utf-8", "ascii"):
-            drawing = screen(each, width, height, encoding=encoding).removesuffix("\n")
-            lines = drawing.split("\n")
+def mail(body: str = "The quick brown fox. " * 60) -> Item:
+    return Item(16, "mail-17", (("subject", "a parcel"), ("body", body)))
+
+
+COUNTS = Counts(99, 3, 1000, (60, 39))
+
+
+@dataclass
+class Shown:
+    """A labeller that has nothing behind it."""
+
+    settings: Settings = field(default_factory=settings)
+    item: Item | None = field(default_factory=mail)
+    learning_status: LearningStatus = field(default_factory=learning_status)
+    numbers: Counts = COUNTS
+    image: Picture | None = None
+    person: str = "ann"
+    why: str = "why"
+
+    def __post_init__(self) -> None:
+        # The application asks its project and its background learner for these.
+        self.project = self.background = self
+
+    def ask_again(self) -> None:
+        """There is nobody to ask."""
+
+    def counts(self) -> Counts:
+        return self.numbers
+
+    def picture(self, item: Item | None) -> Picture | None:
+        return self.image if item else None
+
+    def newest(self, most: int) -> tuple[Given, ...]:
+        return tuple(Given(k, f"mail-{k}", "text " * 30, "spam", "bob") for k in range(most))
+
+    def standing(self) -> Standing:
+        return Standing(self.settings, self.person, self.numbers, self.learning_status)
+
+
+def screen(shown: Shown, width: int = 80, height: int = 24, *, plain: bool = False) -> LabelScreen:
+    return LabelScreen(shown, width, height, plain=plain)  # type: ignore[arg-type]
+
+
+NUMBERS = settings(task="regression", classes=(), shown="table", main=None, model="gp")
+BIRDS = settings(classes=tuple(f"bird {k}" for k in range(30)), shown="table", main=None)
+SHOWN = {
+    "mail": Shown(),
+    "early": Shown(learning_status=LearningStatus()),
+    "stop": Shown(learning_status=learning_status(stop=True)),
+    "nothing": Shown(item=None),
+    "number": Shown(NUMBERS, numbers=Counts(99, 0, 1000)),
+    "bird": Shown(BIRDS, numbers=Counts(99, 0, 1000, tuple(range(30)))),
+    "image": Shown(settings(shown="image"), Item(0, "x.png", (("body", "x.png"),), "x.png")),
+    "evil": Shown(item=Item(0, EVIL, (("subject", EVIL), ("body", EVIL * 40)))),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_everything_fits_into_every_size(name: str) -> None:
+    with screen(SHOWN[name], *SIZES[0]) as made:
+        for width, height in SIZES:
+            made.resize(width, height)
+            lines = made.lines()
             assert len(lines) == height
-            assert all(len(line) <= width for line in lines if line.isascii())
-            assert not any(ord(letter) < 32 for letter in drawing.replace("\n", ""))
+            assert {Text(line).cell_len for line in lines} == {width}
+            assert all(letter.isprintable() for line in lines for letter in line)
+
+
+def test_keys_are_answered_in_a_small_window() -> None:
+    with screen(Shown(), 40, 12) as made:
+        assert "keys" in made.press("?")
+        assert "which label is to be" in made.press("escape", "c")
+        assert "1  spam" in made.text()
+        assert "(bob)" in made.resize(250, 30)
 
 
 def test_a_screen_says_what_there_is_to_know() -> None:
-    text = screen(view(message=Message("mail-16 is ham")))
-    for words in (
-        "99 of 1,000 labelled, 3 skipped",
-        "mail-17",
-        "a parcel",
-        "Keep labelling",
-        "34 more labels",
-        "ham 60",
-    ):
-        assert words in text
-    for words in ("mail-16 is ham", "s skip", "u undo", "c correct", "q quit", "estimated error"):
-        assert words in text
-    wide = " ".join(screen(view(), 200, 40).split())
-    assert "about 8\u00a0% of the 898 unlabelled" in wide.replace("8 %", "8\u00a0%")
-
-
-def test_that_nothing_is_left_is_said() -> None:
-    text = " ".join(screen(view(item=None), 120).split())
-    assert "Nothing is left to label for you" in text
-    assert "u undo c correct ? help q quit" in text
-    assert "skip " not in text
+    with screen(Shown()) as made:
+        text = made.text()
+        for words in (
+            "99 of 1,000 labelled, 3 skipped",
+            "mail-17",
+            "a parcel",
+            "Keep labelling",
+            "34 more labels",
+            "ham 60",
+            "estimated error",
+        ):
+            assert words in text
+        assert "s skip u undo c correct ? help q quit" in made.words()
+        made.resize(200, 40)
+        assert "about 8 % of the 898 unlabelled" in made.words()
 
 
 def test_that_one_can_stop_is_said_at_every_size() -> None:
-    for width, height in ((80, 24), (40, 24), (40, 9), (30, 6)):
-        text = " ".join(screen(view(learning_status=learning_status(stop=True)), width, height).split())
-        assert "You can stop now" in text
-        assert "8 %" in text
+    with screen(SHOWN["stop"]) as made:
+        assert "q leaves, a label goes on" in made.text()
+        for width, height in ((80, 24), (40, 24), (40, 9), (30, 6)):
+            made.resize(width, height)
+            assert "You can stop now" in made.words()
+            assert "8 %" in made.words()
+
+
+def test_the_decision_is_never_cut_in_a_sentence() -> None:
+    standing = SHOWN["stop"].standing()
+    sentences = [" ".join(sentence.split()) for sentence in standing.sentences()]
+    for width in (30, 50, 100):
+        for height in range(1, 40):
+            lines = progress_lines(standing, Size(width, height))
+            said = " ".join(" ".join(line.plain for line in lines).split())
+            assert said.startswith(sentences[0])
+            assert sum(sentence in said for sentence in sentences) == sum(
+                sentence[:20] in said for sentence in sentences
+            )
+            assert len(lines) <= max(height, len(wrapped(standing.sentences()[0], width)))
+
+
+@given(st.integers(1, 200), st.booleans())
+def test_a_header_has_the_width_of_the_screen(width: int, stop: bool) -> None:
+    standing = SHOWN["stop" if stop else "mail"].standing()
+    assert header_line(standing, width).cell_len <= width
+
+
+@given(st.integers(8, 200), st.integers(1, 10), st.text(max_size=4))
+def test_classes_fit_or_it_is_said_how_many_do_not(width: int, height: int, typed: str) -> None:
+    lines = class_lines(SHOWN["bird"].standing(), typed, Size(width, height))
+    assert 1 <= len(lines) <= height
+    assert all(line.cell_len <= max(width, 32) for line in lines)
+    shown = sum(line.plain.count("bird") for line in lines)
+    assert shown >= 29 or f"{lines[-1].plain}".endswith(" more")
 
 
 def test_markup_and_emoji_codes_of_items_are_left_as_they_are() -> None:
-    text = screen(view(item=Item(0, "[red]id[/red]", (("[b]", "x"), ("body", EVIL)))), 120, 40)
-    assert "[red]id[/red]" in text
-    assert "[b]" in text
-    assert "[bold]not bold[/bold] :snail:" in text
-    assert "␛]0;owned␇␛[2J" in text
+    item = Item(0, "[red]id[/red]", (("[b]", "x"), ("body", EVIL)))
+    with screen(Shown(settings(name="[i]name"), item, person="[u]ann"), 120, 40) as made:
+        text = made.text()
+    for words in ("[red]id[/red]", "[b]", "[i]name", "[u]ann", "[bold]not bold[/bold] :snail:", "␛]0;owned␇␛[2J"):
+        assert words in text
 
 
 def test_a_long_text_is_moved_through_to_its_end() -> None:
     body = "\n".join(f"line {k}" for k in range(100))
-    long = view(item=Item(0, "x", (("body", body),)))
-    lowest = last_top(long, Viewport(80, 24))
-    assert "line 0 " in screen(long)
-    assert "lines 1 to 18 of 100" in screen(long)
-    end = screen(replace(long, top=lowest))
-    assert "line 99" in end
-    assert f"lines {lowest + 1} to 100 of 100" in end
-    assert last_top(view(mode=Mode.help), Viewport(80, 24)) == 0
+    with screen(Shown(item=Item(0, "x", (("body", body),)))) as made:
+        assert "line 0 " in made.text()
+        assert "lines 1 to 18 of 100; why" in made.text()
+        assert "lines 2 to 19 of 100" in made.press("down")
+        assert "lines 12 to 29 of 100" in made.press("pagedown")
+        assert "lines 11 to 28 of 100" in made.press("k")
+        text = made.press(*["pagedown"] * 10)
+        assert "line 99" in text
+        assert "lines 83 to 100 of 100" in text
+        assert "lines 73 to 90 of 100" in made.press("pageup")
+        # What does not fit any more is said anew in a larger window.
+        text = made.resize(80, 60)
+        assert "lines 47 to 100 of 100" in text
 
 
 def test_ten_megabytes_are_cut() -> None:
-    long = view(item=Item(0, "x", (("subject", "y" * 10_000_000), ("body", "z"))))
-    assert "y" * 20 in screen(long)
-    end = replace(long, top=last_top(long, Viewport(80, 24)))
-    assert "10,000,000 characters; the rest is not shown" in " ".join(screen(end, 120, 24).split())
+    with screen(Shown(item=Item(0, "x", (("subject", "y" * 10_000_000), ("body", "z")))), 120) as made:
+        assert "y" * 20 in made.text()
+        made.press(*["pagedown"] * 40)
+        assert "10,000,000 characters; the rest is not shown" in made.words()
 
 
 def test_another_rule_is_drawn_with_its_own_name() -> None:
     about = settings(rule=StabilizingPredictions().state_dict())
     found = learning_status(rule="StabilizingPredictions")
-    assert "estimated error" in screen(view(settings=about, learning_status=found), 120, 40)
+    size = Size(50, 40)
+
+    def text(status: LearningStatus) -> str:
+        return "\n".join(line.plain for line in progress_lines(Shown(about, learning_status=status).standing(), size))
+
+    assert "estimated error" in text(found)
     # Without estimates there is still the curve of the rule.
-    text = screen(view(settings=about, learning_status=replace(found, errors=())), 120, 40)
-    assert "StabilizingPredictions" in text
+    assert "StabilizingPredictions" in text(replace(found, errors=()))
+
+
+def test_without_colours_and_in_ascii_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    pixels = np.zeros((8, 8, 3), dtype=np.uint8)
+    shown = replace(SHOWN["image"], image=Picture((8, 8), pixels), learning_status=learning_status(stop=True))
+    with screen(shown, plain=True) as made:
+        assert made.app.no_color
+        text = made.text()
+    assert "8 x 8 pixels" in text
+    assert "▀" not in text
+    assert "You can stop now" in text
+
+
+def test_a_terminal_without_some_letters_gets_others_in_as_many_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii", errors="backslashreplace")
+    monkeypatch.setattr("sys.__stderr__", stream)
+    with _plain_letters() as plain:
+        assert plain
+        stream.write("╭─ é 🐌 … ·╮ ab")
+    stream.write("é")
+    stream.flush()
+    assert raw.getvalue() == b"+- ? ?? . -+ ab\\xe9"
+    monkeypatch.setattr("sys.__stderr__", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+    with _plain_letters() as plain:
+        assert not plain
 
 
 def test_words_are_not_parted_where_they_belong_together() -> None:

@@ -138,8 +138,11 @@ def test_a_terminal_is_given_no_orders_by_a_name(tmp_path: Path) -> None:
 def test_export_writes_labels_predictions_and_the_report(pets: Path, format: str) -> None:
     found = told("export", str(pets), "--format", format)
     folder = pets / "export"
-    assert {each.name for each in folder.iterdir()} == {f"labels.{format}", f"predictions.{format}", "report.html"}
+    tables = {f"{name}.{format}" for name in ("labels", "skipped", "predictions")}
+    assert {each.name for each in folder.iterdir()} == {*tables, "report.html"}
+    assert found["skipped"]["rows"] >= 1
     assert found == {
+        "skipped": {"path": str(folder / f"skipped.{format}"), "rows": found["skipped"]["rows"]},
         "folder": str(folder),
         "format": format,
         "left_out": "",
@@ -157,6 +160,7 @@ def test_export_writes_labels_predictions_and_the_report(pets: Path, format: str
     lines = said("export", str(pets), "--format", format).splitlines()
     assert lines == [
         f"Labels: {folder / f'labels.{format}'} (40 rows)",
+        f"Skipped: {folder / f'skipped.{format}'} (2 rows)",
         f"Predictions: {folder / f'predictions.{format}'} (80 rows)",
         f"Report: {folder / 'report.html'}",
     ]
@@ -167,7 +171,9 @@ def test_export_keeps_what_is_in_a_folder_of_somebodys_own(pets: Path, tmp_path:
     said("export", str(pets), "--out", str(folder))
     (folder / "labels.csv").write_text("mine", encoding="utf-8")
     (folder / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(SufficeError, match=r"there is labels\.csv, predictions\.csv, report\.html already.*--force"):
+    with pytest.raises(
+        SufficeError, match=r"there is labels\.csv, skipped\.csv, predictions\.csv, report\.html already.*--force"
+    ):
         RUN.invoke(app, ["export", str(pets), "--out", str(folder)], catch_exceptions=False)
     assert (folder / "labels.csv").read_text(encoding="utf-8") == "mine"
     said("export", str(pets), "--out", str(folder), "--force")
@@ -276,5 +282,45 @@ def test_the_model_is_switched_and_everything_uses_it(tmp_path: Path) -> None:
 )
 def test_models_that_a_project_cannot_have_are_answered(pets: Path, model: str, code: int, answer: str) -> None:
     result = run_suffice("switch", str(pets), "--model", model)
+    assert result.returncode == code
+    assert answer in " ".join(result.stderr.split())
+
+
+def test_classes_are_shown_and_changed(pets: Path) -> None:
+    before = told("classes", str(pets))
+    names = [each["name"] for each in before["classes"]]
+    assert names == ["cat", "dog", "eel"]
+    counts = {each["name"]: each["labels"] for each in before["classes"]}
+    assert f"cat: {counts['cat']} label" in said("classes", str(pets))
+    assert "The classes are changed; all labels stay." in said("classes", str(pets), "--add", "fox", "--person", "ann")
+    said("classes", str(pets), "--rename", "cat", "tiger")
+    said("classes", str(pets), "--merge", "dog", "--into", "eel")
+    said("classes", str(pets), "--remove", "fox")
+    after = told("classes", str(pets), "--order", "eel,tiger")
+    assert after == {
+        "classes": [
+            {"name": "eel", "labels": counts["dog"] + counts["eel"]},
+            {"name": "tiger", "labels": counts["cat"]},
+        ],
+        "before": ["tiger", "eel"],
+    }
+    assert [each["name"] for each in told("status", str(pets))["classes"]] == ["eel", "tiger"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "answer"),
+    [
+        (("--add", "cat"), 2, "the class 'cat' is there twice"),
+        (("--rename", "cat", "dog"), 1, "the project has the class 'dog' already; merge the two instead"),
+        (("--merge", "cat"), 2, "--merge and --into belong together"),
+        (("--add", "fox", "--remove", "cat"), 2, "--add and --remove cannot be done at once"),
+        (("--remove", "cat"), 1, "the class 'cat' has labels, so it cannot be removed; merge it into another one"),
+        (("--order", "cat,dog"), 2, "order must name each class once; the classes are cat, dog, eel"),
+    ],
+)
+def test_changes_that_classes_cannot_have_are_answered(
+    pets: Path, options: tuple[str, ...], code: int, answer: str
+) -> None:
+    result = run_suffice("classes", str(pets), *options)
     assert result.returncode == code
     assert answer in " ".join(result.stderr.split())

@@ -1,6 +1,7 @@
 """How a project is found, made and gone on with, and a helpful sentence for whatever cannot be."""
 
 import csv
+import dataclasses
 import os
 import time
 from io import StringIO
@@ -116,7 +117,7 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"classes": "a,c"}, "the project t.suffice has the classes a, b; --classes cannot be changed afterwards"),
+        ({"classes": "a,c"}, "the project t.suffice has the classes a, b; change it with suffice classes"),
         ({"regression": True}, "the project t.suffice has the task classification; --regression cannot be changed"),
         ({"target": "kind"}, "the project t.suffice has the target label; --target cannot be changed"),
         (
@@ -125,9 +126,9 @@ def test_a_file_that_was_changed_since_is_spoken_of() -> None:
         ),
         ({"seed": 3}, "has the seed 0; --seed cannot be changed"),
         ({"initial": 3}, "has initial labels: 10; --initial cannot be changed"),
-        ({"overlap": 0.5}, "has the overlap 0.0; --overlap cannot be changed"),
+        ({"overlap": 0.5}, "has the overlap 0.0; change it on the page, under Settings"),
         ({"random_share": 0.3}, "has the share of random items 0.2; --random-share cannot be changed"),
-        ({"target_error": "5%"}, "has the wanted error None; --at-most cannot be changed"),
+        ({"target_error": "5%"}, "has the wanted error None; change it on the page, under Settings"),
         ({"mistake_cost": 3.0}, "the options ask for LabelWorth(error_cost=None, label_cost=1.0, mistake_cost=3.0"),
         ({"text": "b"}, "has the text column None; --text cannot be changed"),
         ({"threshold": 0.3}, "the options ask for ErrorStability(threshold=0.3"),
@@ -287,3 +288,29 @@ def test_the_command_ends_with_a_sentence_and_no_traceback(arguments: list[str])
     assert found.stdout == ""
     assert "Traceback" not in found.stderr
     assert not Path("t.suffice").exists()
+
+
+def test_the_command_that_made_a_project_goes_on_with_it_after_changes(tmp_path: Path) -> None:
+    data = tmp_path / "t.csv"
+    data.write_text("x\n" + "\n".join(map(str, range(20))), encoding="utf-8")
+    text = tmp_path / "how.md"
+    text.write_text("# How", encoding="utf-8")
+    options = ProjectOptions(str(data), classes="a,b", overlap=0.5, label_cost=2.0, person="ann", guidelines=text)
+    console = Console(quiet=True)
+    with opened_project(options, console) as project:
+        assert project.settings.guidelines == "# How"
+        project.rename_class("a", "c", person="ann")
+        project.change_settings({"overlap": 0.1, "label_cost": 3.0}, person="ann")
+    text.write_text("# How else", encoding="utf-8")
+    with opened_project(options, console) as project:
+        assert project.settings.classes == ("c", "b")
+        assert project.settings.guidelines == "# How else"
+        assert project.setting_changes()[0].person == "ann"
+    for changed, words in (
+        ({"classes": "a,x"}, "change it with suffice classes; leave it out"),
+        ({"overlap": 0.9}, "change it on the page, under Settings; leave it out"),
+        ({"label_cost": 9.0}, "costs can be changed on the page, under Settings"),
+        ({"guidelines": tmp_path / "none.md"}, "none.md cannot be read: No such file"),
+    ):
+        with pytest.raises(InvalidValueError, match=words):
+            opened_project(dataclasses.replace(options, **changed), console)

@@ -636,7 +636,7 @@ def test_removed_labels_are_part_of_the_posterior_before() -> None:
     assert "this is the first" in said.reason
 
 
-@settings(max_examples=15, deadline=None)
+@examples(100)
 @given(st.data())
 def test_any_change_of_labels_is_compared_under_one_prior(data: st.DataObject) -> None:
     """Labels, classes and C change: each update has the divergences of its labels, or says why not."""

@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 import suffice as sf
 from suffice.checks import Guarantee
+from suffice.cli.app import app
 from suffice.cli.project_options import ProjectOptions, opened_project
 from suffice.decision import Decision, ScreeningProgress, decide
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.messages import decision_words
 from suffice.project import create_project, open_project
+from suffice.project.check_offers import class_offers
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
@@ -193,3 +196,49 @@ def test_a_screening_continues_from_a_checkpoint(tmp_path: Path, rule: sf.Criter
     assert again._resume(whole._answers, [saved])
     again.follow(whole._answers)
     assert again.learning_status(queue=3) == whole.learning_status(queue=3)
+
+
+def labelled_screening(folder: Path, most: int = 80) -> Any:
+    project = made(folder, recall=0.8)
+    for item in np.argsort(-X[:, 0])[:most].tolist():
+        project.label(item, str(Y[item]), person="ann")
+    return project
+
+
+def test_a_check_of_a_screening_counts_labelled_items_only(tmp_path: Path) -> None:
+    with labelled_screening(tmp_path) as project:
+        learner = ProjectLearner(project.settings, project.X)
+        learner.follow(project.state().learned())
+        predictions = learner.predict(project.X)
+        screening, predicted = (
+            class_offers(project, predictions, recall_of="in", predicted_as_found=found) for found in (False, True)
+        )
+    rest = np.setdiff1d(np.arange(N), np.argsort(-X[:, 0])[:80])
+    assert predictions.probabilities is not None
+    assert screening.expected == round(float(predictions.probabilities[rest, 0].sum()))
+    assert screening.expected >= predicted.expected
+    assert "which share of the class is found" in screening.as_dict()["sentences"][0]
+    for row in screening.as_dict()["rows"]:
+        assert "of the items of class 'in' are found" in row["words"]
+        assert row["size"] < screening.pool
+
+
+def test_the_command_checks_the_recall_of_a_screening(tmp_path: Path) -> None:
+    labelled_screening(tmp_path).close()
+    place = str(tmp_path / "p.suffice")
+    offers = " ".join(CliRunner().invoke(app, ["check", place]).stdout.split())
+    assert "which share of the class is found" in offers
+    assert "--recall-of in --only-labelled --size" in offers
+    check = json.loads(CliRunner().invoke(app, ["check", place, "--size", "20", "--json"]).stdout)["check"]
+    assert (check["quantity"], check["class_name"], check["size"]) == ("recall", "in", 20)
+    with open_project(tmp_path / "p.suffice") as project:
+        for item in project.state().pending().tolist():
+            project.label(item, str(Y[item]), person="ann")
+        proven = project.guarantee()
+        assert proven is not None
+        truth = (Y[[each.item for each in project.state().labelled()]] == "in").sum() / (Y == "in").sum()
+    assert proven.guarantee.quantity == "recall"
+    assert proven.guarantee.predicted is None
+    assert proven.guarantee.value <= truth
+    refused = CliRunner().invoke(app, ["check", place, "--only-labelled"]).exception
+    assert "give --recall-of CLASS too" in str(refused)

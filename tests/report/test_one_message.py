@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from textual.geometry import Size
 
 from suffice.cli import status_command
-from suffice.cli.labeller.screen import rendered_screen
-from suffice.cli.labeller.view import Counts, LabellerView
-from suffice.cli.labeller.viewport import Viewport
+from suffice.cli.labeller.label_widgets import Standing, header_line, progress_lines
+from suffice.cli.labeller.labeller import Counts
 from suffice.cli.stored_project import Reading
 from suffice.decision import Decision
 from suffice.presentation.messages import STOPS, decision_words
@@ -46,11 +46,10 @@ def terminal(project: Project, told: dict[str, Any], found: Any) -> str:
     return words(out.getvalue())
 
 
-def screen(project: Project, found: Any) -> str:
-    view = LabellerView(project.settings, "ann", Counts(40, 2, 120, ()), found)
-    out = io.StringIO()
-    Console(file=out, width=200, height=60).print(rendered_screen(view, Viewport(200, 60)))
-    return out.getvalue()
+def screen(project: Project, found: Any, width: int = 200) -> str:
+    standing = Standing(project.settings, "ann", Counts(40, 2, 120, ()), found)
+    lines = [header_line(standing, width), *progress_lines(standing, Size(max(35, width * 2 // 5), 30))]
+    return words(" ".join(line.plain for line in lines))
 
 
 @settings(examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -118,9 +117,6 @@ def test_no_sentence_contradicts_another(decided: Decision) -> None:
 def test_a_stop_of_a_project_at_each_width_of_a_terminal(tmp_path: Path) -> None:
     with busy_project(tmp_path / "p") as project:
         found = learning_status(decision(stop=True))
-        view = LabellerView(project.settings, "ann", Counts(40, 2, 120, ()), found)
         for width in (50, 80, 120):
-            out = io.StringIO()
-            Console(file=out, width=width, height=30).print(rendered_screen(view, Viewport(width, 30)))
-            assert "You can stop now" in out.getvalue()
-            assert "12" in out.getvalue()
+            assert "You can stop now" in screen(project, found, width)
+            assert "12" in screen(project, found, width)

@@ -619,3 +619,82 @@ def test_the_same_labels_come_out_as_went_in(app: FastAPI, script: Script) -> No
     with project_of(app).lock:
         calls = [(call.item, call.label) for call in project_of(app).state().answers()]
     assert calls == [(item, kind_of(item)) for item in items]
+
+
+def test_classes_are_changed_for_everybody(app: FastAPI, script: Script) -> None:
+    post(script, "labels", person="Ann", item=0, label="spam")
+    before = script.get("/api/project").json()
+    change = {"person": "Ann", "classes": ["wanted", "unwanted", "other"], "before": ["spam", "ham"]}
+    moved = {"spam": "unwanted", "ham": "wanted"}
+    receipt = post(script, "classes", **change, moved=moved, request="one")
+    assert not receipt["repeated"]
+    assert post(script, "classes", **change, moved=moved, request="one")["repeated"]
+    after = script.get("/api/project").json()
+    assert after["classes"] == ["wanted", "unwanted", "other"]
+    assert after["revision"] == receipt["seq"] > before["revision"] == 0
+    assert script.get("/api/status").json()["revision"] == receipt["seq"]
+    assert script.get("/api/labels").json()["rows"][0]["label"] == "unwanted"
+    late = script.post(
+        "/api/classes", json={"person": "Bob", "classes": ["spam", "ham", "x"], "before": ["spam", "ham"]}
+    )
+    assert late.status_code == 409
+    assert "the classes were changed meanwhile and are now wanted, unwanted, other" in late.json()["detail"]
+    old = script.post("/api/labels", json={"person": "Bob", "item": 1, "label": "spam"})
+    assert old.status_code == 422
+    assert "is none of the classes; they are wanted, unwanted, other" in old.json()["detail"]
+    again = {"person": "Bob", "before": after["classes"]}
+    for classes, words in ((["a"], "2 to 200 classes"), (["a", "a"], "is there twice"), ([" ", "b"], "1 to 200 char")):
+        answer = script.post("/api/classes", json={**again, "classes": classes})
+        assert (answer.status_code, words in answer.json()["detail"]) == (422, True)
+    assert background_of(app).wait_settled(30.0)
+
+
+def test_whoever_is_unsure_says_why(script: Script) -> None:
+    assert script.get("/api/export/skipped").status_code == 409
+    post(script, "unsure", person="Ann", item=7, reason="looks like both")
+    post(script, "skips", person="Ann", item=8, reason="empty")
+    post(script, "skips", person="Ann", item=9)
+    rows = script.get("/api/labels?only=unsure").json()["rows"]
+    assert [(row["item"], row["person"], row["unsure"], row["reason"]) for row in rows] == [
+        (7, "Ann", True, "looks like both"),
+    ]
+    assert script.get("/api/labels?only=skipped&search=empty").json()["total"] == 1
+    assert script.get("/api/labels?only=skipped").json()["total"] == 3
+    assert script.get("/api/status").json()["n_unsure"] == 1
+    assert "looks like both" in script.get("/api/export/skipped").text
+    for path in ("unsure", "skips"):
+        long = script.post(f"/api/{path}", json={"person": "Ann", "item": 1, "reason": "x" * 501})
+        assert (long.status_code, "reason" in long.json()["detail"]) == (422, True)
+
+
+def test_settings_are_changed_for_everybody(app: FastAPI, script: Script) -> None:
+    before = script.get("/api/settings").json()
+    assert (before["label_cost"], before["overlap"], before["history"], before["guidelines"]) == (None, 0.0, [], "")
+    post(script, "settings", person="Ann", guidelines="# Look\n\n<b>twice</b>", descriptions={"spam": "unwanted"})
+    post(script, "settings", person="Bob", name="Mails", overlap=0.5, at_most=0.1)
+    found = script.get("/api/settings").json()
+    assert (found["name"], found["overlap"], found["at_most"]) == ("Mails", 0.5, 0.1)
+    assert [(each["person"], each["words"]) for each in found["history"]] == [
+        (
+            "Bob",
+            "changed the name from “mails.csv” to “Mails”; the wanted error from none to 0.1; "
+            "the overlap from 0 to 0.5",
+        ),
+        ("Ann", "changed the guidelines; descriptions of classes"),
+    ]
+    project = script.get("/api/project").json()
+    assert project["guidelines_html"] == "<h3>Look</h3>\n<p>&lt;b&gt;twice&lt;/b&gt;</p>\n"
+    assert project["descriptions"] == {"spam": "unwanted"}
+    assert project["name"] == "Mails"
+    post(script, "settings", person="Ann", at_most=None)
+    assert script.get("/api/settings").json()["at_most"] is None
+    for body, status_code, words in (
+        ({"overlap": 2.0}, 422, "overlap must be a number from 0 to 1"),
+        ({"label_cost": 2.0}, 422, "the rule ErrorStability weighs no costs"),
+        ({"name": "Mails"}, 409, "nothing changes"),
+        ({}, 409, "nothing changes"),
+        ({"seed": 1}, 422, "seed"),
+    ):
+        answer = script.post("/api/settings", json={"person": "Ann", **body})
+        assert (answer.status_code, words in answer.json()["detail"]) == (status_code, True), answer.json()
+    assert background_of(app).wait_settled(30.0)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from tests.project.test_screening_project import Y, labelled_screening
 from tests.project.test_switching import LABELS, circle
 from tests.web.browsing import Server, Watched, served
 
@@ -108,3 +109,28 @@ def test_a_check_that_is_given_up_proves_nothing(browser: "Browser", tmp_path: P
         found = status_of(server)
         assert (found["check"]["state"], found["guarantee"]) == ("aborted", None)
         watched.close()
+
+
+def test_a_screening_checks_what_was_missed(browser: "Browser", tmp_path: Path) -> None:
+    labelled_screening(tmp_path).close()
+    with served(tmp_path / "p.suffice") as server:
+        watched = Watched(browser, server, "Ann")
+        page = watched.page
+        page.click(".verdict >> text=Check what was missed", timeout=60_000)
+        page.wait_for_selector("dialog .offer")
+        said = shown(page, "dialog")
+        assert "which share of the class is found" in said
+        page.click("dialog summary")
+        assert "An item that you skip counts as missed." in shown(page, "dialog details")
+        page.fill("dialog input[type=text]", "3")
+        page.wait_for_selector("dialog button:has-text('Start: label 3 random items')")
+        page.click("dialog button.primary")
+        page.wait_for_selector(".check-line")
+        check = status_of(server)["check"]
+        assert (check["quantity"], check["class_name"]) == ("recall", "in")
+        for _ in range(3):
+            page.wait_for_selector(".item .chip:has-text('check item')")
+            watched.press({"in": "1", "out": "2"}[str(Y[watched.item()])])
+        watched.settle()
+        page.wait_for_selector(".verdict .guarantee")
+        assert "found" in shown(page, ".verdict .guarantee")

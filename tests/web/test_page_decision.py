@@ -43,6 +43,8 @@ def require_one_message(watched: Watched, server: Server) -> dict[str, Any]:
         assert page.title().startswith(f"{headline} · ")
         assert shown(page, ".banner h2") == headline
         assert shown(page, ".banner .figure b") == plain(figure)
+        if page.query_selector(".banner details[open]") is None:
+            page.click(".banner summary")
         assert plain(decision["summary"]) in shown(page, ".banner")
         assert plain(decision["remedy"]) in shown(page, ".banner")
     watched.go("progress")

@@ -23,7 +23,10 @@ ACCESS = Access(host="testserver", csrf="csrf-of-the-page")
 NO_PROJECT = create_app(cast(Project, None), cast(BackgroundLearner, None), ACCESS)
 SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", NO_PROJECT)
 # A label may be well formed and still be none of the classes of the project; so may a model and what is to be checked.
-PROJECT_DECIDES = {"/api/labels", "/api/corrections", "/api/model", "/api/checks", "/api/checks/offers"}
+PROJECT_DECIDES = {
+    *("/api/labels", "/api/corrections", "/api/model", "/api/classes", "/api/settings"),
+    *("/api/checks", "/api/checks/offers"),
+}
 
 
 @pytest.fixture(scope="module", params=some(["classification", "regression"], every=2))
@@ -60,6 +63,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/labels"),
         ("get", "/api/labels"),
         ("post", "/api/skips"),
+        ("post", "/api/unsure"),
         ("post", "/api/corrections"),
         ("post", "/api/confirmations"),
         ("post", "/api/predictions"),
@@ -67,13 +71,18 @@ def test_everything_is_in_the_openapi() -> None:
         ("get", "/api/review"),
         ("post", "/api/undo"),
         ("post", "/api/model"),
+        ("post", "/api/classes"),
+        ("get", "/api/settings"),
+        ("post", "/api/settings"),
         ("get", "/api/checks/offers"),
+        ("get", "/api/checks/recall-offers"),
         ("post", "/api/checks"),
         ("post", "/api/checks/abort"),
         ("get", "/api/status"),
         ("get", "/api/items/{item}"),
         ("get", "/api/items/{item}/image"),
         ("get", "/api/export/labels"),
+        ("get", "/api/export/skipped"),
         ("get", "/api/export/predictions"),
         ("get", "/api/export/checked-predictions"),
         ("get", "/api/export/guarantee"),

@@ -51,6 +51,10 @@ COMMANDS: Final = {
         "suffice.cli.switch_command:switch_command",
         "Let another model learn the labels of a project, from the first one on.",
     ),
+    "classes": CommandEntry(
+        "suffice.cli.classes_command:classes_command",
+        "Show the classes of a project, or add, rename, merge, reorder and remove them. No label is lost.",
+    ),
     "review": CommandEntry(
         "suffice.cli.review_command:review_command",
         "List the labels that are likely wrong: the model, which judges each without having learned it, says "

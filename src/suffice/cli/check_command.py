@@ -73,6 +73,13 @@ def check_command(
             show_default=False,
         ),
     ] = None,
+    only_labelled: Annotated[
+        bool,
+        typer.Option(
+            "--only-labelled",
+            help="With --recall-of: only labelled items count as found, not those that are predicted as the class.",
+        ),
+    ] = False,
     exclude_unlabelable: Annotated[
         bool,
         typer.Option(
@@ -110,6 +117,9 @@ def check_command(
     Example: suffice check mails.suffice --size 100
 
     Plan the size: suffice check mails.suffice --at-most 5%
+
+    In a project that screens for a class, the check is about the recall of that class, and only labelled items count
+    as found, unless another quantity is asked for.
     """
     asked: dict[str, Any] = {
         "person": ProjectOptions(place, person=person).who,
@@ -118,6 +128,7 @@ def check_command(
         "tolerance": tolerance,
         "share": share_of(share, "--share"),
         "unlabelable_as": "excluded" if exclude_unlabelable else "wrong",
+        "predicted_as_found": not only_labelled,
         "confidence": share_of(confidence, "--confidence"),
     }
     target = share_of(at_most, "--at-most")
@@ -135,9 +146,13 @@ def check_command(
             "--at-most plans a check of the error; for --recall-of and --precision-of give --size. Without --size they "
             "say what it costs"
         )
+    if only_labelled and recall_of is None:
+        raise InvalidValueError("--only-labelled says what counts as found; give --recall-of CLASS too")
     if size is None and share is not None:
         raise InvalidValueError("the size of a check with --share is not planned; give it with --size")
     with stored_project(place) as (project, found):
+        if project.settings.positive is not None and all(each is None for each in (target, *others[2:6])):
+            asked |= {"recall_of": project.settings.positive, "predicted_as_found": False}
         if abort:
             project.abort_check(person=asked["person"])
             told = _told(project, action="aborted")
@@ -225,11 +240,13 @@ def _asked_of_class(found: Reading, asked: dict[str, Any]) -> tuple[dict[str, An
 
     if asked["recall_of"] is not None and asked["precision_of"] is not None:
         raise InvalidValueError("a check guarantees one quantity; give --recall-of or --precision-of, not both")
-    names = ("recall_of", "precision_of", "unlabelable_as", "confidence")
+    names = ("recall_of", "precision_of", "unlabelable_as", "predicted_as_found", "confidence")
     predictions = found.predictions()
     offers = class_offers(found.project, predictions, **{name: asked[name] for name in names})
     told = _told(found.project, action=None, offers=offers)
     option = f"--{offers.quantity}-of {quote(offers.class_name)}"
+    if not offers.predicted_as_found:
+        option += " --only-labelled"
     size = next((each.size for each in reversed(offers.offers) if each.size is not None), min(100, offers.pool))
     how = f"To start one: suffice check {shown_place(found.place)} {option} --size {size}"
     return told, [*told["offers"]["sentences"], how]

@@ -72,7 +72,7 @@ def export_command(
     from suffice.report.html_page import require_jinja2
 
     require_jinja2()
-    tables = [f"{name}.{format.table}" for name in ("labels", "predictions", "checked_predictions")]
+    tables = [f"{name}.{format.table}" for name in ("labels", "skipped", "predictions", "checked_predictions")]
     names = [*tables, *_OTHERS.get(format, ()), "guarantee.json", "report.html"]
     if model is not None:
         require_writable(model, "the model")
@@ -89,7 +89,7 @@ def export_command(
         typer.echo(json.dumps(told))
         return
     console = plain_console()
-    for name in ("labels", "predictions", "checked_predictions"):
+    for name in ("labels", "skipped", "predictions", "checked_predictions"):
         if told[name] is not None:
             what = name.replace("_", " ").capitalize()
             console.print(f"{what}: {told[name]['path']} ({told[name]['rows']:,} rows)")
@@ -174,6 +174,7 @@ def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
         guarantee_file,
         labels_file,
         predictions_file,
+        skipped_file,
     )
     from suffice.report.html_page import write_page
     from suffice.report.project_report import report_page
@@ -182,6 +183,7 @@ def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
     table = checked_format(format.table)
     files: dict[str, Exported | None] = {
         "labels": labels_file(found.project, table),
+        "skipped": skipped_file(found.project, table),
         "predictions": None,
         "checked_predictions": checked_predictions_file(found.project, table),
         "guarantee": guarantee_file(found.project),
@@ -195,7 +197,10 @@ def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
             left_out += f" The file predictions.{format.table} there is of an earlier export."
     else:
         files["predictions"] = predictions_file(found.project, predictions, table)
-    perhaps = {"checked_predictions": f"checked_predictions.{format.table}", "guarantee": "guarantee.json"}
+    perhaps = {
+        **{name: f"{name}.{format.table}" for name in ("skipped", "checked_predictions")},
+        "guarantee": "guarantee.json",
+    }
     for name, path in perhaps.items():
         if files[name] is None and (folder / path).exists():
             left_out = f"{left_out} The file {path} there is of an earlier export.".strip()

@@ -3,12 +3,14 @@
 import json
 import shlex
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
+from suffice.errors import MissingExtraError
 from suffice.presentation.messages import given_sentence
 
 if TYPE_CHECKING:
@@ -37,7 +39,10 @@ def label_command(
     console = Console(stderr=as_json, highlight=False)
     # Off a terminal nobody wants lines broken at a width that is not there.
     console.soft_wrap = not console.is_terminal
-    by_keys = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty() and not as_json
+    terminal = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty() and sys.stderr.isatty()
+    by_keys = terminal and not as_json
+    if by_keys and find_spec("textual") is None:
+        raise MissingExtraError("textual", "label", "Labelling on the whole screen")
     with opened_project(options, console) as project:
         from suffice.cli.labeller import opened_labeller
 
@@ -48,11 +53,13 @@ def label_command(
 
 def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
     """Label by keys or by lines, until the person leaves in whatever way."""
-    from suffice.cli.labeller import label_by_keys, label_by_lines
+    from suffice.cli.labeller import label_by_lines
 
     try:
         if by_keys:
-            label_by_keys(labeller, console)
+            from suffice.cli.labeller.label_app import label_by_keys
+
+            label_by_keys(labeller)
             labeller.caught_up(_LAST_LOOK)
         else:
             if hasattr(sys.stdin, "reconfigure"):
@@ -65,7 +72,7 @@ def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
 
 
 def _summarise(labeller: "Labeller", options: ProjectOptions, console: Console, *, as_json: bool) -> None:
-    from suffice.cli.labeller.viewport import visible
+    from suffice.cli.labeller.visible_text import visible
     from suffice.project.status_summary import learning_sentences, status
 
     learning_status, project = labeller.background.learning_status, labeller.project

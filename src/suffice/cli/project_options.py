@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from suffice.arguments import real, whole
-from suffice.cli.labeller.viewport import visible
+from suffice.cli.labeller.visible_text import visible
 from suffice.cli.rule_options import (
     Average,
     Bound,
@@ -166,6 +166,14 @@ class ProjectOptions:
         ),
     ] = None
     seed: Annotated[int | None, typer.Option(help="Seed of all randomness.", show_default="0")] = None
+    guidelines: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.md",
+            help="How to label, in Markdown, shown next to the item; replaces what the project has.",
+            show_default=False,
+        ),
+    ] = None
 
     @property
     def rule_options(self) -> RuleOptions:
@@ -343,6 +351,13 @@ def hidden(place: str) -> str:
 
 
 _ELSEWHERE = "leave it out, or make another project with --project"
+# Options for what can be changed, but not by this command.
+_ON_THE_PAGE = f"on the page, under Settings; {_ELSEWHERE}"
+_CHANGED_ELSEWHERE = {
+    "--classes": f"with suffice classes; {_ELSEWHERE}",
+    "--overlap": _ON_THE_PAGE,
+    "--at-most": _ON_THE_PAGE,
+}
 
 
 def require_store() -> None:
@@ -366,7 +381,10 @@ def resumed(place: str, options: ProjectOptions, person: str, console: Console) 
 
     project = open_project(place)
     try:
-        _require_same(project.settings, project.current_settings.model, hidden(place), options)
+        _require_same(project, hidden(place), options)
+        guidelines = _guidelines(options)
+        if guidelines is not None and project.settings.checked_changes({"guidelines": guidelines}):
+            project.change_settings({"guidelines": guidelines}, person=person)
         project.resume(person)
         with project.lock:
             state = project.state()
@@ -404,6 +422,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
             require_provided_fields(chosen, settings.estimator(), name)
         return chosen
 
+    guidelines = _guidelines(options) or ""
     with _working(console, f"making {hidden(place)} from {options.data}"):
         project = make_project(
             place,
@@ -419,6 +438,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
             recall=options.wanted_recall,
             seed=options.seed or 0,
             person=person,
+            guidelines=guidelines,
         )
     for note in project.settings.notes:
         say(console, f"- {note}")
@@ -428,6 +448,17 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
     there = f", {labelled} of them labelled already" if labelled else ""
     say(console, f"Project {hidden(place)}: made, {project.size} items{there}; labels are {what}.")
     return project
+
+
+def _guidelines(options: ProjectOptions) -> str | None:
+    """The text of the file of guidelines, or None where none was named."""
+    if options.guidelines is None:
+        return None
+    try:
+        return options.guidelines.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InvalidValueError(f"--guidelines {options.guidelines} cannot be read: {reason}") from None
 
 
 def say(console: Console, sentence: str) -> None:
@@ -474,25 +505,31 @@ def _newer(data: str, made_at: float) -> bool:
         return False
 
 
-def _require_same(settings: "Settings", model: str, place: str, options: ProjectOptions) -> None:
-    """Refuse options that contradict the project; what cannot be told apart any more is let through."""
+def _require_same(project: "Project", place: str, options: ProjectOptions) -> None:
+    """Refuse options that contradict the project; those that it was made with are let through."""
+    settings, model = project.settings, project.current_settings.model
     if options.model is not None and options.model.value != model:
         raise InvalidValueError(
             f"the project {place} has the model {model}; change it with suffice switch {place} --model "
             f"{options.model.value}"
         )
+    # The command that made a project goes on with it, also after its settings were changed.
+    agreed = {option for option, given, there in _contradictions(project.first_settings, options) if given == there}
     for option, given, there in _contradictions(settings, options):
-        if given != there:
+        if given != there and option not in agreed:
+            how = None if option == "--classes" and not settings.classes else _CHANGED_ELSEWHERE.get(option)
             raise InvalidValueError(
-                f"the project {place} has {there}; {option} cannot be changed afterwards: {_ELSEWHERE}"
+                f"the project {place} has {there}; "
+                + (f"change it {how}" if how else f"{option} cannot be changed afterwards: {_ELSEWHERE}")
             )
     if options.rule_options.changed:
         screened = dataclasses.replace(options, positive=settings.positive) if settings.positive else options
         asked, kept = screened.chosen_rule(ModelName(settings.model)), settings.criterion()
-        if repr(asked) != repr(kept):
+        if repr(asked) not in (repr(kept), repr(project.first_settings.criterion())):
             raise InvalidValueError(
                 f"the project {place} stops by {kept}, and the options ask for {asked}; a rule cannot be "
-                "changed afterwards: leave out what is said of it, or make another project with --project"
+                "changed afterwards: leave out what is said of it, or make another project with --project (costs can "
+                "be changed on the page, under Settings)"
             )
 
 

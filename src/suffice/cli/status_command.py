@@ -30,8 +30,8 @@ def status_command(place: Place, as_json: AsJson = False) -> None:
 
 
 def _tell(console: Console, found: Reading, told: dict[str, Any]) -> None:
-    from suffice.cli.labeller.view import TONE_STYLES
-    from suffice.cli.labeller.viewport import one_line
+    from suffice.cli.labeller.labeller import TONE_STYLES
+    from suffice.cli.labeller.visible_text import one_line
 
     decision = told["decision"]
     name = one_line(found.project.settings.name, console.encoding)

@@ -250,6 +250,7 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
     Args:
         guarantee: What :meth:`suffice.checks.Guarantee.to_dict` returns. If the guarantee is not about the present
             model, also ``about_present_model``, which is False, and ``n_labelled``, the labels of the checked model.
+            If it is about other classes, also ``classes_since``: ``"merged"`` or ``"changed"``.
             If items were added since the check was drawn, also ``added``, their number.
 
     Examples:
@@ -258,6 +259,10 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
         ['Guaranteed: at most 5 % of the predictions for the 4,618 unlabelled items are wrong.']
         >>> print(guarantee_sentences({**said, "about_present_model": False, "n_labelled": 300})[1])
         This is about the model at 300 labels. The present model is another and has no guarantee until it is checked.
+        >>> earlier = {**said, "about_present_model": False, "n_labelled": 300, "quantity": "error"}
+        >>> print(guarantee_sentences({**earlier, "classes_since": "merged"})[1].partition(". ")[0])
+        This is about the model at 300 labels and the classes of that time; classes were merged since, which can only \
+lower the share of wrong predictions
         >>> print(guarantee_sentences({**said, "about_present_model": False, "n_labelled": 300, "added": 50})[2])
         It does not cover the 50 items that were added since the check was drawn.
     """
@@ -267,11 +272,70 @@ def guarantee_sentences(guarantee: Mapping[str, Any]) -> list[str]:
     if guarantee.get("about_present_model", True):
         return [f"Guaranteed: {statement[:1].lower()}{statement[1:]}", *later]
     then = count(guarantee["n_labelled"], "label")
+    about = f"This is about the model at {then}"
+    since = guarantee.get("classes_since", "same")
+    if since == "merged" and guarantee["quantity"] == "error":
+        about += " and the classes of that time; classes were merged since, which can only lower the share of wrong "
+        about += "predictions"
+    elif since != "same":
+        about += " and the classes of that time; the classes were changed since"
     return [
         f"Guaranteed for an earlier model: {statement[:1].lower()}{statement[1:]}",
-        f"This is about the model at {then}. The present model is another and has no guarantee until it is checked.",
+        f"{about}. The present model is another and has no guarantee until it is checked.",
         *later,
     ]
+
+
+def setting_change_sentence(kind: str, data: Mapping[str, Any]) -> str:
+    """What somebody changed in a project.
+
+    Args:
+        kind: The kind of the event: ``"classes changed"``, ``"settings changed"`` or ``"model changed"``.
+        data: What the event says.
+
+    Examples:
+        >>> change = {"before": ["a", "b"], "classes": ["a", "c"], "moved": {"b": "c"}}
+        >>> setting_change_sentence("classes changed", change)
+        'changed the classes: b is now c'
+        >>> setting_change_sentence("settings changed", {"settings": {"overlap": 0.1}, "before": {"overlap": 0.0}})
+        'changed the overlap from 0 to 0.1'
+    """
+    if kind == "model changed":
+        return f"switched the model to {data['model']}"
+    if kind == "classes changed":
+        return f"changed the classes: {_classes_in_words(data)}"
+    parts = [_setting_in_words(name, data["before"].get(name), value) for name, value in data["settings"].items()]
+    return f"changed {'; '.join(part for each in parts for part in each)}"
+
+
+def _classes_in_words(data: Mapping[str, Any]) -> str:
+    before, after, moved = data["before"], data["classes"], data["moved"]
+    names = [moved.get(name, name) for name in before]
+    parts = [
+        f"{old} is merged into {new}" if names.count(new) > 1 else f"{old} is now {new}" for old, new in moved.items()
+    ]
+    parts += [f"{name} is added" for name in after if name not in names]
+    parts += [f"{name} is removed" for name in before if moved.get(name, name) not in after]
+    return "; ".join(parts) or "another order"
+
+
+def _setting_in_words(name: str, before: Any, after: Any) -> list[str]:
+    if name == "rule":
+        costs = {"label_cost": "the cost of a label", "mistake_cost": "the cost of a mistake"}
+        old, new = ({key: each.get("params", {}).get(key) for key in costs} for each in (before, after))
+        return [
+            f"{words} from {number(old[key] or 1.0)} to {number(new[key] or 1.0)}"
+            for key, words in costs.items()
+            if old[key] != new[key]
+        ]
+    words = {"at_most": "the wanted error", "overlap": "the overlap", "name": "the name"}
+    if name in words:
+        shown = [
+            "none" if value is None else f"“{shortened(value, 40)}”" if isinstance(value, str) else number(value)
+            for value in (before, after)
+        ]
+        return [f"{words[name]} from {shown[0]} to {shown[1]}"]
+    return ["the guidelines" if name == "guidelines" else "descriptions of classes"]
 
 
 def guarantee_figure(guarantee: Mapping[str, Any]) -> tuple[str, str]:
@@ -374,8 +438,13 @@ def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
     sure = f"these checks are likely to guarantee, with {percent_at_least(offers['confidence'])} confidence,"
     if offers["quantity"] == "recall":
         items = count(offers["expected"], "unlabelled item")
-        lead = f"about {items} of class {name} {'is' if offers['expected'] == 1 else 'are'} not predicted as such"
-        what = f"If so, {sure} which share of the class is labelled or predicted:"
+        verb = "is" if offers["expected"] == 1 else "are"
+        if offers.get("predicted_as_found", True):
+            lead = f"about {items} of class {name} {verb} not predicted as such"
+            what = f"If so, {sure} which share of the class is labelled or predicted:"
+        else:
+            lead = f"about {items} {verb} of class {name}"
+            what = f"If so, {sure} which share of the class is found:"
     else:
         belong = "does" if offers["expected"] == 1 else "do"
         lead = f"about {offers['expected']:,} of {pool} predicted as {name} {belong} not belong to that class"
@@ -390,6 +459,26 @@ def class_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
         for each in offers["offers"]
     ]
     return [line.replace("\u00a0", " ") for line in (f"The model's own estimate: {lead}. {what}", *rows)]
+
+
+def class_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each check of a class that is possible: its ``size``, ``cost`` and what it is likely to guarantee, ``words``.
+
+    The argument is that of :func:`class_offer_sentences`.
+    """
+    name = repr(shortened(str(offers["class_name"]), 40))
+    found = "found" if not offers.get("predicted_as_found", True) else "labelled or predicted as such"
+    what = f"of the items of class {name} are {found}"
+    if offers["quantity"] == "precision":
+        what = f"of the items predicted as {name} belong to it"
+    rows: dict[int, str] = {}
+    for each in offers["offers"]:
+        if each["size"] is not None:
+            rows[each["size"]] = f"likely to guarantee that at least {percent_at_least(each['at_least'])} {what}"
+    return [
+        {"size": size, "cost": f"{size:,} of {count(offers['pool'], 'unlabelled item')}", "words": words}
+        for size, words in sorted(rows.items())
+    ]
 
 
 def check_offer_rows(offers: Mapping[str, Any]) -> list[dict[str, Any]]:

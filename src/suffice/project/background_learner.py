@@ -61,7 +61,7 @@ class LearnableProject(Protocol):
 
 
 class _PendingWork(NamedTuple):
-    """What is to be learned by which model, how many items to keep ready, and whether there is advice to stop.
+    """What is to be learned under which settings, how many items to keep ready, and whether there is advice to stop.
 
     ``items`` is the number of items: once others are added, the model learns anew.
     """
@@ -69,7 +69,7 @@ class _PendingWork(NamedTuple):
     answers: list[Answer]
     queue: int
     advised: bool
-    model: str
+    settings: Settings
     items: int
 
 
@@ -261,7 +261,7 @@ class BackgroundLearner:
         with self._in_use:
             # If no check starts after all, the model may have learned what is held back from it.
             self._ahead = True
-            project_learner = self._learner_of(model, answers)
+            project_learner = self._learner_of(self._project.settings.using(model), answers)
             project_learner.follow(answers)
             predictor = project_learner.predictor()
         return predictor.predict(self._project.X).labels
@@ -388,8 +388,7 @@ class BackgroundLearner:
 
     def _reopen(self, work: _PendingWork) -> None:
         """Publish what was learned of exactly these answers before."""
-        settings = self._project.settings.using(work.model)
-        found = None if self._files is None else self._files.status(settings, work.answers)
+        found = None if self._files is None else self._files.status(work.settings, work.answers)
         if found is not None:
             self._reopened = found, work
             self._publish(found)
@@ -399,12 +398,12 @@ class BackgroundLearner:
         if self._reopened is None:
             return None
         found, before = self._reopened
-        same = work.model == before.model and work.answers[: len(before.answers)] == before.answers
+        same = work.settings.learns_like(before.settings) and work.answers[: len(before.answers)] == before.answers
         return found if same else None
 
     def _advise(self, learning_status: LearningStatus, work: _PendingWork) -> None:
         """Write down that the decision is to stop, or no longer is, where the journal says otherwise."""
-        decision = decision_of(learning_status, self._project.settings, learning_status.n_labelled)
+        decision = decision_of(learning_status, work.settings, learning_status.n_labelled)
         if decision.stop != work.advised:
             self._project.advise(decision)
 
@@ -418,17 +417,17 @@ class BackgroundLearner:
         with self._project.lock:
             state = self._project.state()
             people = sum(each.last >= since for each in state.people.values())
-            model = self._project.settings.using(state.model).model
+            settings = self._project.settings.using(state.model)
             learned = state.learned()
             self._held = state.n_labelled + state.n_skipped - len(learned)
             # The model does not know that items were answered whose answers are held back.
             size = min(queue_size(people, state.left) + max(0, self._held), _MOST_QUEUE)
-            return _PendingWork(learned, size, state.advice is not None, model, len(self._project.X))
+            return _PendingWork(learned, size, state.advice is not None, settings, len(self._project.X))
 
     def _learned(self, work: _PendingWork) -> LearningStatus:
         with self._in_use:
             self._ahead = False
-            project_learner = self._learner_of(work.model, work.answers)
+            project_learner = self._learner_of(work.settings, work.answers)
             project_learner.follow(work.answers, patience=self._patience(_PUBLISH))
             due = project_learner.n_answers == len(work.answers) or time.monotonic() - self._chosen > _CHOOSE
             if self._closing:
@@ -439,11 +438,11 @@ class BackgroundLearner:
         self._chosen = time.monotonic()
         return learning_status
 
-    def _learner_of(self, model: str, answers: list[Answer]) -> ProjectLearner:
-        """The learner of a model; a new one continues from what is kept of some answers."""
+    def _learner_of(self, settings: Settings, answers: list[Answer]) -> ProjectLearner:
+        """The learner under some settings; a new one continues from what is kept of some answers."""
         X, known = self._project.X, self._project_learner
-        if known is None or known.model != model or known.n_items != len(X):
-            self._project_learner = ProjectLearner(self._project.settings.using(model), X)
+        if known is None or not known.settings.learns_like(settings) or known.n_items != len(X):
+            self._project_learner = ProjectLearner(settings, X)
             if self._files is not None:
                 self._resumed = self._project_learner.resume_from(self._files, answers)
         assert self._project_learner is not None

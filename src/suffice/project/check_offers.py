@@ -12,7 +12,12 @@ from suffice.checks import attainable_bound, plan, plan_recall, spent_alpha
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.messages import check_offer_rows, check_offer_sentences, class_offer_sentences
+from suffice.presentation.messages import (
+    check_offer_rows,
+    check_offer_sentences,
+    class_offer_rows,
+    class_offer_sentences,
+)
 from suffice.project.learning_status import LearningStatus, Predictions
 
 if TYPE_CHECKING:
@@ -152,8 +157,9 @@ class ClassOffers:
         quantity: ``"recall"`` or ``"precision"``.
         class_name: The class.
         pool: Number of unlabelled items to draw from; for the precision, those that are predicted as the class.
-        expected: For the recall, items of the class that are neither labelled nor predicted as such, as the model
-            expects; for the precision, items predicted as the class that do not belong to it.
+        predicted_as_found: For the recall, whether items that are predicted as the class count as found.
+        expected: For the recall, items of the class that are not found, as the model expects; for the precision, items
+            predicted as the class that do not belong to it.
         found: Items that are labelled as the class.
         alpha: Error probability that the check would spend.
         confidence: The confidence of all checks of the project together.
@@ -168,11 +174,12 @@ class ClassOffers:
     alpha: float
     confidence: float
     offers: tuple[ClassOffer, ...]
+    predicted_as_found: bool = True
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as JSON values, with sentences."""
+        """The same as JSON values, with sentences and the rows of a choice."""
         values = {**self.__dict__, "probability": PROBABILITY, "offers": [each._asdict() for each in self.offers]}
-        return values | {"sentences": class_offer_sentences(values)}
+        return values | {"sentences": class_offer_sentences(values), "rows": class_offer_rows(values)}
 
 
 def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
@@ -182,6 +189,7 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
     recall_of: str | None = None,
     precision_of: str | None = None,
     unlabelable_as: UnlabelableAs = "wrong",
+    predicted_as_found: bool = True,
     confidence: float | None = None,
 ) -> ClassOffers:
     """What a check of the recall or precision of a class costs, if the probabilities of the model are right.
@@ -191,9 +199,10 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
     Args:
         project: The project.
         predictions: Predictions of its model for all items.
-        recall_of: The class whose recall is wanted; items that are predicted as the class count as found.
+        recall_of: The class whose recall is wanted.
         precision_of: The class whose precision is wanted, instead.
         unlabelable_as: Whether skipped items count as ``"wrong"`` or are ``"excluded"``.
+        predicted_as_found: For the recall, whether items that are predicted as the class count as found.
         confidence: As for :meth:`suffice.project.Project.start_check`.
 
     Raises:
@@ -226,6 +235,7 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
             planned = plan(1.0 - each, wrong / len(pool), len(pool), alpha=spent, probability=PROBABILITY)
             offers.append(ClassOffer(each, planned.labels))
         return ClassOffers("precision", name, len(pool), round(wrong), found, spent, 1.0 - alpha, tuple(offers))
+    as_class &= predicted_as_found
     predicted = int(as_class.sum())
     right = min(predicted, round(float(probable[as_class].sum())))
     missed = min(len(pool) - predicted, MOST_MISSED, round(float(probable[~as_class].sum())))
@@ -234,4 +244,4 @@ def class_offers(  # noqa: PLR0913 - keyword arguments with defaults
             each, found, missed, len(pool), predicted=predicted, right=right, alpha=spent, probability=PROBABILITY
         )
         offers.append(ClassOffer(each, planned.labels))
-    return ClassOffers("recall", name, len(pool), missed, found, spent, 1.0 - alpha, tuple(offers))
+    return ClassOffers("recall", name, len(pool), missed, found, spent, 1.0 - alpha, tuple(offers), predicted_as_found)

@@ -28,6 +28,7 @@ from suffice.project.settings import (
     DEFAULT_RANDOM_SHARE,
     DEFAULT_RECALL,
     Settings,
+    checked_target,
     default_rule,
     require_project_model,
 )
@@ -167,6 +168,7 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
     mistake_cost: float | None = None,
     tolerance: float | None = None,
     at_most: float | None = None,
+    guidelines: str = "",
     positive: str | None = None,
     recall: float | None = None,
     initial: int | None = None,
@@ -211,6 +213,7 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         random_share: Share of the later items that are drawn at random too, from 0 to 1; 0.2 by default, and 0 for
             screening. Their labels tell how good the model is on the items that nobody labels. 0 switches this off.
         overlap: Share of the items that two people label, from 0 to 1.
+        guidelines: How to label, in Markdown; shown next to the item.
         seed: Seed of all randomness.
         person: Who creates the project.
 
@@ -274,6 +277,7 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
             model=model,
             rule=LabelWorth(**given) if rule is None and positive is None else rule,
             at_most=at_most,
+            guidelines=guidelines,
             positive=None if positive is None else str(positive),
             recall=recall,
             initial=None if initial is None else whole(initial, "initial", least=1),
@@ -299,6 +303,7 @@ def make_project(  # noqa: PLR0913 - as above
     seed: int = 0,
     person: str = "",
     at_most: float | None = None,
+    guidelines: str = "",
     positive: str | None = None,
     recall: float | None = None,
 ) -> Project:
@@ -318,6 +323,7 @@ def make_project(  # noqa: PLR0913 - as above
         seed: Seed of all randomness.
         person: Who creates the project.
         at_most: The error that is wanted.
+        guidelines: How to label, in Markdown.
         positive: The class that a screening looks for.
         recall: The share of it to find.
     """
@@ -346,7 +352,7 @@ def make_project(  # noqa: PLR0913 - as above
         root="" if items.root is None else str(items.root),
         notes=items.notes,
         components=items.components,
-        at_most=None if at_most is None else _checked_target(at_most, items.task),
+        at_most=None if at_most is None else checked_target(at_most, items.task, "--at-most"),
         **_screening(positive, recall, items),
     )
     settings.estimator()  # refuses a model that does not fit the task
@@ -357,6 +363,7 @@ def make_project(  # noqa: PLR0913 - as above
     if isinstance(chosen, LabelWorth) and chosen.tolerance is not None and settings.task == "classification":
         raise InvalidValueError("--tolerance is for numbers, and the labels of this project are classes; leave it out")
     settings = replace(settings, rule=chosen.state_dict())
+    settings = settings.with_changes(settings.checked_changes({"guidelines": guidelines}))
     settings.require_usable_rule()
     return write_project(place, settings, items, person=person)
 
@@ -376,14 +383,6 @@ def _screening(positive: str | None, recall: float | None, items: Any) -> dict[s
         "positive": positive,
         "recall": real(wanted, "--recall", "above 0 and below 1", lambda x: 0.0 < x < 1.0),
     }
-
-
-def _checked_target(at_most: float, task: str) -> float:
-    """The error that is wanted, checked."""
-    if task == "classification":
-        wanted = "above 0 and below 1, a share of wrong predictions"
-        return real(at_most, "--at-most", wanted, lambda x: 0.0 < x < 1.0)
-    return real(at_most, "--at-most", "above 0, in units of the target", lambda x: x > 0.0)
 
 
 def write_project(place: str | Path, settings: Settings, items: Items, *, person: str = "") -> Project:

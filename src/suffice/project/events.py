@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from suffice.errors import InvalidValueError
 from suffice.project.settings import Settings
@@ -34,6 +34,8 @@ class EventKind(StrEnum):
     model_changed = "model changed"
     check_started = "check started"
     check_aborted = "check aborted"
+    classes_changed = "classes changed"
+    settings_changed = "settings changed"
 
 
 #: Events that a person can undo.
@@ -48,12 +50,15 @@ class Draft:
         kind: What happens.
         person: Who does it; empty for the program itself.
         item: Position of the item that it is about, or None.
-        data: What else is to be known, as JSON values: ``label`` of labels and corrections, ``until`` and ``why`` of
-            an item asked, ``of`` (the number of another event) of one undone, ``n_labelled`` and ``reason`` of advice,
-            ``model`` (its name) of a change of the model. For a check that starts see
-            :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is aborted has its ``number``.
-            An item that is asked for as a new one, and not for a second opinion or once more, has also ``random``
-            (whether it was drawn at random) and ``started`` (whether the model had its first labels then).
+        data: What else is to be known, as JSON values: ``label`` of labels and corrections, ``until`` and ``why``
+            of an item asked, ``of`` (the number of another event) of one undone, ``n_labelled`` and ``reason`` of
+            advice, ``model`` (its name) of a change of the model, ``reason`` and ``unsure`` of a skip, where there
+            are. For a check that starts see :meth:`suffice.project.project_check.CheckDraw.event_data`; one that is
+            aborted has its ``number``. For a change of the classes see
+            :meth:`suffice.project.class_change.ClassChange.event_data`; a change of other settings has ``settings``,
+            those that are new, and ``before``, the same ones as they were. An item that is asked for as a new one, and
+            not for a second opinion or once more, has also ``random`` (whether it was drawn at random) and ``started``
+            (whether the model had its first labels then).
             A label or correction has ``saw_prediction`` if the person saw a prediction for the item, and ``imported``
             if it came from a file. A label that was confirmed has the ``label``. For predictions that were imported see
             :func:`suffice.project.imported_predictions.prediction_data`. Items that were added have ``first`` (the
@@ -96,6 +101,8 @@ def moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+#: Most characters of the reason for a skip.
+LONGEST_REASON: Final = 500
 _LONGEST_NAME = 64
 _LONGEST_REQUEST = 100
 _LARGEST = 1e100
@@ -142,6 +149,24 @@ def checked_person(name: Any) -> str:
         raise InvalidValueError(
             f"the name of a person must be 1 to {_LONGEST_NAME} characters without control characters, not "
             f"{shown(name)}"
+        )
+    return text
+
+
+def checked_reason(reason: Any) -> str:
+    r"""Return why somebody did something as one line, or say what is wrong with it.
+
+    Raises:
+        InvalidValueError: It is no text, longer than 500 characters, or holds what is no letter.
+
+    Examples:
+        >>> checked_reason(" two animals\nin one picture ")
+        'two animals in one picture'
+    """
+    text = " ".join(reason.split()) if isinstance(reason, str) else None
+    if text is None or len(text) > LONGEST_REASON or not printable(text):
+        raise InvalidValueError(
+            f"reason must be at most {LONGEST_REASON} characters without control characters, not {shown(reason)}"
         )
     return text
 

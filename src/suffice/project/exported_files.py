@@ -104,6 +104,35 @@ def label_rows(project: "Project") -> Iterator[Rows]:
     yield from _chunks(project, list(by_item), lambda part: [_labelled_cells(by_item[item]) for item in part])
 
 
+def skipped_file(project: "Project", format: Format) -> Exported | None:
+    """Every item that was skipped and has no label, in the order of skipping; None if there is none.
+
+    A row has the item's id, its cells under their names, who skipped it and when (``skipped_by``, ``skipped_at``, in
+    UTC), whether they were unsure of the label (``unsure``), and what they wrote (``reason``).
+
+    Args:
+        project: The project.
+        format: csv, jsonl or parquet.
+
+    Raises:
+        InvalidValueError: The format is not known.
+        MissingExtraError: It is Parquet, and pyarrow is not installed.
+    """
+    known, settings = checked_format(format), project.settings
+    with project.lock:
+        skipped = {each.item: each for each in project.state().skipped()}
+    if not skipped:
+        return None
+    own = [Column("skipped_by"), Column("skipped_at"), Column("unsure", "flag"), Column("reason")]
+
+    def cells(part: Sequence[int]) -> list[tuple[Any, ...]]:
+        return [(each.person, moment(each.at), each.unsure, each.reason) for each in map(skipped.__getitem__, part)]
+
+    chunks = _chunks(project, list(skipped), cells)
+    columns = _columns(settings, own)
+    return Exported(f"skipped.{known}", MEDIA_TYPES[known], encoded(columns, chunks, known), len(skipped))
+
+
 def predictions_file(project: "Project", predictions: "Predictions", format: Format) -> Exported:
     """What the model says of every item without a label, in the order of the data.
 

@@ -22,8 +22,18 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.model_check import CheckedQuantity, checked_quantity
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import decision_words
+from suffice.project.class_change import ClassChange
 from suffice.project.connections import Connection
-from suffice.project.events import Draft, Event, EventKind, Label, checked_label, checked_person, checked_request
+from suffice.project.events import (
+    Draft,
+    Event,
+    EventKind,
+    Label,
+    checked_label,
+    checked_person,
+    checked_reason,
+    checked_request,
+)
 from suffice.project.imported_predictions import PredictedLabel, predictions_of
 from suffice.project.items import Item
 from suffice.project.learned_files import FOLDER, LearnedFiles
@@ -274,7 +284,6 @@ class Project:
         size: Number of items.
 
     Attributes:
-        settings: What it is about.
         place: Where it is, for a person.
         size: Number of items.
         lock: To be held while the state is read.
@@ -292,7 +301,8 @@ class Project:
         if made is None:
             raise SufficeError(f"the journal of {self.place} has no beginning; take the project from a backup")
         with undamaged(self.place):
-            self.settings = Settings.from_dict(made.data["settings"])
+            self._made_with = Settings.from_dict(made.data["settings"])
+            self._changed: tuple[Mapping[str, Any], Settings] = {}, self._made_with
             self._order = self._random_order()
 
     def _random_order(self) -> NDArray[np.intp]:
@@ -300,6 +310,19 @@ class Project:
         made = self._state.n_items_made
         seed = [self.settings.seed, 7] if made is None else [self.settings.seed, 7, self.size]
         return np.random.default_rng(seed).permutation(self.size)
+
+    @property
+    def settings(self) -> Settings:
+        """What it is about, with the present classes, and with the model that it was made with.
+
+        It is as of the state that was read last; read both under :attr:`lock` where they must fit.
+        """
+        changes, settings = self._changed
+        if changes is not self._state.changes:
+            changes = self._state.changes
+            settings = self._made_with.with_changes(changes)
+            self._changed = changes, settings
+        return settings
 
     def __enter__(self) -> "Project":
         return self
@@ -483,13 +506,12 @@ class Project:
             InvalidValueError: There is no such item, or the label cannot be used.
             ConflictError: The person has given it another label, or saw a prediction for an item of a check.
         """
-        kept = checked_label(self.settings, label)
-        data: dict[str, Any] = {"label": kept} | ({"saw_prediction": True} if saw_prediction else {})
+        data: dict[str, Any] = {"label": label} | ({"saw_prediction": True} if saw_prediction else {})
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
             _note_prediction(state, item, name, data)
             given = state.act_of(item, name)
-            if given is not None and given.data["label"] != kept:
+            if given is not None and given.data["label"] != checked_label(self.settings, label):
                 raise ConflictError(
                     f"{name} has labelled item {item} as {given.data['label']} already; correct it to change that"
                 )
@@ -497,21 +519,44 @@ class Project:
 
         return self._act(Draft(EventKind.labelled, person, position, data, request), check)
 
-    def skip(self, position: int, *, person: str, request: str | None = None) -> WriteReceipt:
-        """Never ask for an item again; the arguments are those of :meth:`label`.
+    def skip(self, position: int, *, person: str, reason: str = "", request: str | None = None) -> WriteReceipt:
+        """Never ask for an item again; the other arguments are those of :meth:`label`.
 
         An item that somebody else has labelled keeps that label: only this person is not asked for it again.
 
+        Args:
+            position: The item.
+            person: Who skips it.
+            reason: Why, in at most 500 characters.
+            request: A name for this message.
+
         Raises:
+            InvalidValueError: There is no such item, or the reason is too long.
             ConflictError: The person has labelled it.
         """
+        return self._skip(position, person, reason, request, unsure=False)
+
+    def unsure(self, position: int, *, person: str, reason: str = "", request: str | None = None) -> WriteReceipt:
+        """Say that a person does not know the label; nobody is asked for the item again, and it is listed for review.
+
+        The item counts as skipped until somebody labels it. The arguments are those of :meth:`skip`.
+
+        Raises:
+            InvalidValueError: There is no such item, or the reason is too long.
+            ConflictError: The person has labelled it.
+        """
+        return self._skip(position, person, reason, request, unsure=True)
+
+    def _skip(self, position: int, person: str, reason: str, request: str | None, *, unsure: bool) -> WriteReceipt:
+        why = checked_reason(reason)
+        data: dict[str, Any] = ({"unsure": True} if unsure else {}) | ({"reason": why} if why else {})
 
         def check(state: ProjectState, item: int, name: str) -> Event | None:
             if state.act_of(item, name) is not None:
                 raise ConflictError(f"{name} has labelled item {item}; undo or correct that, it cannot be skipped")
             return state.skip_of(item, name)
 
-        return self._act(Draft(EventKind.skipped, person, position, {}, request), check)
+        return self._act(Draft(EventKind.skipped, person, position, data, request), check)
 
     def correct(
         self, position: int, label: Label, *, person: str, request: str | None = None, saw_prediction: bool = False
@@ -521,7 +566,7 @@ class Project:
         Raises:
             ConflictError: The item has no label, or the person saw a prediction for an item of a check.
         """
-        data: dict[str, Any] = {"label": checked_label(self.settings, label)}
+        data: dict[str, Any] = {"label": label}
         if saw_prediction:
             data["saw_prediction"] = True
 
@@ -848,7 +893,7 @@ class Project:
 
     @property
     def current_settings(self) -> Settings:
-        """The settings with the model that learns now; :attr:`settings` are those that the project was made with."""
+        """The settings with the model that learns now; :attr:`settings` have the one that it was made with."""
         with self.lock:
             return self.settings.using(self.state().model)
 
@@ -879,6 +924,188 @@ class Project:
             return [draft], None
 
         return self._receipt(*self._write(decide))
+
+    @property
+    def first_settings(self) -> Settings:
+        """The settings that the project was made with."""
+        return self._made_with
+
+    def change_settings(self, changes: Mapping[str, Any], *, person: str, request: str | None = None) -> WriteReceipt:
+        """Change settings: the name, the guidelines, descriptions of classes, costs, the wanted error, the overlap.
+
+        With other costs, or another wanted error, the model learns all labels again and the rule judges by the new
+        ones from the first label on. The journal keeps who changed what.
+
+        Args:
+            changes: As for :meth:`suffice.project.settings.Settings.checked_changes`.
+            person: Who says so.
+            request: A name for this message: sent again under the same name, it is not written again.
+
+        Raises:
+            InvalidValueError: A value cannot be used, or the setting cannot be changed.
+            ConflictError: Nothing changes.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> project = create_project(f"{folder.name}/pets", {"x": [1, 2, 3, 4]}, classes=["cat", "dog"])
+            >>> receipt = project.change_settings({"mistake_cost": 5.0, "at_most": 0.1}, person="ann")
+            >>> project.settings.costs(), project.settings.at_most
+            ((1.0, 5.0), 0.1)
+            >>> project.close(); folder.cleanup()
+        """
+        name, sent = checked_person(person), checked_request(request)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
+            known = self._known(state, Draft(EventKind.settings_changed, name, request=sent))
+            if known is not None:
+                return [], known
+            now = self.settings
+            new = now.checked_changes(changes)
+            if not new:
+                raise ConflictError("nothing changes: the settings have these values already")
+            before = {key: getattr(now, key) for key in new}
+            data = {"settings": new, "before": before}
+            return [Draft(EventKind.settings_changed, name, data=data, request=sent)], None
+
+        return self._receipt(*self._write(decide))
+
+    def setting_changes(self) -> list[Event]:
+        """The events that changed settings, classes or the model, the newest first."""
+        kinds = {EventKind.settings_changed, EventKind.classes_changed, EventKind.model_changed}
+        return [event for event in reversed(self.events()) if event.kind in kinds]
+
+    # Classes.
+
+    def change_classes(
+        self,
+        classes: Sequence[str],
+        moved: Mapping[str, str] | None = None,
+        *,
+        person: str,
+        before: Sequence[str] | None = None,
+        request: str | None = None,
+    ) -> WriteReceipt:
+        """Add, rename, merge, reorder or remove classes, all at once. No label is lost.
+
+        Labels of a class that is moved have its new name from now on; the model learns all labels again. What becomes
+        of checks and guarantees is told in the documentation of the labelling page.
+
+        Args:
+            classes: Names of the classes from now on, in the order of their keys.
+            moved: Present names with the names that their labels get: a new one renames the class, that of another
+                class merges the two.
+            person: Who says so.
+            before: The classes that this starts from; the present ones if left out. If they are others meanwhile,
+                nothing is changed.
+            request: A name for this message: sent again under the same name, it is not written again.
+
+        Raises:
+            InvalidValueError: The labels are numbers, or a name cannot be used.
+            ConflictError: The classes were changed meanwhile, a class that is left out has labels, a check is open and
+                its answers could change, or nothing changes.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> project = create_project(f"{folder.name}/pets", {"x": [1, 2, 3, 4]}, classes=["cat", "dog", "puppy"])
+            >>> receipt = project.label(0, "puppy", person="ann")
+            >>> receipt = project.change_classes(["cat", "dog", "eel"], {"puppy": "dog"}, person="ann")
+            >>> project.settings.classes, project.state().label_of(0)
+            (('cat', 'dog', 'eel'), 'dog')
+            >>> project.close(); folder.cleanup()
+        """
+        name, sent = checked_person(person), checked_request(request)
+        wanted, moves = list(classes), dict(moved or {})
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
+            present = self.settings.classes
+            if not present:
+                raise InvalidValueError("the labels of this project are numbers, so it has no classes to change")
+            known = self._known(state, Draft(EventKind.classes_changed, name, request=sent))
+            if known is not None:
+                return [], known
+            if before is not None and tuple(before) != present:
+                raise ConflictError(
+                    f"the classes were changed meanwhile and are now {', '.join(present[:20])}; look at them, then try "
+                    "again"
+                )
+            change = ClassChange.checked(present, wanted, moves)
+            if change.after == present and not change.moved:
+                raise ConflictError("the project has exactly these classes already")
+            self._require_changeable(state, change)
+            data = change.event_data()
+            if self.settings.descriptions:
+                data["descriptions"] = change.descriptions(self.settings.descriptions)
+            if (positive := self.settings.positive) is not None:
+                if positive in change.removed:
+                    raise ConflictError(f"{positive!r} is the class that is looked for, so it cannot be removed")
+                data["positive"] = change.label(positive)
+            return [Draft(EventKind.classes_changed, name, data=data, request=sent)], None
+
+        return self._receipt(*self._write(decide))
+
+    @staticmethod
+    def _require_changeable(state: ProjectState, change: ClassChange) -> None:
+        used = next((name for name in change.removed if state.uses_class(name)), None)
+        if used is not None:
+            raise ConflictError(f"the class {used!r} has labels, so it cannot be removed; merge it into another one")
+        if state.open_check is not None and not change.keeps_answers:
+            raise ConflictError(
+                "a check is open, and its answers must keep their meaning: classes can be renamed and reordered now; "
+                "to add, merge or remove some, complete the check or stop it first"
+            )
+
+    def add_class(self, name: str, *, person: str) -> WriteReceipt:
+        """Add a class, after the others. See :meth:`change_classes`."""
+        before = self._present_classes()
+        if name.strip() in before:
+            raise ConflictError(f"the project has the class {name.strip()!r} already")
+        return self.change_classes([*before, name], person=person, before=before)
+
+    def rename_class(self, old: str, new: str, *, person: str) -> WriteReceipt:
+        """Give a class another name, which no other class has. See :meth:`change_classes`."""
+        before = self._present_classes()
+        if new.strip() in before:
+            raise ConflictError(f"the project has the class {new.strip()!r} already; merge the two instead")
+        classes = [new if name == old else name for name in before]
+        return self.change_classes(classes, {old: new}, person=person, before=before)
+
+    def merge_classes(self, names: Sequence[str], into: str, *, person: str) -> WriteReceipt:
+        """Make one class of several: all their labels become labels of ``into``. See :meth:`change_classes`.
+
+        Args:
+            names: The classes to merge.
+            into: The class that they become, one of them or another one, or a new name.
+            person: Who says so.
+        """
+        before, target = self._present_classes(), into.strip()
+        gone = [name for name in names if name != target]
+        kept = [name for name in before if name not in gone]
+        if target not in before:
+            kept.insert(min((before.index(name) for name in gone if name in before), default=len(kept)), target)
+        return self.change_classes(kept, dict.fromkeys(gone, target), person=person, before=before)
+
+    def reorder_classes(self, order: Sequence[str], *, person: str) -> WriteReceipt:
+        """Put the classes into another order, which is that of their keys. See :meth:`change_classes`."""
+        before = self._present_classes()
+        if sorted(order) != sorted(before):
+            raise InvalidValueError(f"order must name each class once; the classes are {', '.join(before)}")
+        return self.change_classes(order, person=person, before=before)
+
+    def remove_class(self, name: str, *, person: str) -> WriteReceipt:
+        """Remove a class that nobody has used. See :meth:`change_classes`."""
+        before = self._present_classes()
+        if name not in before:
+            raise InvalidValueError(f"the project has no class {name!r}; it has {', '.join(before)}")
+        return self.change_classes([each for each in before if each != name], person=person, before=before)
+
+    def _present_classes(self) -> tuple[str, ...]:
+        with self.lock:
+            self.state()
+            return self.settings.classes
 
     # Checks.
 
@@ -946,9 +1173,10 @@ class Project:
         name, sent = checked_person(person), checked_request(request)
         wanted = whole(size, "size", least=1)
         given = {"recall_of": recall_of, "precision_of": precision_of, "tolerance": tolerance, "share": share}
+        classes = self._present_classes()
         asked = checked_quantity(
             self.settings.task,
-            list(self.settings.classes),
+            list(classes),
             given,
             unlabelable_as=unlabelable_as,
             predicted_as_found=predicted_as_found,
@@ -968,6 +1196,8 @@ class Project:
             def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
                 known, alpha = before(state)
                 present = self.settings.using(state.model).model == model and state.answers() == answers
+                if known is None and self.settings.classes != classes:
+                    raise ConflictError("the classes were changed meanwhile; try again")
                 present &= len(predictions) == state.size
                 if known is not None or not present:
                     return [], known
@@ -1102,18 +1332,29 @@ class Project:
     def _act(self, draft: Draft, check: Callable[[ProjectState, int, str], Event | None]) -> WriteReceipt:
         """Write what a person says of an item, unless it was written before."""
         item, name = self._position(draft.item), checked_person(draft.person)
-        checked = Draft(draft.kind, name, item, draft.data, checked_request(draft.request))
+        sent = checked_request(draft.request)
 
         def decide(state: ProjectState, _: float) -> tuple[list[Draft], WriteReceipt | None]:
+            event = state.known_request(sent)
+            # What came before may name a class that has another name now.
+            data = draft.data if event is not None and event.data.items() >= draft.data.items() else self._data(draft)
+            checked = Draft(draft.kind, name, item, data, sent)
             known = self._known(state, checked)
             if known is not None:
                 return [], known
             before = check(state, item, name)
             if before is not None:
                 return [], WriteReceipt(before.seq, item, True)
-            return [checked], None
+            # The check may have noted something in the data.
+            return [Draft(draft.kind, name, item, self._data(draft), sent)], None
 
         return self._receipt(*self._write(decide))
+
+    def _data(self, draft: Draft) -> Mapping[str, Any]:
+        """What is to be written of an act, with its label as it is kept."""
+        if "label" not in draft.data:
+            return draft.data
+        return {**draft.data, "label": checked_label(self.settings, draft.data["label"])}
 
     @staticmethod
     def _known(state: ProjectState, draft: Draft) -> WriteReceipt | None:

@@ -40,8 +40,6 @@ MOST_BYTES: Final = 2**28
 _SPARE: Final = 2**26
 # Seconds after which a file that was not written to its end is removed.
 _ABANDONED: Final = 3600.0
-# Settings that change nothing in what is learned.
-_ONLY_SHOWN: Final = ("name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes")
 # Parts of the program in which nothing is learned.
 _OTHER_PARTS: Final = frozenset({"cli", "integrations", "recommendation", "report", "research", "testing", "web"})
 
@@ -171,8 +169,7 @@ class LearnedFiles:
         """Everything that the contents of a file depend on, as checksums."""
         if self._checksum is None:
             self._checksum = self._features()
-        learned = {key: value for key, value in settings.as_dict().items() if key not in _ONLY_SHOWN}
-        basis = {"settings": learned, "features": self._checksum, "program": _program()}
+        basis = {"settings": settings.learned_part(), "features": self._checksum, "program": _program()}
         return {
             "form": _FORM,
             "n_answers": len(answers),

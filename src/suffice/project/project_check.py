@@ -2,9 +2,9 @@
 
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from suffice.learner.model_check import CheckedQuantity, proven_guarantee
 from suffice.presentation.messages import guarantee_sentences
 from suffice.presentation.number_format import count
 
+#: What became of the classes since a check started: the same ones, also under other names; only merged; or others.
+ClassesSince = Literal["same", "merged", "changed"]
 #: Significant bits of a number that is predicted, as it is kept: 9 digits.
 _BITS: Final = 32
 
@@ -120,8 +122,8 @@ class CheckDraw:
         alpha: Error probability of all checks of the project together.
         asked: What is to be guaranteed.
         model: Name of the model whose predictions are checked.
-        classes: The classes of the project then; empty for numbers. A class that is added later is predicted for no
-            item, so that a label of it is a wrong prediction.
+        classes: The classes of the project then, under their present names if they were only renamed since; empty for
+            numbers. A class that is added later is predicted for no item, so that a label of it is a wrong prediction.
         before: The items with and without a label then; the model had learned those with a label.
         predictions: Prediction of the model for each item without a label, in rising order of the items.
         person: Who started the check.
@@ -188,6 +190,22 @@ class CheckDraw:
             at=at,
         )
 
+    def renamed(self, name: Callable[[str], str]) -> "CheckDraw":
+        """The same with other names of the classes.
+
+        Args:
+            name: Returns the new name of a class.
+        """
+        if not self.classes:
+            return self
+        places = {each: place for place, each in enumerate(self.classes)}
+        codes = np.array([places[each] for each in self.predictions.tolist()], dtype=np.intp)
+        classes = tuple(map(name, self.classes))
+        asked = self.asked
+        if asked.class_name is not None:
+            asked = replace(asked, class_name=name(asked.class_name))
+        return replace(self, classes=classes, asked=asked, predictions=np.asarray(classes)[codes])
+
     def prediction_of(self, items: Iterable[int]) -> dict[int, Any]:
         """Predictions of some items that had no label."""
         wanted = list(items)
@@ -239,12 +257,15 @@ class ProjectCheck:
         record: The sample and its answers.
         labels: Present labels of the items that were labelled before it started.
         newest: Whether no other check has started since.
+        classes_since: What became of the classes since it started. If classes were merged, added or removed, the check
+            is about the classes that it started with, and ``record`` and ``labels`` name those.
     """
 
     draw: CheckDraw
     record: Check
     labels: Mapping[int, Any]
     newest: bool
+    classes_since: ClassesSince = "same"
 
     @property
     def number(self) -> int:
@@ -304,7 +325,8 @@ class ProjectGuarantee:
         guarantee: The statement.
         check: The check that proves it, with the predictions that it is about.
         about_present_model: Whether the project's model is still the one that was checked. If it has learned more, or
-            was switched, the present model has no guarantee; the statement is true of the checked one.
+            was switched, or learns other classes, the present model has no guarantee; the statement is true of the
+            checked one.
         added: Number of items that were added to the project since the check was drawn; they are not covered.
     """
 
@@ -328,4 +350,5 @@ class ProjectGuarantee:
             "n_labelled": self.check.n_labelled,
             "model_name": draw.model,
             "classes": list(draw.classes),
+            "classes_since": self.check.classes_since,
         }

@@ -11,14 +11,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from suffice.errors import InvalidValueError
+from suffice.project.class_change import LONGEST_CLASS, MOST_CLASSES
 from suffice.project.events import Label, printable, shown
 from suffice.project.settings import Task
 from suffice.tables.column_features import counted, not_a_number, short
 from suffice.tables.file_reader import MISSING, Column, Texts, as_number, number_name
 from suffice.tables.table import are_classes
 
-_MOST_CLASSES: Final = 200
-_LONGEST_CLASS: Final = 200
 _HOW_TO_WRITE_CLASSES: Final = "write them as --classes a,b,c, and a name that holds a comma in double quotes"
 
 
@@ -104,17 +103,15 @@ def checked_classes(names: Sequence[str]) -> tuple[str, ...]:
     for k, name in enumerate(classes):
         if not name:
             raise InvalidValueError(f"--classes: name {k + 1} of {len(classes)} is empty; {_HOW_TO_WRITE_CLASSES}")
-        if len(name) > _LONGEST_CLASS or not printable(name):
-            need = f"at most {_LONGEST_CLASS} characters, none of them a control character"
+        if len(name) > LONGEST_CLASS or not printable(name):
+            need = f"at most {LONGEST_CLASS} characters, none of them a control character"
             raise InvalidValueError(f"--classes: the name of a class must be {need}, not {shown(name)}")
     if len(classes) < 2:
         came = f"there is only {shown(classes[0])}" if classes else "there is none"
         raise InvalidValueError(f"--classes: at least two classes are required, and {came}; {_HOW_TO_WRITE_CLASSES}")
-    if len(classes) > _MOST_CLASSES:
+    if len(classes) > MOST_CLASSES:
         remedy = "put some together, or label in two rounds"
-        raise InvalidValueError(
-            f"--classes: at most {_MOST_CLASSES} classes are possible, not {len(classes)}; {remedy}"
-        )
+        raise InvalidValueError(f"--classes: at most {MOST_CLASSES} classes are possible, not {len(classes)}; {remedy}")
     twice = next((name for k, name in enumerate(classes) if name in classes[:k]), None)
     if twice is not None:
         raise InvalidValueError(f"--classes: {shown(twice)} is there twice, and classes must be distinct; take one out")

@@ -1,9 +1,11 @@
-"""What a labelling project is about: fixed when it is made, and kept in its journal."""
+"""What a labelling project is about, kept in its journal."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Literal
+from unicodedata import category
 
+from suffice.arguments import real
 from suffice.criteria import Criterion, LabelWorth, criterion_from_dict
 from suffice.errors import InvalidValueError, upgrade_advice
 from suffice.models.factory import MODEL_FAMILIES, chooses_components, make_model, model_description
@@ -19,10 +21,23 @@ DEFAULT_INITIAL: Final = 10
 DEFAULT_RECALL: Final = 0.95
 #: Share of the later items that are drawn at random, if nothing else is asked for. They calibrate the estimated error.
 DEFAULT_RANDOM_SHARE: Final = 0.2
+#: Most characters of the guidelines, of the description of a class, and of the name of a project.
+LONGEST_GUIDELINES: Final = 20_000
+LONGEST_DESCRIPTION: Final = 500
+LONGEST_TITLE: Final = 200
+#: What of the settings can be changed at any time; the costs are those of the rule.
+CHANGEABLE: Final = ("name", "guidelines", "descriptions", "label_cost", "mistake_cost", "at_most", "overlap")
+# Settings that change nothing in what is learned.
+_ONLY_SHOWN: Final = frozenset(
+    {
+        *("name", "target", "shown", "columns", "main", "overlap", "lease", "source", "root", "notes"),
+        *("guidelines", "descriptions"),
+    }
+)
 
 
-# Settings that projects without a positive class do not have, so that earlier versions can open these.
-_OF_SCREENING: Final = frozenset({"positive", "recall"})
+# Settings that are written only where they are used, so that earlier versions can open other projects.
+_WHERE_USED: Final = frozenset({"positive", "recall", "guidelines", "descriptions"})
 
 
 @dataclass(frozen=True)
@@ -57,6 +72,8 @@ class Settings:
             squared error; or None.
         positive: The class that a screening looks for, or None. Its likeliest items are asked for first.
         recall: The share of its items that is to be found; None without a positive class.
+        guidelines: How to label, in Markdown; empty if there are none.
+        descriptions: What belongs to a class, by its name; a class without one is not in it.
     """
 
     name: str
@@ -81,11 +98,13 @@ class Settings:
     at_most: float | None = None
     positive: str | None = None
     recall: float | None = None
+    guidelines: str = ""
+    descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON values; without what is about screening if the project is none."""
-        values = asdict(self) | {"rule": dict(self.rule)}
-        return {name: value for name, value in values.items() if value is not None or name not in _OF_SCREENING}
+        """The settings as JSON values; without those of later versions that the project does not use."""
+        values = asdict(self) | {"rule": dict(self.rule), "descriptions": dict(self.descriptions)}
+        return {name: value for name, value in values.items() if value or name not in _WHERE_USED}
 
     @staticmethod
     def from_dict(saved: Mapping[str, Any]) -> "Settings":
@@ -114,6 +133,104 @@ class Settings:
             ('kernel', 'logistic')
         """
         return self if model is None or model == self.model else replace(self, model=model)
+
+    def with_changes(self, changes: Mapping[str, Any]) -> "Settings":
+        """The same settings with some of them changed.
+
+        Args:
+            changes: Names of settings with their new values, as JSON values.
+
+        Examples:
+            >>> settings = Settings("p", "classification", ("a", "b"), "y", "table", ("x",), None, "logistic", {})
+            >>> settings.with_changes({"classes": ["a", "b", "c"]}).classes
+            ('a', 'b', 'c')
+        """
+        return Settings.from_dict({**self.as_dict(), **changes}) if changes else self
+
+    def costs(self) -> tuple[float, float | None] | None:
+        """Cost of a label and of a mistake, if the rule weighs them; the latter is None if it is given in another way.
+
+        Examples:
+            >>> rule = LabelWorth(label_cost=2.0).state_dict()
+            >>> Settings("p", "regression", (), "y", "table", ("x",), None, "gp", rule).costs()
+            (2.0, 1.0)
+        """
+        rule = self.criterion() if self.rule else None
+        if not isinstance(rule, LabelWorth):
+            return None
+        return rule.label_cost, None if rule.error_cost is not None else rule.mistake_cost or 1.0
+
+    def checked_changes(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return changes of settings as the journal keeps them, those alone that change something.
+
+        Args:
+            changes: New values of some of ``name``, ``guidelines``, ``descriptions`` (a text for each class),
+                ``label_cost``, ``mistake_cost``, ``at_most`` (None for none) and ``overlap``.
+
+        Raises:
+            InvalidValueError: A value cannot be used, or the setting cannot be changed.
+
+        Examples:
+            >>> settings = Settings("p", "regression", (), "y", "table", ("x",), None, "gp", LabelWorth().state_dict())
+            >>> settings.checked_changes({"name": "prices", "overlap": 0.0})
+            {'name': 'prices'}
+        """
+        if unknown := [name for name in changes if name not in CHANGEABLE]:
+            raise InvalidValueError(f"{unknown[0]!r} cannot be changed; what can is {', '.join(CHANGEABLE)}")
+        found: dict[str, Any] = {}
+        if "name" in changes:
+            found["name"] = _text(changes["name"], "name", LONGEST_TITLE, least=1)
+        if "guidelines" in changes:
+            found["guidelines"] = _text(changes["guidelines"], "guidelines", LONGEST_GUIDELINES, lines=True)
+        if "descriptions" in changes:
+            found["descriptions"] = self._checked_descriptions(changes["descriptions"])
+        if "at_most" in changes:
+            found["at_most"] = None if changes["at_most"] is None else checked_target(changes["at_most"], self.task)
+        if "overlap" in changes:
+            found["overlap"] = real(changes["overlap"], "overlap", "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        if costs := {name: changes[name] for name in ("label_cost", "mistake_cost") if name in changes}:
+            found["rule"] = self._rule_with(costs)
+        now = self.as_dict()
+        unused = {"guidelines": "", "descriptions": {}}
+        return {name: value for name, value in found.items() if value != now.get(name, unused.get(name))}
+
+    def _checked_descriptions(self, descriptions: Any) -> dict[str, str]:
+        if not isinstance(descriptions, Mapping):
+            raise InvalidValueError("descriptions must be a text for each class, by its name")
+        if unknown := [name for name in descriptions if name not in self.classes]:
+            raise InvalidValueError(
+                f"descriptions has {unknown[0]!r}, which is none of the classes: {', '.join(self.classes[:20])}"
+            )
+        texts = {name: _text(text, "a description", LONGEST_DESCRIPTION) for name, text in descriptions.items()}
+        return {name: texts[name] for name in self.classes if texts.get(name)}
+
+    def _rule_with(self, costs: Mapping[str, Any]) -> dict[str, Any]:
+        rule = self.criterion()
+        if not isinstance(rule, LabelWorth):
+            raise InvalidValueError(
+                f"the rule {type(rule).__name__} weighs no costs; they can be changed in a project that was made with "
+                "the default rule, LabelWorth"
+            )
+        given = {name: real(value, name, "above 0", lambda x: x > 0.0) for name, value in costs.items()}
+        error_cost = None if "mistake_cost" in given else rule.error_cost
+        mistake_cost = given.get("mistake_cost", rule.mistake_cost)
+        label_cost = given.get("label_cost", rule.label_cost)
+        if (label_cost, mistake_cost or 1.0, error_cost) == (
+            rule.label_cost,
+            rule.mistake_cost or 1.0,
+            rule.error_cost,
+        ):
+            return dict(self.rule)
+        rule = LabelWorth(error_cost, label_cost, mistake_cost=mistake_cost, tolerance=rule.tolerance)
+        return rule.state_dict()
+
+    def learns_like(self, other: "Settings") -> bool:
+        """Whether a model learns the same from the same answers under other settings."""
+        return self.learned_part() == other.learned_part()
+
+    def learned_part(self) -> dict[str, Any]:
+        """The settings on which it depends what is learned, as JSON values."""
+        return {key: value for key, value in self.as_dict().items() if key not in _ONLY_SHOWN}
 
     def models(self) -> list[str]:
         """Names of the models that the project can have, the default first."""
@@ -168,6 +285,38 @@ class Settings:
             names=(f"the rule {type(rule).__name__}", f"a project with {model_description(self.model)}"),
             remedy="use ErrorStability, which every project can have",
         )
+
+
+def checked_target(at_most: Any, task: str, name: str = "at_most") -> float:
+    """Return the error that is wanted.
+
+    Args:
+        at_most: For classes a share of wrong predictions, for numbers the root of the mean squared error.
+        task: Whether labels are classes or numbers.
+        name: What to call it in an error message.
+
+    Raises:
+        InvalidValueError: It cannot be reached, or is no error.
+    """
+    if task == "classification":
+        wanted = "above 0 and below 1, a share of wrong predictions"
+        return real(at_most, name, wanted, lambda x: 0.0 < x < 1.0)
+    return real(at_most, name, "above 0, in units of the target", lambda x: x > 0.0)
+
+
+def _text(value: Any, name: str, longest: int, *, least: int = 0, lines: bool = False) -> str:
+    text = value.strip().replace("\r\n", "\n") if isinstance(value, str) else None
+    allowed = "\n\t" if lines else ""
+    if text is None or not least <= len(text) <= longest or not _printable(text, allowed):
+        came = f"{len(text):,} characters" if text is not None and len(text) > longest else repr(value)[:60]
+        raise InvalidValueError(
+            f"{name} must be {least} to {longest:,} characters without control characters, not {came}"
+        )
+    return text
+
+
+def _printable(text: str, allowed: str) -> bool:
+    return not any(category(letter) in {"Cc", "Cs"} and letter not in allowed for letter in text)
 
 
 def default_rule() -> Criterion:

@@ -1,15 +1,18 @@
 """Where a labelling project stands: a fold over its events, the same for the same journal."""
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.checks import Check
+from suffice.project.class_change import ClassChange
 from suffice.project.events import ACTS, Event, EventKind, Label
 from suffice.project.imported_predictions import PredictedLabel, predictions_of
-from suffice.project.project_check import CheckDraw, ItemsBefore, ProjectCheck, ProjectGuarantee
+from suffice.project.project_check import CheckDraw, ClassesSince, ItemsBefore, ProjectCheck, ProjectGuarantee
 
 
 class Answer(NamedTuple):
@@ -47,11 +50,13 @@ class LabelledItem(NamedTuple):
 
 
 class SkippedItem(NamedTuple):
-    """An item that nobody is asked for any more, and who said so."""
+    """An item that nobody is asked for any more, who said so, whether they were unsure, and why, if they said."""
 
     item: int
     person: str
     at: float
+    unsure: bool = False
+    reason: str = ""
 
 
 class Person(NamedTuple):
@@ -84,6 +89,60 @@ class _CheckState:
         self.items = np.array(draw.items, dtype=np.intp)
         self.members = frozenset(draw.items)
         self.aborted = False
+        self.classes_since: ClassesSince = "same"
+        # Once the classes are others: for each answer its name then and now, and present classes with their name then.
+        self._then: dict[int, tuple[Label, Label]] = {}
+        self._same_classes: dict[str, str] = {}
+
+    def label_then(self, item: int, label: Label | None) -> Label | None:
+        """The present label of an item in the classes of the check; a later class is none of them."""
+        if self.classes_since == "same" or label is None:
+            return label
+        if item in self._then and self._then[item][1] == label:
+            return self._then[item][0]
+        name = str(label)
+        if name in self._same_classes:
+            return self._same_classes[name]
+        return f"{name} (later class)" if name in self.draw.classes else name
+
+    def follow(self, change: ClassChange, labels: Mapping[int, Label | None]) -> None:
+        """Take in a change of the classes: rename them here too, or keep the answers in the classes of the check.
+
+        Args:
+            change: The change.
+            labels: The labels before it.
+        """
+        if self.classes_since == "same" and change.keeps_answers:
+            self.draw = self.draw.renamed(change.label)
+        else:
+            if self.classes_since == "same":
+                self._same_classes = {name: name for name in change.before}
+            known = {
+                item: label
+                for item in (*self.draw.items, *self.draw.before.labelled)
+                if (label := labels.get(item)) is not None
+            }
+            then = {item: self.label_then(item, label) for item, label in known.items()}
+            self._then = {
+                item: (name, change.label(str(known[item]))) for item, name in then.items() if name is not None
+            }
+            kept = change.kept
+            self._same_classes = {
+                kept[name]: then_name for name, then_name in self._same_classes.items() if name in kept
+            }
+            if change.added or change.removed:
+                self.classes_since = "changed"
+            elif change.merged and self.classes_since == "same":
+                self.classes_since = "merged"
+        self.learned = [each._replace(label=_moved(each.label, change)) for each in self.learned]
+
+
+def _is_unsure(act: Event) -> bool:
+    return bool(act.data.get("unsure"))
+
+
+def _moved(label: Label | None, change: ClassChange) -> Label | None:
+    return change.label(label) if isinstance(label, str) else label
 
 
 class ProjectState:
@@ -101,6 +160,10 @@ class ProjectState:
     check that have an answer, up to the first one that has none, count as drawn at random; those of a check of the
     precision of a class do not.
 
+    When the classes change, all labels have their new names from then on; a name can be used again later. A class that
+    is renamed is the same class for a check. If classes are added, merged or removed, a check keeps its answers in the
+    classes that it started with, and its guarantee is no longer about the present model.
+
     Args:
         size: Number of items.
 
@@ -110,6 +173,8 @@ class ProjectState:
         advice: The advice to stop, while it stands.
         model: Name of the model that learns since it was changed, or None if it never was.
         made: The event that made the project, once it was seen.
+        changes: Settings that were changed since, with their present values. It is replaced whole.
+        revision: Number of the last event that changed settings or the model; 0 if there was none.
         n_asked: New items that were asked for since the model started.
         n_random: Those of them that were drawn at random.
         n_items_made: Number of items that the project was made with; None while no others were added.
@@ -131,7 +196,8 @@ class ProjectState:
         self.advice: Advice | None = None
         self.model: str | None = None
         self.made: Event | None = None
-        self.n_asked = self.n_random = 0
+        self.changes: Mapping[str, Any] = {}
+        self.n_asked = self.n_random = self.revision = 0
         # Number of items that the project was made with, once others were added.
         self.n_items_made: int | None = None
         # Items that were drawn at random when they were last asked for as new ones.
@@ -200,8 +266,6 @@ class ProjectState:
             self.advice = Advice(int(event.data["n_labelled"]), str(event.data["reason"]), event.at)
         elif event.kind is EventKind.withdrawn:
             self.advice = None
-        elif event.kind is EventKind.model_changed:
-            self.model = str(event.data["model"])
         elif event.kind is EventKind.check_started:
             self._start_check(event)
         elif event.kind is EventKind.check_aborted:
@@ -214,6 +278,20 @@ class ProjectState:
             self._requests[event.request] = event
         if event.person:
             self._last[event.person] = event.at
+
+    def _change_settings(self, event: Event) -> None:
+        if event.kind is EventKind.model_changed:
+            self.model = str(event.data["model"])
+        elif event.kind is EventKind.classes_changed:
+            self._change_classes(ClassChange.from_event_data(event.data))
+            # Settings that name classes.
+            named = {key: event.data[key] for key in ("descriptions", "positive") if key in event.data}
+            self.changes = {**self.changes, **named}
+        elif event.kind is EventKind.settings_changed:
+            self.changes = {**self.changes, **event.data["settings"]}
+        else:
+            return
+        self.revision = event.seq
 
     def _apply_other(self, event: Event) -> None:
         """Take in an event that changes no answer."""
@@ -229,6 +307,8 @@ class ProjectState:
             self._add_items(int(event.data["first"]), int(event.data["count"]))
         elif event.kind is EventKind.predictions_imported:
             self._predicted.update(predictions_of(event.data))
+        else:
+            self._change_settings(event)
 
     def _add_items(self, first: int, count: int) -> None:
         """Make room for items that were added; there is room already for those that were there when it was opened."""
@@ -308,9 +388,10 @@ class ProjectState:
             check = self._check(each)
             found = check.guarantee
             if found is not None:
+                same = check.draw.model == model and each.classes_since == "same"
                 # With other items in the pool, a model may learn the same labels in another way.
                 same_items = check.draw.before.size == self.size
-                present = check.draw.model == model and same_items and self.learned() == each.learned
+                present = same and same_items and self.learned() == each.learned
                 return ProjectGuarantee(found, check, present, self.size - check.draw.before.size)
         return None
 
@@ -328,7 +409,7 @@ class ProjectState:
 
     def _check(self, found: _CheckState) -> ProjectCheck:
         draw = found.draw
-        told = {item: self._told[item] for item in draw.items if item in self._told}
+        told = {item: found.label_then(item, self._told[item]) for item in draw.items if item in self._told}
         record = Check(
             draw.items,
             draw.pool,
@@ -338,8 +419,9 @@ class ProjectState:
             frozenset(item for item, label in told.items() if label is None),
             found.aborted,
         )
-        before = {item: label for item in draw.before.labelled if (label := self._told.get(item)) is not None}
-        return ProjectCheck(draw, record, before, newest=found is self._checks[-1])
+        labels = {item: found.label_then(item, self._told.get(item)) for item in draw.before.labelled}
+        before = {item: label for item, label in labels.items() if label is not None}
+        return ProjectCheck(draw, record, before, found is self._checks[-1], found.classes_since)
 
     def _is_open(self, check: _CheckState) -> bool:
         return not check.aborted and len(self.open_among(check.items)) > 0
@@ -382,6 +464,36 @@ class ProjectState:
     def _random_items(self) -> set[int]:
         """All items that count as drawn at random."""
         return self._drawn if self._holding is None else self._drawn | self._random_prefix(self._holding)
+
+    def uses_class(self, name: str) -> bool:
+        """Whether somebody has given a label of this class that was not undone, also where it does not count."""
+        return any(act.data.get("label") == name for acts in self._acts.values() for act in acts)
+
+    def _change_classes(self, change: ClassChange) -> None:
+        """Give all labels their new names."""
+        if self._holding is not None and not change.keeps_answers:
+            # The model learns other classes from now on, so it is not the checked one.
+            self._let_go(self._holding)
+        for check in self._checks:
+            check.follow(change, self._told)
+        self._told = {item: _moved(label, change) for item, label in self._told.items()}
+        self._counts = Counter(label for label in self._told.values() if label is not None)
+
+        def renamed(act: Event) -> Event:
+            label = act.data.get("label")
+            new = _moved(label, change)
+            return act if new == label else replace(act, data={**act.data, "label": new})
+
+        self._confirmed = {item: change.label(str(label)) for item, label in self._confirmed.items()}
+        # A prediction of a class that is removed is none any more.
+        self._predicted = {
+            item: each._replace(label=change.label(str(each.label)))
+            for item, each in self._predicted.items()
+            if each.label not in change.removed
+        }
+        self._acts = {item: [renamed(act) for act in acts] for item, acts in self._acts.items()}
+        self._by_person = {person: [renamed(act) for act in acts] for person, acts in self._by_person.items()}
+        self.changes = {**self.changes, "classes": change.after}
 
     def _answered(self, item: int) -> None:
         """Let answers go when there is an act outside a check that is complete; undoing one is an act too."""
@@ -441,9 +553,13 @@ class ProjectState:
         return [self._labelled(item, item in random) for item, label in self._told.items() if label is not None]
 
     def skipped(self) -> list[SkippedItem]:
-        """All items that were skipped, in order."""
-        first = ((item, self._acts[item][0]) for item, label in self._told.items() if label is None)
-        return [SkippedItem(item, act.person, act.at) for item, act in first]
+        """All items that were skipped and have no label, in order; by who was unsure first, or else skipped first."""
+        skips = ((item, self._acts[item]) for item, label in self._told.items() if label is None)
+        deciding = ((item, next((act for act in acts if _is_unsure(act)), acts[0])) for item, acts in skips)
+        return [
+            SkippedItem(item, act.person, act.at, _is_unsure(act), str(act.data.get("reason", "")))
+            for item, act in deciding
+        ]
 
     def counts(self) -> dict[Label, int]:
         """How many items have each label."""

@@ -331,8 +331,10 @@ def _counted(state: ProjectState, settings: Settings, size: int) -> dict[str, An
     return {
         "n_labelled": state.n_labelled,
         "n_skipped": state.n_skipped,
+        "n_unsure": sum(each.unsure for each in state.skipped()) if state.n_skipped else 0,
         "size": size,
         "left": state.left,
+        "revision": state.revision,
         "classes": [{"name": name, "count": counts.get(name, 0)} for name in settings.classes],
         "people": [{"name": name, "labels": each.labels, "last": moment(each.last)} for name, each in people],
         "agreement": None if alike is None else asdict(alike),

@@ -16,10 +16,11 @@ from starlette.responses import HTMLResponse, Response
 
 import suffice
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.messages import prediction_sentence
+from suffice.presentation.markdown_html import markdown_html
+from suffice.presentation.messages import prediction_sentence, setting_change_sentence
 from suffice.presentation.shortening import item_summary, shortened
 from suffice.project.background_learner import BackgroundLearner
-from suffice.project.check_offers import SIZES, check_offers
+from suffice.project.check_offers import SIZES, ClassOffers, check_offers, class_offers
 from suffice.project.events import Label, moment
 from suffice.project.exported_files import (
     Exported,
@@ -27,6 +28,7 @@ from suffice.project.exported_files import (
     guarantee_file,
     labels_file,
     predictions_file,
+    skipped_file,
 )
 from suffice.project.imported_predictions import PredictedLabel
 from suffice.project.items import Item
@@ -48,6 +50,8 @@ from suffice.web.schemas import (
     AskedItem,
     CheckOffersAnswer,
     CheckSent,
+    ClassesSent,
+    ClassOffersAnswer,
     ConfirmationSent,
     Format,
     Health,
@@ -70,6 +74,9 @@ from suffice.web.schemas import (
     ProjectAnswer,
     Receipt,
     ReviewAnswer,
+    SettingChangeAnswer,
+    SettingsAnswer,
+    SettingsSent,
     SkipSent,
     StatusAnswer,
     UndoSent,
@@ -102,6 +109,8 @@ class _TableEntry(NamedTuple):
     at: float
     corrected: bool
     opinions: tuple[Opinion, ...]
+    unsure: bool = False
+    reason: str = ""
 
 
 def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
@@ -124,13 +133,17 @@ def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
 def _entries(state: ProjectState, only: Only) -> list[_TableEntry]:
     """Rows of a kind, the newest first."""
     entries: list[_TableEntry] = []
-    if only != "skipped":
+    if only not in {"skipped", "unsure"}:
         entries += [
             _TableEntry(each.item, each.label, each.person, each.at, each.corrected, each.opinions)
             for each in state.labelled()
         ]
-    if only in {"all", "skipped"}:
-        entries += [_TableEntry(each.item, None, each.person, each.at, False, ()) for each in state.skipped()]
+    if only in {"all", "skipped", "unsure"}:
+        entries += [
+            _TableEntry(each.item, None, each.person, each.at, False, (), each.unsure, each.reason)
+            for each in state.skipped()
+            if each.unsure or only != "unsure"
+        ]
     if only == "corrected":
         entries = [each for each in entries if each.corrected]
     if only in {"disagreed", "unresolved"}:
@@ -152,6 +165,7 @@ def _found(project: Project, entries: Sequence[_TableEntry], text: str) -> Itera
                 item_summary(item.cells, project.settings.main),
                 "" if entry.label is None else str(entry.label),
                 entry.person,
+                entry.reason,
             )
             if any(text in word.casefold() for word in words):
                 yield entry
@@ -167,6 +181,8 @@ def _row(entry: _TableEntry, item: Item, main: str | None) -> LabelRow:
         at=moment(entry.at),
         corrected=entry.corrected,
         skipped=entry.label is None,
+        unsure=entry.unsure,
+        reason=entry.reason,
         opinions=[OpinionAnswer(person=each.person, label=each.label, at=moment(each.at)) for each in entry.opinions],
     )
 
@@ -203,7 +219,9 @@ class Asset:
 def assets() -> dict[str, Asset]:
     """The files of the page by name: those that are installed, and no others ever."""
     found = {}
-    for file in files("suffice.web").joinpath("static").iterdir():
+    # Page and reports have the same colours.
+    shared = files("suffice.report").joinpath("templates", "palette.css")
+    for file in [*files("suffice.web").joinpath("static").iterdir(), shared]:
         media_type = _TYPES.get(f".{file.name.rpartition('.')[2]}")
         if media_type is not None and file.is_file():
             content = file.read_bytes()
@@ -254,16 +272,18 @@ IMAGE_TYPES: Final = {
     ".bmp": "image/bmp",
 }
 _LARGEST_IMAGE: Final = 64 << 20
+# Changes of settings that are listed.
+_MOST_CHANGES: Final = 50
 ItemInPath = Annotated[int, InPath(ge=0, le=LAST_ITEM, description=MEANINGS["item"])]
 
 
 @reading_router.get("/project", responses=documented())
 def get_project(context: Context) -> ProjectAnswer:
     """What the project is about; and the value that a page sends as X-Suffice-CSRF with everything that it posts."""
-    settings = context.project.current_settings
-    rule = settings.criterion()
     with context.project.lock:
-        made = context.project.state().made
+        settings, state = context.project.current_settings, context.project.state()
+        made, revision = state.made, state.revision
+    rule = settings.criterion()
     threshold = getattr(rule, "threshold", None)
     return ProjectAnswer(
         name=settings.name,
@@ -279,11 +299,38 @@ def get_project(context: Context) -> ProjectAnswer:
         rule=type(rule).__name__,
         threshold=threshold if isinstance(threshold, int | float) else None,
         overlap=settings.overlap,
+        guidelines_html=markdown_html(settings.guidelines) if settings.guidelines else "",
+        descriptions=dict(settings.descriptions),
         source=settings.source,
         made=0.0 if made is None else made.at,
+        revision=revision,
         notes=list(settings.notes),
         version=suffice.__version__,
         csrf=context.access.csrf,
+    )
+
+
+@reading_router.get("/settings", responses=documented())
+def get_settings(context: Context) -> SettingsAnswer:
+    """The settings that can be changed, and who changed which, the newest first."""
+    settings = context.project.current_settings
+    label_cost, mistake_cost = settings.costs() or (None, None)
+    events = context.project.setting_changes()[:_MOST_CHANGES]
+    return SettingsAnswer(
+        name=settings.name,
+        guidelines=settings.guidelines,
+        descriptions=dict(settings.descriptions),
+        label_cost=label_cost,
+        mistake_cost=mistake_cost,
+        at_most=settings.at_most,
+        overlap=settings.overlap,
+        rule=type(settings.criterion()).__name__,
+        history=[
+            SettingChangeAnswer(
+                person=event.person, at=event.when, words=setting_change_sentence(event.kind.value, event.data)
+            )
+            for event in events
+        ],
     )
 
 
@@ -304,6 +351,21 @@ def get_check_offers(
     sizes, learned = SIZES if size is None else (size,), context.background.learning_status
     found = _or_conflict(lambda: check_offers(context.project, learned, tolerance=tolerance, sizes=sizes))
     return CheckOffersAnswer(**found.as_dict())
+
+
+@reading_router.get("/checks/recall-offers", responses=documented(409))
+def get_recall_offers(
+    context: Context,
+    recall_of: Annotated[str, Query(max_length=1000, description=MEANINGS["recall_of"])],
+    predicted_as_found: Annotated[bool, Query(description=MEANINGS["predicted_as_found"])] = True,
+) -> ClassOffersAnswer:
+    """What checks of the recall of a class would cost, if the model's own estimate is right. Nothing is started."""
+
+    def offers() -> ClassOffers:
+        predictions = context.background.predictions()
+        return class_offers(context.project, predictions, recall_of=recall_of, predicted_as_found=predicted_as_found)
+
+    return ClassOffersAnswer(**_or_conflict(offers).as_dict())
 
 
 T = TypeVar("T")
@@ -447,7 +509,16 @@ def add_label(sent: LabelSent, context: Context) -> Receipt:
 def add_skip(sent: SkipSent, context: Context) -> Receipt:
     """Say that an item cannot be labelled; nobody is asked for it again."""
     item = context.require_item(sent.item)
-    return _done(context, lambda: context.project.skip(item, person=sent.person, request=sent.request))
+    said = sent.model_dump(exclude={"item"})
+    return _done(context, lambda: context.project.skip(item, **said))
+
+
+@labelling_router.post("/unsure", responses=documented(404, 409, 415, 507))
+def add_unsure(sent: SkipSent, context: Context) -> Receipt:
+    """Say that a person does not know the label; like a skip, and the item is listed for review."""
+    item = context.require_item(sent.item)
+    said = sent.model_dump(exclude={"item"})
+    return _done(context, lambda: context.project.unsure(item, **said))
 
 
 @labelling_router.post("/corrections", responses=documented(404, 409, 415, 507))
@@ -540,6 +611,20 @@ def switch_model(sent: ModelSent, context: Context) -> Receipt:
     return _done(context, lambda: context.project.switch_model(sent.model, person=sent.person, request=sent.request))
 
 
+@labelling_router.post("/settings", responses=documented(409, 415, 507))
+def change_settings(sent: SettingsSent, context: Context) -> Receipt:
+    """Change settings for everybody; those that are left out stay. The journal keeps who changed what."""
+    changes = sent.changes()
+    return _done(context, lambda: context.project.change_settings(changes, person=sent.person, request=sent.request))
+
+
+@labelling_router.post("/classes", responses=documented(409, 415, 507))
+def change_classes(sent: ClassesSent, context: Context) -> Receipt:
+    """Add, rename, merge, reorder or remove classes; the model learns all labels again, and no label is lost."""
+    asked = sent.model_dump(exclude={"classes"})
+    return _done(context, lambda: context.project.change_classes(sent.classes, **asked))
+
+
 @labelling_router.post("/checks", responses=documented(409, 415, 507))
 def start_check(sent: CheckSent, context: Context) -> Receipt:
     """Start a check: draw unlabelled items at random, which people are then asked for before all others.
@@ -586,6 +671,15 @@ _FILE: dict[int | str, dict[str, Any]] = {
 def export_labels(context: Context, format: FormatInQuery = "csv") -> Response:
     """Every item with a label, in the order of labelling."""
     return _attached(labels_file(context.project, format))
+
+
+@file_router.get("/export/skipped", response_class=Response, responses=_FILE | documented(409, 501))
+def export_skipped(context: Context, format: FormatInQuery = "csv") -> Response:
+    """Every item that was skipped and has no label: by whom, when, whether they were unsure, and why."""
+    found = skipped_file(context.project, format)
+    if found is None:
+        raise ConflictError("no item is skipped, so there is nothing to export")
+    return _attached(found)
 
 
 @file_router.get("/export/predictions", response_class=Response, responses=_FILE | documented(409, 501))

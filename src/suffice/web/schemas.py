@@ -22,10 +22,14 @@ MEANINGS: Final = {
     "item": f"the number of an item, a whole number from 0 to {LAST_ITEM}",
     "label": "the name of a class (up to 1000 characters) or a finite number",
     "model": "the name of a model, one of those that GET /api/project lists",
+    "classes": "the names of 2 to 200 classes, in the order of their keys",
+    "moved": "present names of classes, each with the name that its labels get",
+    "before": "the names of the present classes, in order",
     "size": "the number of items to check, a whole number of at least 1",
     "share": "a number above 0 and below 1",
     "tolerance": "a number of at least 0, in units of the target",
     "confidence": "a number above 0 and below 1, such as 0.95",
+    "predicted_as_found": "whether items predicted as the class count as found, for a check of its recall",
     "recall_of": "the name of a class (up to 1000 characters)",
     "precision_of": "the name of a class (up to 1000 characters)",
     "unlabelable_as": "wrong or excluded",
@@ -33,7 +37,14 @@ MEANINGS: Final = {
     "offset": f"a whole number from 0 to {LAST_ITEM}",
     "limit": f"a whole number from 1 to {MOST_ROWS}",
     "search": "a text of up to 200 characters",
-    "only": "all, skipped, disagreed, unresolved or corrected",
+    "name": "the name of the project, 1 to 200 characters",
+    "guidelines": "how to label, in Markdown, up to 20,000 characters",
+    "descriptions": "a text of up to 500 characters for each class, by its name",
+    "cost": "a number above 0",
+    "at_most": "the wanted error: for classes a share above 0 and below 1, for numbers above 0; null for none",
+    "overlap": "the share of the items that two people label, from 0 to 1",
+    "reason": "a text of up to 500 characters without control characters",
+    "only": "all, skipped, unsure, disagreed, unresolved or corrected",
     "saw_prediction": "whether the person saw a prediction for the item before answering",
     "rows": "at least one object with an id and a label; a prediction may have a probability from 0 to 1",
     "kind": "labels or predictions",
@@ -45,6 +56,7 @@ MEANINGS: Final = {
 }
 # At least one character that shows, and none that controls.
 _NAME: Final = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+_REASON: Final = r"^[^\x00-\x1f\x7f-\x9f]*$"
 _PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]+$"
 
 
@@ -97,7 +109,7 @@ GivenLabel = Annotated[
     Field(description=MEANINGS["label"]),
 ]
 Format = Literal["csv", "jsonl", "parquet"]
-Only = Literal["all", "skipped", "disagreed", "unresolved", "corrected"]
+Only = Literal["all", "skipped", "unsure", "disagreed", "unresolved", "corrected"]
 
 Text = Annotated[str, BeforeValidator(plain)]
 Number = Annotated[float | None, BeforeValidator(finite)]
@@ -123,9 +135,10 @@ class UndoSent(_Request):
 
 
 class SkipSent(_Request):
-    """A person who cannot or will not label an item."""
+    """A person who cannot or will not label an item, or is unsure of its label; and why, if they say."""
 
     item: ItemNumber
+    reason: Annotated[str, Field(max_length=500, pattern=_REASON, description=MEANINGS["reason"])] = ""
     request: RequestName | None = None
 
 
@@ -178,6 +191,40 @@ class ModelSent(_Request):
     request: RequestName | None = None
 
 
+_ClassNames = list[Annotated[str, Field(max_length=1000)]]
+
+
+class ClassesSent(_Request):
+    """A person who adds, renames, merges, reorders or removes classes.
+
+    A class that is moved to a new name is renamed, one that is moved to another class is merged into it. ``before`` are
+    the classes that the person saw: if they are others meanwhile, nothing is changed.
+    """
+
+    classes: Annotated[_ClassNames, Field(description=MEANINGS["classes"])]
+    moved: Annotated[dict[str, Annotated[str, Field(max_length=1000)]], Field(description=MEANINGS["moved"])] = {}
+    before: Annotated[_ClassNames, Field(description=MEANINGS["before"])]
+    request: RequestName | None = None
+
+
+class SettingsSent(_Request):
+    """A person who changes settings; those that are left out stay as they are."""
+
+    name: Annotated[str | None, Field(description=MEANINGS["name"])] = None
+    guidelines: Annotated[str | None, Field(description=MEANINGS["guidelines"])] = None
+    descriptions: Annotated[dict[str, str] | None, Field(description=MEANINGS["descriptions"])] = None
+    label_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["cost"])] = None
+    mistake_cost: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["cost"])] = None
+    at_most: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["at_most"])] = None
+    overlap: Annotated[float | None, Field(allow_inf_nan=False, description=MEANINGS["overlap"])] = None
+    request: RequestName | None = None
+
+    def changes(self) -> dict[str, Any]:
+        """The settings that were sent; a wanted error of null means none."""
+        sent = self.model_dump(exclude={"person", "request"}, exclude_unset=True)
+        return {name: value for name, value in sent.items() if value is not None or name == "at_most"}
+
+
 _Share = Annotated[float, Field(gt=0.0, lt=1.0, description=MEANINGS["share"])]
 _Tolerance = Annotated[float, Field(ge=0.0, allow_inf_nan=False, description=MEANINGS["tolerance"])]
 _ClassName = Annotated[str, Field(max_length=1000, description="the name of a class")]
@@ -197,6 +244,7 @@ class CheckSent(_Request):
     tolerance: _Tolerance | None = None
     share: _Share | None = None
     unlabelable_as: Literal["wrong", "excluded"] = "wrong"
+    predicted_as_found: Annotated[bool, Field(description=MEANINGS["predicted_as_found"])] = True
     confidence: _Share | None = None
     request: RequestName | None = None
 
@@ -225,7 +273,7 @@ class ModelAnswer(_Response):
 
 
 class ProjectAnswer(_Response):
-    """What the project is about."""
+    """What the project is about; ``revision`` is the event that changed it last, as in the status."""
 
     name: Text
     task: Literal["classification", "regression"]
@@ -240,11 +288,39 @@ class ProjectAnswer(_Response):
     rule: Text
     threshold: Number
     overlap: float
+    guidelines_html: Text
+    descriptions: dict[Text, Text]
     source: Text
     made: float
+    revision: int
     notes: list[Text]
     version: str
     csrf: str
+
+
+class SettingChangeAnswer(_Response):
+    """Who changed what, and when."""
+
+    person: Text
+    at: str
+    words: Text
+
+
+class SettingsAnswer(_Response):
+    """The settings that can be changed, and who changed which.
+
+    The costs are null where the rule weighs none, or where the cost of mistakes is given in another way.
+    """
+
+    name: Text
+    guidelines: Text
+    descriptions: dict[Text, Text]
+    label_cost: Number
+    mistake_cost: Number
+    at_most: Number
+    overlap: float
+    rule: Text
+    history: list[SettingChangeAnswer]
 
 
 class Cell(_Response):
@@ -372,8 +448,9 @@ class PredictedAnswer(_Response):
 class GuaranteeAnswer(_Response):
     """What a check proves, of which items and model, at which confidence and from which sample.
 
-    ``about_present_model`` is false if the model has learned more since, or is another one. ``added`` is the number of
-    items that were added since the check was drawn; they are not covered.
+    ``about_present_model`` is false if the model has learned more since, or is another one. ``classes`` are those that
+    the guarantee is about; ``classes_since`` says whether they are still those of the project, also under other names.
+    ``added`` is the number of items that were added since the check was drawn; they are not covered.
     """
 
     format: int
@@ -403,6 +480,7 @@ class GuaranteeAnswer(_Response):
     n_labelled: int
     model_name: Text
     classes: list[Text]
+    classes_since: Literal["same", "merged", "changed"]
     sentences: list[Text]
     figure: Text
     figure_note: Text
@@ -461,6 +539,30 @@ class CheckOffersAnswer(_Response):
     at_most: Number
     planned: int | None
     seconds: Number
+    sentences: list[Text]
+
+
+class ClassOfferAnswer(_Response):
+    """A recall or precision, and the size of a check that is likely to guarantee it; null if only all items do."""
+
+    at_least: float
+    size: int | None
+
+
+class ClassOffersAnswer(_Response):
+    """What a check of the recall or precision of a class would cost, if the model's own estimate is right."""
+
+    quantity: Literal["recall", "precision"]
+    class_name: Text
+    predicted_as_found: bool
+    pool: int
+    expected: int
+    found: int
+    alpha: float
+    confidence: float
+    probability: float
+    offers: list[ClassOfferAnswer]
+    rows: list[CheckRowAnswer]
     sentences: list[Text]
 
 
@@ -554,8 +656,10 @@ class StatusAnswer(_Response):
 
     n_labelled: int
     n_skipped: int
+    n_unsure: int
     size: int
     left: int
+    revision: int
     learned: int
     behind: int
     model: ModelAnswer
@@ -594,6 +698,8 @@ class LabelRow(_Response):
     at: str
     corrected: bool
     skipped: bool
+    unsure: bool
+    reason: Text
     opinions: list[OpinionAnswer]
 
 

@@ -1,7 +1,9 @@
-"""The terminal labeller: label by keys on the whole screen, or by lines."""
+"""The terminal labeller: label by keys on the whole screen, or by lines.
 
-from suffice.cli.labeller.key_handler import label_by_keys
+The full screen is in :mod:`suffice.cli.labeller.label_app`, which needs Textual; nothing else here does.
+"""
+
 from suffice.cli.labeller.labeller import Labeller, opened_labeller
 from suffice.cli.labeller.line_mode import label_by_lines
 
-__all__ = ["Labeller", "label_by_keys", "label_by_lines", "opened_labeller"]
+__all__ = ["Labeller", "label_by_lines", "opened_labeller"]

@@ -3,18 +3,18 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from suffice.cli.labeller.pictures import Picture, Pictures
-from suffice.cli.labeller.view import Counts, Given
-from suffice.cli.labeller.viewport import one_line
+from suffice.cli.labeller.visible_text import one_line
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.shortening import item_summary
 from suffice.project.events import EventKind, Label
 from suffice.project.items import Item
-from suffice.project.status_summary import check_status
+from suffice.project.status_summary import CheckStatus, check_status
 
 if TYPE_CHECKING:
     from suffice.project.background_learner import BackgroundLearner
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The commands, by their letter.
 COMMANDS: Final = {"s": "skip", "u": "undo", "c": "correct", "?": "help", "q": "quit"}
+#: How the terminal shows the tone of a decision.
+TONE_STYLES: Final = {"quiet": "bold", "on": "bold", "good": "bold green", "limit": "bold yellow"}
 _MOST_KEYS: Final = 9
 
 
@@ -93,6 +95,54 @@ def _numbered(word: str, classes: Sequence[str]) -> list[str]:
     if not (word.isascii() and word.isdigit() and len(word) < 9) or any(name.strip().isdigit() for name in classes):
         return []
     return [classes[int(word) - 1]] if 1 <= int(word) <= len(classes) else []
+
+
+def shown_label(label: Label) -> str:
+    """A label in a sentence.
+
+    Examples:
+        >>> shown_label("spam"), shown_label(4.0)
+        ('spam', '4')
+    """
+    return label if isinstance(label, str) else f"{label:.12g}"
+
+
+@dataclass(frozen=True)
+class Given:
+    """A label that was given, to be picked for correction.
+
+    Attributes:
+        item: Position of the item.
+        id: Its name.
+        summary: The beginning of what it shows.
+        label: The label.
+        person: Who gave it.
+    """
+
+    item: int
+    id: str
+    summary: str
+    label: Label
+    person: str
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How far the labelling is.
+
+    Attributes:
+        labelled: Items with a label.
+        skipped: Items that were skipped.
+        size: All items.
+        classes: Labels of each class, in the order of the classes.
+        checks: What the checks of the project come to.
+    """
+
+    labelled: int = 0
+    skipped: int = 0
+    size: int = 0
+    classes: tuple[int, ...] = ()
+    checks: CheckStatus = field(default_factory=CheckStatus)
 
 
 # Seconds that a key waits for the model to learn from it, so that the next item is chosen with it; then it goes on,

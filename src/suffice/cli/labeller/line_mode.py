@@ -5,9 +5,8 @@ from typing import Final
 
 from rich.console import Console
 
-from suffice.cli.labeller.labeller import COMMANDS, Labeller, typed_class
-from suffice.cli.labeller.view import shown_label
-from suffice.cli.labeller.viewport import one_line, visible
+from suffice.cli.labeller.labeller import COMMANDS, Labeller, shown_label, typed_class
+from suffice.cli.labeller.visible_text import one_line, visible
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.project.events import checked_label
 from suffice.project.status_summary import learning_sentences

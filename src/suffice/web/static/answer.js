@@ -19,8 +19,19 @@ export function makeAnswer(project, give) {
 // Classes that are digits have themselves as keys: nobody should have to press 1 for 0.
 const areDigits = (classes) => classes.every((name) => /^[0-9]$/.test(name));
 
-function classButton(name, give) {
-  return button(() => give(name), { class: "answer" }, h("kbd"), h("span", { dir: "auto" }, name));
+const COLOURS = 8;
+const WIDEST = 5;
+
+/** The number of the colour of a class. */
+export const colourOf = (project, name) => (project.classes.indexOf(name) % COLOURS) + 1;
+
+/** Columns of a grid whose rows are as even as can be. */
+export const balanced = (n, most) => Math.ceil(n / Math.ceil(n / most));
+
+function classButton(name, give, project) {
+  const told = project.descriptions[name];
+  const properties = { class: `answer colour-${colourOf(project, name)}`, title: told ? `${name}: ${told}` : name, "aria-description": told };
+  return button(() => give(name), properties, h("kbd"), h("span", { dir: "auto" }, name));
 }
 
 function number(buttons, keys) {
@@ -36,12 +47,14 @@ function number(buttons, keys) {
 const NUMBERS = Array.from({ length: KEYS }, (_, at) => String(at + 1));
 
 function fewClasses(project, give) {
-  const buttons = project.classes.map((name) => classButton(name, give));
+  const buttons = project.classes.map((name) => classButton(name, give, project));
   const keys = areDigits(project.classes) ? project.classes : NUMBERS;
   number(buttons, keys);
   const brief = project.classes.every((name) => name.length <= 7);
-  const kind = `classes n${buttons.length}${brief ? " brief" : ""}`;
-  const element = h("div", { class: kind, role: "group", "aria-label": project.target }, buttons);
+  const element = h("div", { class: "classes", role: "group", "aria-label": project.target }, buttons);
+  const n = buttons.length;
+  element.style.setProperty("--wide", balanced(n, brief ? WIDEST : WIDEST - 1));
+  element.style.setProperty("--narrow", brief ? balanced(n, 3) : n === 3 ? 1 : Math.min(n, 2));
   const key = (name) => {
     const chosen = buttons[keys.indexOf(name)];
     chosen?.click();
@@ -51,7 +64,7 @@ function fewClasses(project, give) {
 }
 
 function manyClasses(project, give) {
-  const buttons = new Map(project.classes.map((name) => [name, classButton(name, give)]));
+  const buttons = new Map(project.classes.map((name) => [name, classButton(name, give, project)]));
   const list = h("div", { class: "classes lots", role: "group", "aria-label": project.target });
   const none = h("p", { class: "problem", role: "status" });
   const filter = h("input", {
@@ -147,7 +160,7 @@ function numberBox(project, give) {
   const element = h("form", { class: "number", novalidate: true, on: { submit: accept } },
     h("label", { for: "number" }, project.target), minus, input,
     h("button", { type: "submit", class: "primary answer" }, "Record ", h("kbd", {}, "Enter")), problem,
-    h("p", { class: "muted hint" }, "Escape leaves the box; then s skips and u takes back."));
+    h("p", { class: "muted hint" }, "Escape leaves the box; then s skips, n is unsure and u takes back."));
   const key = (name) => {
     if (!/^[-.0-9/]$/.test(name)) return false;
     input.focus();

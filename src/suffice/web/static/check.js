@@ -19,7 +19,8 @@ export const guaranteed = (status) => (status?.guarantee?.about_present_model ? 
 /** A button that opens the window, unless a check is open or the model has not started. */
 export function checkButton(status, properties = {}) {
   if (checking(status) || !status.decision.error || !status.left) return null;
-  const again = guaranteed(status) ? "Check again" : "Check the predictions";
+  const first = status.decision.screening ? "Check what was missed" : "Check the predictions";
+  const again = guaranteed(status) ? "Check again" : first;
   return button(() => offerCheck(status), properties, again);
 }
 
@@ -84,6 +85,7 @@ function confirmAbort() {
 /** Open the window that says what a check costs and can guarantee, and starts it. */
 async function offerCheck(status) {
   const numbers = store.project.task === "regression";
+  const screening = status.decision.screening ?? null;
   const problem = h("p", { class: "problem", role: "alert" });
   const list = h("div", { class: "stack", role: "radiogroup", "aria-label": "Size of the check" });
   const intro = h("p", {}, "");
@@ -116,6 +118,7 @@ async function offerCheck(status) {
       return;
     }
     choose(size);
+    if (screening) return;
     try {
       const found = await get(`api/checks/offers?size=${size}${query()}`);
       if (Number(own.value.trim()) === size && found.offers.length) {
@@ -127,8 +130,28 @@ async function offerCheck(status) {
   };
   const query = () => (state.tolerance === null ? "" : `&tolerance=${state.tolerance}`);
 
+  const loadRecall = async () => {
+    try {
+      const named = encodeURIComponent(screening.positive);
+      const found = await get(`api/checks/recall-offers?recall_of=${named}&predicted_as_found=false`);
+      intro.textContent = unbroken(found.sentences[0]);
+      const none = "No check of fewer items than all is likely to guarantee enough. Screen more items first.";
+      put(list, found.rows.map((each) => row({ ...each, words: unbroken(each.words) })), !found.rows.length && quiet(none),
+        h("label", { class: "offer" }, h("span", {}, own, " ", ownWords)));
+      const wanted = found.offers.findLast((each) => each.size !== null && each.at_least <= screening.recall);
+      const chosen = wanted && [...list.querySelectorAll("input[type=radio]")].find((each) => Number(each.value) === wanted.size);
+      if (chosen) chosen.checked = true;
+      choose(chosen ? wanted.size : null);
+    } catch (error) {
+      problem.textContent = error.message;
+    }
+  };
   const load = async () => {
     problem.textContent = "";
+    if (screening) {
+      await loadRecall();
+      return;
+    }
     try {
       const found = await get(`api/checks/offers?${query().slice(1)}`);
       const [, estimate, ...rest] = found.sentences;
@@ -160,7 +183,8 @@ async function offerCheck(status) {
     start.disabled = true;
     start.textContent = "Starting…";
     try {
-      const asked = state.tolerance === null ? {} : { tolerance: state.tolerance };
+      const asked = screening ? { recall_of: screening.positive, predicted_as_found: false }
+        : state.tolerance === null ? {} : { tolerance: state.tolerance };
       await submit("api/checks", { person: person(), size: state.size, ...asked });
       dialog.close();
       location.hash = "#label";
@@ -171,23 +195,27 @@ async function offerCheck(status) {
       choose(state.size);
     }
   };
-  const dialog = openDialog("Check the predictions", [
+  const measures = screening
+    ? "A check measures how many relevant items were missed. You label items that are drawn at random from those that " +
+      "nobody has screened, and from your answers follows which share of the relevant items is found at least."
+    : "A check measures the predictions; it does not make them better. You label items that are drawn at " +
+      "random, and from your answers follows how many predictions are wrong at most.";
+  const dialog = openDialog(screening ? "Check what was missed" : "Check the predictions", [
     h("div", { class: "stack" },
       numbers && h("form", { class: "row", on: { submit: setTolerance } },
         h("label", { for: "check-tolerance" }, "A prediction is good enough if it is off by at most"), tolerance,
         h("button", { type: "submit" }, "Show what a check costs")),
-      h("p", {}, "A check measures the predictions; it does not make them better. You label items that are drawn at " +
-        "random, and from your answers follows how many predictions are wrong at most."),
+      h("p", {}, measures),
       intro, list,
       h("details", {}, h("summary", {}, "What happens in a check"),
         h("ul", {},
           h("li", {}, "The model is kept as it is now. Items are drawn at random, and you are asked for them before all " +
             "others, without its predictions."),
-          h("li", {}, "An item that you skip counts as predicted wrong."),
+          h("li", {}, screening ? "An item that you skip counts as missed." : "An item that you skip counts as predicted wrong."),
           h("li", {}, "When all are answered, the guarantee is stated. The model learns your answers when you go on " +
             "labelling; the new model then has no guarantee until it is checked."),
-          h("li", {}, "If it finds more wrong predictions than expected, it guarantees less than it says here. Your labels " +
-            "are never lost."),
+          h("li", {}, `If it finds more ${screening ? "relevant items" : "wrong predictions"} than expected, it guarantees less than it says here. ` +
+            "Your labels are never lost."),
           h("li", {}, "You can pause, and others can help. If you stop the check for good, it guarantees nothing. Each " +
             "check that is started makes the next ones a little larger."))),
       problem,

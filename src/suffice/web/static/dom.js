@@ -50,6 +50,23 @@ export function swap(element, ...children) {
   if (unfolded) element.querySelector("details")?.setAttribute("open", "");
 }
 
+// What the guidelines may hold: the server renders no other, and nothing else is taken over here.
+const ALLOWED = new Set(["P", "H3", "H4", "H5", "H6", "UL", "OL", "LI", "EM", "STRONG", "CODE", "PRE", "BLOCKQUOTE", "HR", "BR", "A",
+  "TABLE", "THEAD", "TBODY", "TR", "TH", "TD"]);
+
+/** Elements of HTML that the server made from Markdown, built anew: known tags, texts and links alone. */
+export function fromHtml(html) {
+  const copy = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) return node.textContent;
+    if (node.nodeType !== Node.ELEMENT_NODE || !ALLOWED.has(node.tagName)) return null;
+    const link = node.tagName === "A" && /^(https?:|mailto:)/i.test(node.getAttribute("href") ?? "");
+    const properties = link
+      ? { href: node.getAttribute("href"), target: "_blank", rel: "noopener noreferrer nofollow" } : {};
+    return h(node.tagName.toLowerCase(), properties, ...[...node.childNodes].map(copy));
+  };
+  return [...new DOMParser().parseFromString(html, "text/html").body.childNodes].map(copy);
+}
+
 /** Whether the screen is touched, so that there is likely no keyboard to speak of. */
 export const touched = () => matchMedia("(pointer: coarse)").matches;
 

@@ -12,14 +12,17 @@ export function makeExportView(root, project) {
   const problem = h("p", { class: "problem", role: "alert" });
   const summary = quiet();
   const guarantee = guaranteePart(problem);
+  const skippedRow = h("p", { hidden: true },
+    saving("api/export/skipped", "skipped.csv", problem, { class: null }, "Skipped items and the reasons, CSV"));
   put(root, h("h2", { class: "visually-hidden" }, "Export"), problem, h("div", { class: "board three" },
-    part("Labels", [h("p", {}, "What was labelled, by whom and when."), summary], "labels", problem),
+    part("Labels", [h("p", {}, "What was labelled, by whom and when."), summary, skippedRow], "labels", problem),
     part("Predictions", [h("p", {}, "What the model says of the items without a label, and how sure it is.")],
       "predictions", problem),
     guarantee.element, report(problem), script(project)));
   watch(({ status }) => {
     if (!status) return;
     guarantee.update(status);
+    skippedRow.hidden = !status.n_skipped;
     const skipped = status.n_skipped ? `, ${many(status.n_skipped, "item")} skipped` : "";
     summary.textContent = `${many(status.n_labelled, "label")} so far${skipped}.`;
   });

@@ -1,9 +1,14 @@
 // One item, shown well: a row, a text, or an image.
 
-import { h, put, quiet } from "./dom.js";
+import { button, h, put, quiet } from "./dom.js";
 
 const MANY = 4;
 const SMALL = 160;
+// Characters of a text that is shown large, and very large.
+const LONGER = 240;
+const SHORT = 90;
+// How much larger than it is shown an image gets, at least.
+const ZOOM = 2.5;
 
 /**
  * What a person sees of an item.
@@ -20,7 +25,9 @@ export function showItem(item, project) {
 function text(cell) {
   const body = h("div", { class: "reading", dir: "auto" }, cell.value);
   if (!cell.value.trim()) return quiet("This text is empty.");
-  return h("div", {}, body, cell.cut && shortened());
+  const size = cell.value.length;
+  const kind = size > LONGER ? null : size > SHORT ? "short" : "short very";
+  return h("div", { class: kind }, body, cell.cut && shortened());
 }
 
 function shortened() {
@@ -30,7 +37,14 @@ function shortened() {
 function picture(item) {
   // Without the leading slash it is found below a proxy's prefix too.
   const image = h("img", { src: item.image.replace(/^\//, ""), alt: `Image ${item.id}`, class: "picture" });
-  const frame = h("div", { class: "frame" }, image);
+  const zoom = button(() => toggle(), { class: "zoom", "aria-pressed": "false", "aria-label": `Zoom image ${item.id}`,
+    "aria-keyshortcuts": "z" }, image);
+  const frame = h("div", { class: "frame" }, zoom);
+  const toggle = () => {
+    const larger = zoom.getAttribute("aria-pressed") !== "true";
+    image.style.width = larger ? `${Math.max(image.naturalWidth, Math.round(image.clientWidth * ZOOM))}px` : "";
+    zoom.setAttribute("aria-pressed", String(larger));
+  };
   image.addEventListener("load", () => {
     // A very small image is blown up in whole squares, not blurred.
     if (Math.max(image.naturalWidth, image.naturalHeight) <= SMALL) image.classList.add("small");

@@ -3,7 +3,9 @@
 import { post } from "./api.js";
 import { makeAnswer } from "./answer.js";
 import { checking, makeCheckLine } from "./check.js";
-import { button, h, labelText, put, swap } from "./dom.js";
+import { openDialog } from "./dialog.js";
+import { button, h, labelText, put, quiet, swap, touched } from "./dom.js";
+import { makeGuidelines } from "./guidelines.js";
 import { showItem } from "./item.js";
 import { pending, recover, submit } from "./outbox.js";
 import { person } from "./person.js";
@@ -36,15 +38,20 @@ export function makeLabelView(root, project) {
   const through = new Set();
   const aside = new Set();
 
-  const answer = makeAnswer(project, (label) => act("api/labels", { label }, `Recorded: ${labelText(label)}.`));
+  const newAnswer = () => makeAnswer(project, (label) => act("api/labels", { label }, `Recorded: ${labelText(label)}.`));
+  let answer = newAnswer();
+  const present = () => JSON.stringify([project.classes, project.descriptions]);
+  let classes = present();
   const skipButton = button(skip, { "aria-keyshortcuts": "s" }, "Skip ", h("kbd", {}, "s"));
+  const unsureButton = button(askReason, { "aria-keyshortcuts": "n" }, "Unsure ", h("kbd", {}, "n"));
   const undoButton = button(undo, { "aria-keyshortcuts": "u" }, "Undo ", h("kbd", {}, "u"));
   const problem = h("p", { class: "problem", role: "alert" });
   const article = h("article", { class: "card item", "aria-label": "Item", "aria-live": "polite" });
   const answers = h("div", { class: "answers" }, answer.element, problem,
-    h("div", { class: "row small" }, skipButton, undoButton, h("p", { class: "said", role: "status" })));
+    h("div", { class: "row small" }, skipButton, unsureButton, undoButton, h("p", { class: "said", role: "status" })));
   const why = h("p", {});
   const whyCard = h("section", { class: "card why" }, h("h2", {}, "Why this item?"), why);
+  const guidelines = makeGuidelines(project);
   const card = makeVerdictCard();
   const prediction = makePredictionCard();
   const banner = makeBanner();
@@ -52,11 +59,11 @@ export function makeLabelView(root, project) {
   // The check whose items are asked for.
   let checkNumber = 0;
   put(root, banner.element, checkLine.element, h("div", { class: "desk" },
-    h("div", { class: "work" }, article, answers), h("aside", { class: "side" }, card.element, whyCard, prediction.element)));
+    h("div", { class: "work" }, article, answers), h("aside", { class: "side" }, guidelines.element, card.element, whyCard, prediction.element)));
 
   function act(path, extra, said) {
     const item = queue[0];
-    if (!item || undoing || performance.now() - shownAt < GLANCE) return;
+    if (!item || undoing || tooQuick()) return;
     queue.shift();
     answered.add(item.item);
     hush();
@@ -65,7 +72,7 @@ export function makeLabelView(root, project) {
     draw();
     sent.then(() => {
       through.add(item.item);
-      toast(said, { name: "Undo (u)", run: undo });
+      toast(said, { name: touched() ? "Undo" : "Undo (u)", run: undo });
       refreshSoon();
       refill();
     }, (error) => refused(item, error, path));
@@ -75,13 +82,36 @@ export function makeLabelView(root, project) {
     act("api/skips", {}, "Skipped.");
   }
 
+  /** Ask why somebody is unsure, and record it; the reason can be left empty. */
+  function askReason() {
+    const item = queue[0];
+    if (!item || undoing || tooQuick()) return;
+    const reason = h("input", { id: "reason", type: "text", maxlength: 500, autocomplete: "off" });
+    const record = (path, said) => {
+      dialog.close();
+      if (queue[0] === item) act(path, reason.value.trim() ? { reason: reason.value.trim() } : {}, said);
+    };
+    const accept = (event) => {
+      event.preventDefault();
+      record("api/unsure", "Recorded: unsure.");
+    };
+    const form = h("form", { novalidate: true, on: { submit: accept } },
+      h("label", { for: "reason" }, "Why? (optional)"), reason,
+      quiet("The item is listed under Labels, Unsure. Somebody can label it there."),
+      h("div", { class: "row end" },
+        button(() => record("api/skips", "Skipped."), {}, "Skip it"),
+        h("button", { type: "submit", class: "primary" }, "Unsure ", h("kbd", {}, "Enter"))));
+    const dialog = openDialog("Unsure of this item", [form]);
+    reason.focus();
+  }
+
   function refused(item, error, path) {
     answered.delete(item.item);
     // In the state that the project is in it cannot be done, now or later; anything else may be put right.
     if (error.status === 409) aside.add(item.item);
     else queue.unshift(item);
     // Whoever skips what somebody else has labelled has said all there is to say.
-    if (error.status === 409 && path === "api/skips") toast("Set aside: somebody else has labelled it.");
+    if (error.status === 409 && path !== "api/labels") toast("Set aside: somebody else has labelled it.");
     else problem.textContent = `Not recorded (${item.id}): ${error.message}`;
     draw();
     refill();
@@ -145,6 +175,21 @@ export function makeLabelView(root, project) {
     for (const { image } of queue.slice(1)) if (image) new Image().src = image.replace(/^\//, "");
   }
 
+  /** Whether an answer came sooner than anybody can read; if so, say that it was not taken. */
+  function tooQuick() {
+    if (performance.now() - shownAt >= GLANCE) return false;
+    toast("Not recorded: the item had just changed. Answer again.");
+    return true;
+  }
+
+  /** Take no answer for a moment: what comes sooner was meant for something else. */
+  function glance(item) {
+    shownAt = performance.now();
+    article.dataset.ready = "false";
+    const began = shownAt;
+    setTimeout(() => { if (drawn === item && shownAt === began) article.dataset.ready = "true"; }, GLANCE + 20);
+  }
+
   function draw() {
     const item = queue[0] ?? null;
     const fresh = item === null || drawn?.item !== item.item;
@@ -163,8 +208,7 @@ export function makeLabelView(root, project) {
     article.dataset.ready = "false";
     if (item === null) return;
     kept.set("current", String(item.item), tab);
-    shownAt = performance.now();
-    setTimeout(() => { if (drawn === item) article.dataset.ready = "true"; }, GLANCE + 20);
+    glance(item);
     // What was typed was meant for the item before.
     answer.clear();
     put(article, h("p", { class: "item-id" }, item.id, item.check && h("span", { class: "chip" }, "check item, drawn at random")),
@@ -176,12 +220,24 @@ export function makeLabelView(root, project) {
 
   onKeys("label", (name) => {
     if (name === "s") skip();
+    else if (name === "n") askReason();
+    else if (name === "z" && article.querySelector(".zoom")) article.querySelector(".zoom").click();
     else if (name === "u" || name === "undo") undo();
     else return answer.key(name);
     return true;
   });
 
   watch(({ status }) => {
+    guidelines.update();
+    if (classes !== present()) {
+      classes = present();
+      const old = answer.element;
+      answer = newAnswer();
+      old.replaceWith(answer.element);
+      // A key that was about to be pressed may have another meaning now.
+      if (drawn) glance(drawn);
+      if (drawn) toast("The classes were changed.");
+    }
     if (status) {
       card.update(status);
       banner.update(status);

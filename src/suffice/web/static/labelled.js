@@ -8,8 +8,8 @@ const AT_ONCE = 12;
 /** How many items have each class. */
 export function classBars(status) {
   const most = Math.max(1, ...status.classes.map((each) => each.count));
-  const rows = status.classes.map((each) => {
-    const bar = h("span", { class: "bar" });
+  const rows = status.classes.map((each, at) => {
+    const bar = h("span", { class: `bar colour-${(at % 8) + 1}` });
     bar.style.setProperty("--share", each.count / most);
     return h("div", {}, h("dt", { dir: "auto" }, each.name),
       h("dd", {}, bar, h("span", { class: "count" }, count(each.count))));

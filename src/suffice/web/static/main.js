@@ -6,6 +6,7 @@ import { makeLabelView } from "./label.js";
 import { watchOutbox } from "./outbox.js";
 import { askPerson, person, showPerson } from "./person.js";
 import { makeProgressView } from "./progress.js";
+import { makeSettingsView } from "./settings.js";
 import { makeReviewView } from "./review.js";
 import { keysTo, showShortcuts } from "./shortcuts.js";
 import { kept, openProject, refresh, store, watch } from "./store.js";
@@ -15,9 +16,11 @@ import { isStop } from "./verdict.js";
 
 const MAKERS = {
   label: makeLabelView, progress: makeProgressView, labels: makeTableView, review: makeReviewView,
-  export: makeExportView,
+  export: makeExportView, settings: makeSettingsView,
 };
-const TITLES = { label: "Label", progress: "Progress", labels: "Labels", review: "Review", export: "Export" };
+const TITLES = {
+  label: "Label", progress: "Progress", labels: "Labels", review: "Review", export: "Export", settings: "Settings",
+};
 const views = {};
 const at = (id) => document.getElementById(id);
 
@@ -46,6 +49,7 @@ function title(name = document.body.dataset.view) {
 
 function header() {
   const { status } = store;
+  at("project-name").textContent = store.project.name;
   if (status) {
     at("counter").textContent = `${count(status.n_labelled)} of ${count(status.size)} labelled`;
     title();

@@ -41,6 +41,8 @@ export async function refresh() {
   again = false;
   try {
     store.status = await get("api/status");
+    // The views hold this object: what was changed for everybody is changed in it.
+    if (store.status.revision !== store.project.revision) Object.assign(store.project, await getProject());
     store.reached = true;
     store.trouble = "";
     wait = EVERY;

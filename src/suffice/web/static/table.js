@@ -9,7 +9,9 @@ import { onKeys } from "./shortcuts.js";
 import { watch } from "./store.js";
 
 const PAGE = 50;
-const FILTERS = [["all", "All"], ["skipped", "Skipped"], ["disagreed", "Disagreed"], ["corrected", "Corrected"]];
+const FILTERS = [
+  ["all", "All"], ["unsure", "Unsure"], ["skipped", "Skipped"], ["disagreed", "Disagreed"], ["corrected", "Corrected"],
+];
 
 /** Make the view. */
 export function makeTableView(root, project) {
@@ -127,7 +129,7 @@ export function makeTableView(root, project) {
   }
 
   watch(({ status }) => {
-    const now = JSON.stringify([status?.n_labelled, status?.n_skipped, status?.agreement]);
+    const now = JSON.stringify([status?.n_labelled, status?.n_skipped, status?.n_unsure, status?.revision, status?.agreement]);
     if (root.hidden || editing || !status || now === seen) return;
     seen = now;
     load({}, { quietly: true });
@@ -142,7 +144,10 @@ export function makeTableView(root, project) {
 }
 
 function given(entry) {
-  if (entry.skipped) return h("span", { class: "muted" }, "skipped");
+  if (entry.skipped) {
+    return [h("span", { class: entry.unsure ? "chip warn first" : "muted" }, entry.unsure ? "unsure" : "skipped"),
+      entry.reason && h("span", { class: "opinions muted", dir: "auto" }, entry.reason)];
+  }
   return h("strong", { dir: "auto" }, labelText(entry.label));
 }
 

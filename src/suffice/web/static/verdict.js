@@ -107,7 +107,12 @@ export function makeBanner() {
     drawn = told;
     if (!shown) put(element);
     else if (folded) put(element, chip(status, () => fold(status, null)));
-    else put(element, banner(status, () => fold(status, name)));
+    else {
+      // Details that somebody reads stay open.
+      const open = element.querySelector("details")?.open ?? false;
+      put(element, banner(status, () => fold(status, name)));
+      element.querySelector("details").open = open;
+    }
   };
   const fold = (status, value) => {
     kept.set("folded", value, tab);
@@ -128,9 +133,9 @@ function banner(status, fold) {
     : decision.error_figure && [decision.error_figure, figureNote(decision, "predicted wrong")];
   const goOn = decision.target_missed;
   return h("section", { class: `banner ${decision.tone}`, role: "region", "aria-labelledby": "stop-heading" },
-    figure && h("p", { class: "figure", "aria-hidden": "true" }, h("b", {}, figure[0]), h("small", {}, figure[1])),
-    h("div", {},
-      h("h2", { id: "stop-heading", role: "status" }, decision.headline),
+    h("h2", { id: "stop-heading", role: "status" }, decision.headline),
+    figure && h("p", { class: "figure" }, h("b", {}, figure[0]), h("small", {}, figure[1])),
+    h("details", {}, h("summary", {}, "Why, and what next"),
       proven && h("p", {}, unbroken(proven.sentences[0])),
       h("p", {}, unbroken(decision.summary)),
       (decision.plan?.check_now || goOn) && h("p", {}, unbroken(decision.outlook_note)),

@@ -1,12 +1,10 @@
-"""The size of the terminal, wrapped text, and text made safe for display."""
+"""Text made safe for display, on one line or wrapped."""
 
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
 from io import StringIO
 from typing import Final
 
-from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
@@ -75,47 +73,6 @@ def _letter(letter: str, plain: bool) -> str:
 
 
 _UNBROKEN: Final = "\ue0a0"
-
-
-@dataclass(frozen=True)
-class Viewport:
-    """A rectangle of a terminal.
-
-    Attributes:
-        width: Columns.
-        height: Lines.
-        encoding: Which letters it has.
-        colours: Whether it has colours.
-    """
-
-    width: int
-    height: int
-    encoding: str = "utf-8"
-    colours: bool = True
-
-    @staticmethod
-    def of(console: Console) -> "Viewport":
-        """The whole of a terminal as it is now."""
-        return Viewport(console.width, console.height, console.encoding, console.color_system is not None)
-
-    @property
-    def plain(self) -> bool:
-        """Whether there are no letters but the plainest."""
-        return not self.encoding.lower().replace("-", "").startswith("utf")
-
-    def part(self, width: int, height: int) -> "Viewport":
-        """A smaller rectangle of the same terminal."""
-        return Viewport(max(1, width), max(1, height), self.encoding, self.colours)
-
-    def text(self, words: str, style: str = "") -> Text:
-        """Words that may hold anything, made safe."""
-        return Text(visible(words, self.encoding), style=style)
-
-    def cut(self, words: str, width: int) -> str:
-        """Words on one line, cut where they are too long for it."""
-        line = " ".join(visible(words, self.encoding).split())
-        dots = "..." if self.plain else "…"
-        return line if cell_len(line) <= width else f"{set_cell_size(line, max(0, width - len(dots))).rstrip()}{dots}"
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,184 @@
+// The view of the settings: classes, guidelines, descriptions, costs, and who changed what.
+
+import { get } from "./api.js";
+import { makeClassesPart } from "./classes.js";
+import { ago, button, h, moment, put, quiet } from "./dom.js";
+import { submit } from "./outbox.js";
+import { person } from "./person.js";
+import { refresh, watch } from "./store.js";
+import { toast } from "./toast.js";
+
+const percentOf = (share) => (share === null ? "" : String(Number((share * 100).toPrecision(6))));
+
+/** Make the view. */
+export function makeSettingsView(root, project) {
+  const isClasses = project.task === "classification";
+  const classes = isClasses ? makeClassesPart(project) : null;
+  const general = makeForm("General", isClasses);
+  const words = makeWords(project);
+  const history = h("ol", { class: "history plain" });
+  const problem = h("p", { class: "problem", role: "alert" });
+  put(root, h("h2", { class: "visually-hidden" }, "Settings"), problem, h("div", { class: "board" },
+    words.element, general.element, classes?.element,
+    h("section", { class: "card wide" }, h("h3", {}, "Who changed what"), history)));
+  let revision = -1;
+
+  async function load() {
+    try {
+      const found = await get("api/settings");
+      problem.textContent = "";
+      revision = project.revision;
+      general.fill(found);
+      words.fill(found);
+      put(history, found.history.length ? found.history.map((each) =>
+        h("li", {}, h("strong", { dir: "auto" }, each.person), ` ${each.words} `,
+          h("span", { class: "muted", title: moment(each.at) }, ago(each.at)))) : h("li", { class: "muted" }, "Nobody yet."));
+    } catch (error) {
+      problem.textContent = error.message;
+    }
+  }
+
+  watch(() => {
+    if (!root.hidden && revision !== project.revision) load();
+  });
+  return {
+    show() {
+      classes?.show();
+      load();
+    },
+  };
+}
+
+/** A form that sends what was changed: element, fill(found). Each field: input, read(found), value(text). */
+function formOf(title, note, fields, { wide = false } = {}) {
+  let shown = {};
+  let dirty = false;
+  const problem = h("p", { class: "problem", role: "alert" });
+  const save = h("button", { type: "submit", class: "primary" }, "Save");
+  const discard = button(() => show(shown), {}, "Discard changes");
+  const enable = () => {
+    save.disabled = discard.disabled = !dirty;
+  };
+  const show = (found) => {
+    shown = found;
+    dirty = false;
+    problem.textContent = "";
+    for (const each of fields) each.fill(found);
+    enable();
+  };
+  const accept = async (event) => {
+    event.preventDefault();
+    problem.textContent = "";
+    let changes = {};
+    try {
+      for (const each of fields) if (!each.hidden?.()) changes = { ...changes, ...each.changes(shown) };
+    } catch (error) {
+      problem.textContent = error.message;
+      return;
+    }
+    if (!Object.keys(changes).length) {
+      show(shown);
+      return;
+    }
+    save.disabled = true;
+    try {
+      await submit("api/settings", { person: person(), ...changes });
+      dirty = false;
+      await refresh();
+      toast("The settings are saved.");
+    } catch (error) {
+      problem.textContent = error.message;
+      save.disabled = false;
+    }
+  };
+  const element = h("section", { class: wide ? "card wide" : "card" }, h("h3", {}, title), note && quiet(note),
+    h("form", { class: "settings", novalidate: true, on: { submit: accept, input: () => {
+      dirty = true;
+      enable();
+    } } }, fields.map((each) => each.element), problem, h("div", { class: "row end" }, discard, save)));
+  return { element, fill: (found) => !dirty && show(found) };
+}
+
+function field(id, name, hint, input) {
+  input.id = id;
+  if (hint) input.setAttribute("aria-describedby", `${id}-hint`);
+  return h("div", { class: "field" }, h("label", { for: id }, name), input,
+    hint && h("p", { class: "muted", id: `${id}-hint` }, hint));
+}
+
+/** A box for one setting; read turns its text into a value or throws a sentence. */
+function textField(key, name, hint, input, { write = (value) => value ?? "", read = (text) => text.trim() } = {}) {
+  const element = field(`setting-${key}`, name, hint, input);
+  return {
+    element,
+    hidden: () => element.hidden,
+    fill(found) {
+      input.value = write(found[key]);
+    },
+    changes(found) {
+      return input.value === write(found[key]) ? {} : { [key]: read(input.value) };
+    },
+  };
+}
+
+const box = (properties = {}) => h("input", { type: "text", autocomplete: "off", ...properties });
+const decimal = () => box({ inputmode: "decimal" });
+
+function numberOf(text, name) {
+  const value = Number(text.trim());
+  if (!text.trim() || !Number.isFinite(value)) throw new Error(`${name} must be a number, such as 2 or 0.5.`);
+  return value;
+}
+
+function makeForm(title, isClasses) {
+  const cost = (key, name, hint) => {
+    const made = textField(key, name, hint, decimal(), {
+      write: (value) => (value === null ? "" : String(value)), read: (text) => numberOf(text, name),
+    });
+    const fill = made.fill;
+    made.fill = (found) => {
+      made.element.hidden = found[key] === null;
+      fill(found);
+    };
+    return made;
+  };
+  const share = (text, name) => numberOf(text.replace("%", ""), name) / 100;
+  const target = isClasses ? "Wanted error, in % wrong" : "Wanted error";
+  const targetHint = isClasses ? "At most so many predictions may be wrong. Leave it empty for no target."
+    : "The largest acceptable typical error, in units of the label. Leave it empty for no target.";
+  return formOf(title, "What is saved here holds for everybody. With other costs or another wanted error, the labels are judged again from the first one on.", [
+    textField("name", "Name of the project", "", box({ maxlength: 200 })),
+    cost("label_cost", "Cost of a label", "In any unit, the same as for a mistake."),
+    cost("mistake_cost", "Cost of a mistake", "What one wrong prediction costs."),
+    textField("at_most", target, targetHint, decimal(), {
+      write: (value) => (isClasses ? percentOf(value) : value === null ? "" : String(value)),
+      read: (text) => (text.trim() ? (isClasses ? share(text, target) : numberOf(text, target)) : null),
+    }),
+    textField("overlap", "Second opinions, in % of the items", "So many items are given to a second person too.", decimal(), {
+      write: percentOf, read: (text) => share(text, "Second opinions"),
+    }),
+  ]);
+}
+
+function makeWords(project) {
+  const boxes = h("div", {});
+  const guidelines = textField("guidelines", "Guidelines, in Markdown", "Shown next to the item. # heading, - list, *emphasis*, `code`, [link](https://…)",
+    h("textarea", { rows: 10, maxlength: 20000, spellcheck: "true" }), { read: (text) => text });
+  let inputs = new Map();
+  const texts = () => Object.fromEntries([...inputs].map(([name, input]) => [name, input.value.trim()]));
+  const described = {
+    element: boxes,
+    fill(found) {
+      inputs = new Map(project.classes.map((name) => [name, box({ maxlength: 500, dir: "auto" })]));
+      for (const [name, input] of inputs) input.value = found.descriptions[name] ?? "";
+      put(boxes, project.classes.length > 0 && h("fieldset", {}, h("legend", {}, "What belongs to each class"),
+        [...inputs].map(([name, input], at) => field(`description-${at}`, name, "", input))));
+    },
+    changes(found) {
+      const now = Object.fromEntries(Object.entries(texts()).filter(([, text]) => text));
+      return JSON.stringify(Object.entries(now).sort()) === JSON.stringify(Object.entries(found.descriptions).sort())
+        ? {} : { descriptions: now };
+    },
+  };
+  return formOf("Guidelines", "", [guidelines, described]);
+}
