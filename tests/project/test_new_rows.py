@@ -338,3 +338,10 @@ def test_large_files_are_read_as_small_ones_are(
     (tmp_path / "few.csv").write_text("power\n1\n2\n")
     with pytest.raises(InvalidValueError, match="must have the columns of the project"):
         write_predictions(project, tmp_path / "few.csv", tmp_path / "large.csv")
+
+
+def test_changed_classes_do_not_matter_to_the_features(project: Project) -> None:
+    project.change_classes(["weak", "strong", "huge"], person="ann")
+    assert project.add_items(cars(4, seed=1) | {"kind": ["huge", "", "", "strong"]}, person="ann") == 4
+    assert project.state().label_of(120) == "huge"
+    assert set(project.pipeline().classes_.tolist()) == {"weak", "strong", "huge"}

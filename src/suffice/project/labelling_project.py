@@ -360,6 +360,13 @@ class Project:
         return found
 
     @property
+    def classes_made(self) -> tuple[str, ...]:
+        """The classes that the project was made with; they may have been changed since."""
+        with self.lock:
+            made = self.state().made
+        return () if made is None else tuple(made.data["settings"]["classes"])
+
+    @property
     def n_items_made(self) -> int:
         """Number of items that the project was made with; others were added later."""
         with self.lock:
@@ -705,13 +712,14 @@ class Project:
         """
         from suffice.project.new_rows import added_items
 
-        name, first = checked_person(person), self.size
+        name, first, classes = checked_person(person), self.size, self.settings.classes
         source, items = added_items(self, data, id=id, features=features)
         with self.lock:
             with self._database.exclusive() as connection:
                 state = self._catch_up(connection)
                 if state.size != first:
                     raise ConflictError("somebody else has added items in this moment; try again")
+                self._require_classes(classes)
                 taken = read_ids(connection) & set(items.ids)
                 if taken:
                     raise InvalidValueError(
@@ -730,6 +738,11 @@ class Project:
             for event in events:
                 self._take_in(event)
         return len(items)
+
+    def _require_classes(self, classes: tuple[str, ...]) -> None:
+        """Refuse labels that were read before the classes were changed."""
+        if self.settings.classes != classes:
+            raise ConflictError("the classes were changed meanwhile; try again")
 
     def import_labels(  # noqa: PLR0913 - the options of ``suffice import``, by keyword
         self,
@@ -778,10 +791,11 @@ class Project:
         """
         from suffice.project.label_import import label_drafts, matched_rows
 
-        name = checked_person(person)
+        name, classes = checked_person(person), self.settings.classes
         rows = matched_rows(self, data, value=label, by=by, key=id)
 
         def decide(state: ProjectState, _: float) -> "tuple[list[Draft], ImportReport]":
+            self._require_classes(classes)
             drafts, report = label_drafts(state, rows, name, conflicts)
             return [] if check else drafts, replace(report, written=bool(drafts) and not check)
 
@@ -818,13 +832,14 @@ class Project:
         from suffice.project.imported_predictions import prediction_data
         from suffice.project.label_import import matched_rows
 
-        name = checked_person(person)
+        name, classes = checked_person(person), self.settings.classes
         rows = matched_rows(self, data, value=prediction, by=by, key=id, probability=probability)
         called = source or (Path(data).name if isinstance(data, str | os.PathLike) else "predictions")
-        content = prediction_data(rows.values, rows.probabilities, self.settings.classes, called)
+        content = prediction_data(rows.values, rows.probabilities, classes, called)
         known = dict(predictions_of(content))
 
         def decide(state: ProjectState, _: float) -> "tuple[list[Draft], ImportReport]":
+            self._require_classes(classes)
             new = {item: each for item, each in known.items() if state.imported_prediction(item) != each}
             report = replace(
                 rows.report, predicted=len(new), same=len(known) - len(new), written=bool(new) and not check

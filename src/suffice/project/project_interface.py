@@ -44,6 +44,10 @@ class ReadableProject(Protocol):
         """How its data was read."""
 
     @property
+    def classes_made(self) -> tuple[str, ...]:
+        """Its classes when it was made."""
+
+    @property
     def n_items_made(self) -> int:
         """Number of items that it was made with."""
 
