@@ -47,12 +47,12 @@ def fitted_transformer(project: "Project") -> Any:
         )
     size, X = project.n_items_made, project.X[: project.n_items_made]
     cells = [row[1:] for row in project.rows(range(size))]
-    for table, transformer in _candidates(project.settings, reading, cells):
+    for table, transformer in _candidates(project.first_settings, reading, cells):
         try:
             made = transformer.set_output(transform="default").fit_transform(table)
         except InvalidValueError:
             continue
-        found = limited(_as_items(project.settings, np.asarray(made, dtype=np.float64), transformer))
+        found = limited(_as_items(project.first_settings, np.asarray(made, dtype=np.float64), transformer))
         if _is_same(found.X, X):
             return found.transformer
     raise SufficeError(
