@@ -59,8 +59,8 @@ export async function getProject() {
   return project;
 }
 
-export async function get(path) {
-  return json(await ask(path));
+export async function get(path, patience = PATIENCE) {
+  return json(await ask(path, { signal: AbortSignal.timeout(patience) }));
 }
 
 /** A file to save: its bytes, and the name that the server gives it or else this one. */

@@ -11,8 +11,10 @@ import { refreshSoon } from "./store.js";
 import { hush, toast } from "./toast.js";
 
 const MOST = 200;
+// Thousands of labels are ranked in several seconds.
+const PATIENCE = 120000;
 const KINDS = {
-  unlikely: { name: "Unlikely labels", none: "No label is left that the model finds unlikely." },
+  unlikely: { name: "Unlikely", none: "No label is left that the model finds unlikely." },
   unresolved: { name: "Disagreements", none: "Nobody disagrees, or all disagreements are resolved." },
   skipped: { name: "Skipped", none: "No item was skipped." },
 };
@@ -40,8 +42,8 @@ export function makeReviewView(root, project) {
   const answers = h("div", { class: "answers" }, answer.element, problem,
     h("div", { class: "row small" }, confirmButton, nextButton, undoButton));
   const empty = h("p", { class: "card empty" });
-  const desk = h("div", { class: "desk" }, h("div", { class: "work" }, article, answers),
-    h("aside", { class: "side" }, said, h("section", { class: "card" }, note)));
+  const desk = h("div", { class: "desk" }, h("div", { class: "work" }, said, article, answers),
+    h("aside", { class: "side" }, h("section", { class: "card" }, note)));
   put(root, h("h2", { class: "visually-hidden" }, "Review"), h("div", { class: "review-head" }, segments, found), empty, desk);
 
   async function load(wanted) {
@@ -54,7 +56,7 @@ export function makeReviewView(root, project) {
     found.textContent = kind === "unlikely" ? "Looking at the labels…" : "";
     empty.hidden = desk.hidden = true;
     try {
-      const page = kind === "unlikely" ? await get(`api/review?most=${MOST}`)
+      const page = kind === "unlikely" ? await get(`api/review?most=${MOST}`, PATIENCE)
         : await get(`api/labels?${new URLSearchParams({ only: kind, limit: MOST })}`);
       if (mine !== newest) return;
       rows = kind === "unlikely" ? page.labels : page.rows;
@@ -77,7 +79,7 @@ export function makeReviewView(root, project) {
     if (row === null) return;
     answer.clear();
     confirmButton.hidden = kind === "skipped";
-    put(said, h("h3", {}, `${count(at + 1)} of ${count(rows.length)}`), ...words(row));
+    put(said, ...words(row), quiet(`${count(at + 1)} of ${count(rows.length)}`));
     put(article, h("p", { class: "item-id" }, row.id), quiet(row.summary));
     try {
       const item = await get(`api/items/${row.item}`);
@@ -89,8 +91,7 @@ export function makeReviewView(root, project) {
 
   function words(row) {
     if (kind === "unlikely") {
-      return [h("p", { class: "given", dir: "auto" }, labelText(row.label)), h("p", {}, unbroken(row.sentence)),
-        quiet(`By ${row.person}, ${ago(row.at)}.`)];
+      return [h("p", {}, unbroken(row.sentence)), quiet(`By ${row.person}, ${ago(row.at)}.`)];
     }
     if (kind === "skipped") return [h("p", {}, `Skipped by ${row.person}, ${ago(row.at)}.`)];
     const sides = row.opinions.map((each) =>
