@@ -150,6 +150,9 @@ def test_export_writes_labels_predictions_and_the_report(pets: Path, format: str
         "predictions": {"path": str(folder / f"predictions.{format}"), "rows": 80},
         "checked_predictions": None,
         "guarantee": None,
+        "dataset": None,
+        "label_studio": None,
+        "model": None,
         "report": {"path": str(folder / "report.html")},
     }
     assert "Labelling report: pets" in Reader((folder / "report.html").read_text(encoding="utf-8")).text

@@ -73,7 +73,7 @@ def test_numbers_are_judged_as_by_models_that_are_fitted_without_each(model: Any
     mean, variance = model.prior_.left_out(model.features(model.X_), model.y_)
     by_item = sorted(listed)
     np.testing.assert_allclose([each.prediction for each in by_item], mean)
-    np.testing.assert_allclose([each.deviation for each in by_item], np.sqrt(variance))
+    np.testing.assert_allclose([each.deviation or 0.0 for each in by_item], np.sqrt(variance))
 
 
 def test_numbers_of_a_model_that_leaves_nothing_out() -> None:

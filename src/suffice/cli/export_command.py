@@ -129,7 +129,7 @@ def _write_for_others(found: Reading, folder: Path, format: FormatName) -> dict[
     told: dict[str, Any] = {"dataset": None, "label_studio": None}
     if format not in _OTHERS:
         return told
-    from suffice.project.label_exchange import label_studio_configuration, label_studio_file, write_dataset
+    from suffice.project.exported_files import label_studio_configuration, label_studio_file, write_dataset
 
     if format is FormatName.hf:
         path = folder / _OTHERS[format][0]

@@ -3,7 +3,7 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +17,8 @@ class ConflictsName(StrEnum):
     """What happens to a label where the item has another one."""
 
     keep = "keep"
-    replace = "replace"
+    # A text has a method of the plain name.
+    replace_label = "replace"
     opinion = "opinion"
 
 
@@ -79,11 +80,10 @@ def import_command(
         raise InvalidValueError("give either --label, the column of labels, or --prediction, the column of predictions")
     with stored_project(place) as (project, _):
         who = ProjectOptions(place, person=person).who
-        match = None if by is None else by.value
+        fate: Any = conflicts.value
+        match: Any = None if by is None else by.value
         if label is not None:
-            report = project.import_labels(
-                file, label=label, person=who, id=id, by=match, conflicts=conflicts.value, check=check
-            )
+            report = project.import_labels(file, label=label, person=who, id=id, by=match, conflicts=fate, check=check)
         else:
             assert prediction is not None
             report = project.import_predictions(

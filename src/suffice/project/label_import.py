@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from suffice.errors import InvalidValueError
 from suffice.presentation.messages import import_sentences
 from suffice.project.events import Draft, EventKind, Label, checked_label, shown
+from suffice.project.project_interface import ReadableProject
 from suffice.project.settings import Settings
 from suffice.project.state import ProjectState
 from suffice.tables.file_reader import (
@@ -24,9 +25,6 @@ from suffice.tables.file_reader import (
 )
 from suffice.tables.file_writer import exact
 from suffice.tables.table import named_column
-
-if TYPE_CHECKING:
-    from suffice.project.labelling_project import Project
 
 #: What happens to a label of a file where the item has another label.
 Conflicts = Literal["keep", "replace", "opinion"]
@@ -104,7 +102,7 @@ class ImportedRows(NamedTuple):
 
 
 def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
-    project: "Project",
+    project: ReadableProject,
     data: Any,
     *,
     value: str,
@@ -173,7 +171,7 @@ def matched_rows(  # noqa: PLR0913 - the columns of a file, all by keyword
 
 
 def _matching(
-    project: "Project", table: TableColumns, path: Path, by: MatchBy | None, key: str | None
+    project: ReadableProject, table: TableColumns, path: Path, by: MatchBy | None, key: str | None
 ) -> tuple[MatchBy, str | None]:
     """By what rows are matched, and the column that has it; None for the order of the rows."""
     if by is not None and by not in get_args(MatchBy):
@@ -194,7 +192,7 @@ def _matching(
     return by, None if by == "row" else ids if by == "id" else key or text
 
 
-def _items_of(project: "Project", by: MatchBy, keys: Sequence[str] | None, rows: int) -> Iterator[Sequence[int]]:
+def _items_of(project: ReadableProject, by: MatchBy, keys: Sequence[str] | None, rows: int) -> Iterator[Sequence[int]]:
     """The items of each row of a file: one at most by id or row, and all that have the same text by text."""
     if keys is None:
         yield from ((item,) for item in range(rows))
@@ -213,7 +211,7 @@ def _items_of(project: "Project", by: MatchBy, keys: Sequence[str] | None, rows:
         yield next((known[variant] for variant in _variants(clean(key)) if variant in known), ())
 
 
-def _text_column(project: "Project") -> str:
+def _text_column(project: ReadableProject) -> str:
     main = project.settings.main
     if main is None:
         raise InvalidValueError("the items of the project are no texts; match by id")

@@ -703,7 +703,7 @@ class Project:
             (5, 'large', '5')
             >>> project.close(); folder.cleanup()
         """
-        from suffice.project.added_items import added_items
+        from suffice.project.new_rows import added_items
 
         name, first = checked_person(person), self.size
         source, items = added_items(self, data, id=id, features=features)

@@ -18,19 +18,19 @@ from suffice.numerics.special_functions import Floats
 from suffice.project.images import image_transformer
 from suffice.project.item_features import READ, embedding_transformer, limited
 from suffice.project.items import Items
+from suffice.project.project_interface import ReadableProject
 from suffice.tables.column_features import short
 from suffice.tables.file_reader import Column, TableColumns, Texts, as_texts
 from suffice.tables.file_reader import column as read_column
 
 if TYPE_CHECKING:
-    from suffice.project.labelling_project import Project
     from suffice.project.settings import Settings
 
 # How far features that are made again may be from those that are kept, relative to the largest of a column.
 _ROUNDING: Final = 1e-6
 
 
-def fitted_transformer(project: "Project") -> Any:
+def fitted_transformer(project: ReadableProject) -> Any:
     """The transformer that made the features of a project: a table with the project's columns in, features out.
 
     Args:

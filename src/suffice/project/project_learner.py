@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,10 @@ from suffice.presentation.messages import worsening_sentence
 from suffice.project.error_estimates import expected_error
 from suffice.project.learned_files import MOST_BYTES, Checkpoint, LearnedFiles
 from suffice.project.learning_status import ITEMS, ErrorEstimate, LearningStatus, Point, Predictions
+from suffice.project.project_interface import ReadableProject
 from suffice.project.saved_objects import NotSavableError, restored_objects, saved_objects
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
-
-if TYPE_CHECKING:
-    from suffice.project.labelling_project import Project
 
 # With fewer random labels than this the model's own account is shown: they say too little.
 _FEWEST_RANDOM: Final = 5
@@ -629,7 +627,7 @@ def predicted_labels(
     return learner.predict(X).labels
 
 
-def learned_project(project: "Project") -> ProjectLearner:
+def learned_project(project: ReadableProject) -> ProjectLearner:
     """The learner of a project with all that it learns now; what is kept beside the project is not learned again."""
     with project.lock:
         answers, settings = project.state().learned(), project.current_settings

@@ -1,6 +1,7 @@
 """Rows to files that other programs read: CSV that is safe in spreadsheets, JSON lines, Parquet."""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
@@ -9,6 +10,9 @@ from pathlib import Path
 from string import ascii_letters, digits
 from typing import Any, Final, Literal, NamedTuple, get_args
 from unicodedata import category, normalize
+
+import numpy as np
+from numpy.typing import NDArray
 
 from suffice.errors import InvalidValueError, MissingExtraError
 
@@ -223,6 +227,14 @@ def _whole_letters(cell: Any) -> Any:
     if isinstance(cell, str) and not cell.isascii():
         return cell.encode("utf-8", "backslashreplace").decode()
     return cell
+
+
+def finite_cells(values: "NDArray[Any]") -> list[Any]:
+    """What every format can hold: None in place of a number that is none."""
+    listed: list[Any] = values.tolist()
+    if values.dtype.kind == "f" and np.isfinite(values).all():
+        return listed
+    return [None if isinstance(value, float) and not math.isfinite(value) else value for value in listed]
 
 
 def distinct(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:

@@ -46,7 +46,7 @@ MEANINGS: Final = {
     "reason": "a text of up to 500 characters without control characters",
     "only": "all, skipped, unsure, disagreed, unresolved or corrected",
     "saw_prediction": "whether the person saw a prediction for the item before answering",
-    "rows": "1 to 5000 objects with an id and a label; a prediction may have a probability from 0 to 1",
+    "rows": "at least one object with an id and a label; a prediction may have a probability from 0 to 1",
     "kind": "labels or predictions",
     "conflicts": "keep, replace or opinion: what happens where an item has another label",
     "source": "what predictions are called when they are shown, up to 200 characters",
@@ -171,7 +171,7 @@ class ImportedRow(BaseModel):
 class ImportSent(_Request):
     """Labels or predictions for items by their ids."""
 
-    rows: Annotated[list[ImportedRow], Field(min_length=1, max_length=5000, description=MEANINGS["rows"])]
+    rows: Annotated[list[ImportedRow], Field(min_length=1, description=MEANINGS["rows"])]
     kind: Annotated[Literal["labels", "predictions"], Field(description=MEANINGS["kind"])] = "labels"
     conflicts: Annotated[Literal["keep", "replace", "opinion"], Field(description=MEANINGS["conflicts"])] = "keep"
     source: Annotated[str, Field(max_length=200, description=MEANINGS["source"])] = "predictions"

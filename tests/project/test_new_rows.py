@@ -203,7 +203,7 @@ def test_others_notice_at_once(project: Project) -> None:
 
 
 def test_two_who_add_at_once_do_not_mix(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from suffice.project import added_items as module
+    from suffice.project import new_rows as module
 
     real = module.added_items
     with open_project(project.place) as other:
@@ -274,6 +274,7 @@ def test_the_pipeline_predicts_as_the_project_does(project: Project) -> None:
     pipeline = project.pipeline()
     expected = learned_project(project).predict(project.X)
     assert pipeline.predict(frame).tolist() == expected.labels.tolist()
+    assert expected.probabilities is not None
     columns = [pipeline.classes_.tolist().index(name) for name in project.settings.classes]
     np.testing.assert_allclose(pipeline.predict_proba(frame)[:, columns], expected.probabilities, atol=1e-9)
     before = pipeline.predict_proba(frame)
