@@ -22,7 +22,7 @@ def review_command(
     Example: suffice review mails.suffice -n 50
     """
     with stored_project(place) as (project, found):
-        from suffice.cli.labeller.viewport import one_line
+        from suffice.cli.labeller.visible_text import one_line
         from suffice.project.project_learner import learned_project, suspicious_labels
         from suffice.project.review import review
 
