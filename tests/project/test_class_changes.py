@@ -13,8 +13,9 @@ from suffice import ErrorStability
 from suffice.errors import InvalidValueError
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.class_change import ClassChange
-from suffice.project.create import open_project, write_project
+from suffice.project.create import create_project, open_project, write_project
 from suffice.project.events import Event, EventKind
+from suffice.project.imported_predictions import prediction_data
 from suffice.project.items import Items
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.project.project_check import ProjectCheck
@@ -455,3 +456,26 @@ def test_the_class_that_a_screening_looks_for_keeps_its_role(tmp_path: Path) -> 
         assert project.settings.positive == "canine"
         with open_project(Path(project.place).parent) as other:
             assert other.settings == project.settings
+
+
+def test_confirmed_labels_and_imported_predictions_follow(project: Project) -> None:
+    project.label(0, "dog", person="ann")
+    project.confirm(0, person="bob")
+    data = prediction_data({1: "dog", 2: "eel", 3: "cat"}, {1: 0.9}, ("cat", "dog", "eel"), "other.csv")
+    state = project.state()
+    state.apply(Event(EventKind.predictions_imported, "ann", data=data, seq=state.seq + 1))
+    change = ClassChange.checked(("cat", "dog", "eel"), ("cat", "hound"), {"dog": "hound"})
+    state.apply(Event(EventKind.classes_changed, "ann", data=change.event_data(), seq=state.seq + 1))
+    assert state.is_confirmed(0)
+    assert state.label_of(0) == "hound"
+    found = [state.imported_prediction(item) for item in (1, 2, 3)]
+    assert [None if each is None else each.label for each in found] == ["hound", None, "cat"]
+
+
+def test_features_of_new_rows_do_not_depend_on_later_classes(tmp_path: Path) -> None:
+    texts = [f"word{k % 7} word{k % 11} word{k % 13} some text" for k in range(60)]
+    with create_project(tmp_path / "p", {"text": texts}, classes=["a", "b"], text="text") as project:
+        before = project.transformer()
+        for name in "cdefgh":
+            project.add_class(name, person="ann")
+        assert type(project.transformer()) is type(before)

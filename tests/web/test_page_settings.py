@@ -49,7 +49,7 @@ def test_classes_are_changed_and_keys_follow(browser: "Browser", sizes: Server) 
             **{"before": ["small", "large"], "classes": ["large", "tiny", "huge"], "moved": {"small": "tiny"}},
         }
         # Everybody else is told, and their keys are those of the new classes.
-        bob.until("document.querySelectorAll('.classes .answer').length === 3")
+        bob.until("document.querySelectorAll('#view-label .classes .answer').length === 3")
         item = bob.press("3")
         bob.settle()
         assert sizes.labels() == [(first, "small"), (item, "huge")]

@@ -360,13 +360,6 @@ class Project:
         return found
 
     @property
-    def classes_made(self) -> tuple[str, ...]:
-        """The classes that the project was made with; they may have been changed since."""
-        with self.lock:
-            made = self.state().made
-        return () if made is None else tuple(made.data["settings"]["classes"])
-
-    @property
     def n_items_made(self) -> int:
         """Number of items that the project was made with; others were added later."""
         with self.lock:

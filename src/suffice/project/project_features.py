@@ -6,7 +6,6 @@ out must be those that the project keeps.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -46,16 +45,14 @@ def fitted_transformer(project: ReadableProject) -> Any:
             "the features of this project were given as a file, so they cannot be made of new rows; give the features "
             "of the new rows too"
         )
-    # The number of components depends on the classes that there were.
-    settings = replace(project.settings, classes=project.classes_made)
     size, X = project.n_items_made, project.X[: project.n_items_made]
     cells = [row[1:] for row in project.rows(range(size))]
-    for table, transformer in _candidates(settings, reading, cells):
+    for table, transformer in _candidates(project.first_settings, reading, cells):
         try:
             made = transformer.set_output(transform="default").fit_transform(table)
         except InvalidValueError:
             continue
-        found = limited(_as_items(settings, np.asarray(made, dtype=np.float64), transformer))
+        found = limited(_as_items(project.first_settings, np.asarray(made, dtype=np.float64), transformer))
         if _is_same(found.X, X):
             return found.transformer
     raise SufficeError(

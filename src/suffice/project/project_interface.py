@@ -44,8 +44,8 @@ class ReadableProject(Protocol):
         """How its data was read."""
 
     @property
-    def classes_made(self) -> tuple[str, ...]:
-        """Its classes when it was made."""
+    def first_settings(self) -> Settings:
+        """The settings that it was made with."""
 
     @property
     def n_items_made(self) -> int:

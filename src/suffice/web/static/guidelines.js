@@ -6,9 +6,9 @@ import { kept } from "./store.js";
 /** Make the panel; update() shows the present text, or nothing where there is none. */
 export function makeGuidelines(project) {
   const body = h("div", { class: "guidelines-text" });
-  const element = h("details", { class: "card guidelines", open: kept.get("guidelines") !== "folded" },
-    h("summary", {}, "Guidelines"), body);
-  element.addEventListener("toggle", () => kept.set("guidelines", element.open ? null : "folded"));
+  const details = h("details", { open: kept.get("guidelines") !== "folded" }, h("summary", {}, "Guidelines"), body);
+  const element = h("section", { class: "card guidelines", "aria-label": "Guidelines" }, details);
+  details.addEventListener("toggle", () => kept.set("guidelines", details.open ? null : "folded"));
   let drawn = null;
   const update = () => {
     const told = JSON.stringify([project.guidelines_html, project.descriptions, project.classes]);

@@ -7,7 +7,7 @@ import { showItem } from "./item.js";
 import { submit } from "./outbox.js";
 import { person } from "./person.js";
 import { onKeys } from "./shortcuts.js";
-import { refreshSoon } from "./store.js";
+import { refreshSoon, watch } from "./store.js";
 import { hush, toast } from "./toast.js";
 
 const MOST = 200;
@@ -27,7 +27,9 @@ export function makeReviewView(root, project) {
   let newest = 0;
   let undoable = false;
 
-  const answer = makeAnswer(project, give);
+  let answer = makeAnswer(project, give);
+  const present = () => JSON.stringify([project.classes, project.descriptions]);
+  let classes = present();
   const confirmButton = button(confirm, { class: "primary", "aria-keyshortcuts": "c" }, "The label is right ", h("kbd", {}, "c"));
   const nextButton = button(() => turn(1), { "aria-keyshortcuts": "n" }, "Later ", h("kbd", {}, "n"));
   const undoButton = button(undo, { "aria-keyshortcuts": "u", hidden: true }, "Undo ", h("kbd", {}, "u"));
@@ -45,6 +47,16 @@ export function makeReviewView(root, project) {
   const desk = h("div", { class: "desk" }, h("div", { class: "work" }, said, article, answers),
     h("aside", { class: "side" }, h("section", { class: "card" }, note)));
   put(root, h("h2", { class: "visually-hidden" }, "Review"), h("div", { class: "review-head" }, segments, found), empty, desk);
+
+  // After a change of the classes there are other answers, and the rows have other labels.
+  watch(() => {
+    if (classes === present()) return;
+    classes = present();
+    const old = answer.element;
+    answer = makeAnswer(project, give);
+    old.replaceWith(answer.element);
+    if (!root.hidden) load(kind);
+  });
 
   async function load(wanted) {
     const mine = (newest += 1);
