@@ -16,7 +16,7 @@ const PATIENCE = 120000;
 const KINDS = {
   unlikely: { name: "Unlikely", none: "No label is left that the model finds unlikely." },
   unresolved: { name: "Disagreements", none: "Nobody disagrees, or all disagreements are resolved." },
-  skipped: { name: "Skipped", none: "No item was skipped." },
+  skipped: { name: "Skipped", none: "No item was skipped, and nobody is unsure of one." },
 };
 
 /** Make the view. */
@@ -105,7 +105,10 @@ export function makeReviewView(root, project) {
     if (kind === "unlikely") {
       return [h("p", {}, unbroken(row.sentence)), quiet(`By ${row.person}, ${ago(row.at)}.`)];
     }
-    if (kind === "skipped") return [h("p", {}, `Skipped by ${row.person}, ${ago(row.at)}.`)];
+    if (kind === "skipped") {
+      const how = row.unsure ? `${row.person} is unsure` : `Skipped by ${row.person}`;
+      return [h("p", { dir: "auto" }, `${how}, ${ago(row.at)}.${row.reason ? ` Reason: ${row.reason}` : ""}`)];
+    }
     const sides = row.opinions.map((each) =>
       h("div", { class: each.label === row.label ? "counts" : null }, h("dt", { dir: "auto" }, each.person),
         h("dd", { dir: "auto" }, labelText(each.label))));
