@@ -15,7 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import smaller_forest
+from tests import smaller_work
 from tests.thoroughness import FAST, THOROUGH, thorough
 
 for profile, number in (("fast", FAST), ("thorough", THOROUGH)):
@@ -88,7 +88,7 @@ def _smaller_forest() -> Iterator[None]:
     """Compare models with a smaller forest; the slow tests have all of its trees."""
     with pytest.MonkeyPatch.context() as patch:
         if not thorough():
-            patch.setattr(smaller_forest.NAME, smaller_forest.TREES)
+            patch.setattr(smaller_work.TREES_NAME, smaller_work.TREES)
         yield
 
 

@@ -259,10 +259,10 @@ def cost(n: int, more: int, size: int) -> float:
     ("target", "error", "reducible", "n", "pool"),
     [
         (0.2, 0.25, 0.15, 40, 600),
-        (0.3, 0.2, 0.1, 20, 500),
+        pytest.param(0.3, 0.2, 0.1, 20, 500, marks=pytest.mark.slow),
         (0.2, 0.05, 0.0, 100, 500),
         pytest.param(0.1, 0.07, 0.06, 250, 800, marks=pytest.mark.slow),
-        (0.1, 0.11, 0.02, 100, 400),
+        pytest.param(0.1, 0.11, 0.02, 100, 400, marks=pytest.mark.slow),
         (0.2, 0.3, 0.3, 10, 400),
     ],
 )

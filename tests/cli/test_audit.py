@@ -223,20 +223,20 @@ def test_grid_stability() -> None:
 
 def test_the_error_at_the_stop_and_in_other_orders() -> None:
     options = ["--target", "answer", "--ignore", "y", "--json"]
-    found = result(labelled(), *options[:-1], "--orders", "3")
+    found = result(labelled(), *options[:-1], "--orders", "2")
     later = found["later_rows"]
     assert found["labels"] + later["rows"] == 120
     assert 0.0 <= later["error_at_end"] <= 1.0
     assert found["decision"]["error"]["value"] == later["error"]
-    assert len(found["orders"]) == 3
+    assert len(found["orders"]) == 2
     for order in found["orders"]:
         assert order["n_labelled"] + order["rows"] == 120
         assert 0.0 <= order["error"] <= 1.0
     # The orders are always the same.
-    assert result("labelled.csv", *options[:-1], "--orders", "3")["orders"] == found["orders"]
-    shown = RUN.invoke(app, ["audit", "labelled.csv", *options[:-1], "--orders", "3"]).output
+    assert result("labelled.csv", *options[:-1], "--orders", "2")["orders"] == found["orders"]
+    shown = RUN.invoke(app, ["audit", "labelled.csv", *options[:-1], "--orders", "2"]).output
     assert f"On the {later['rows']} rows labelled after that: " in shown
-    assert "In 3 random orders of the same rows: stop at " in shown
+    assert "In 2 random orders of the same rows: stop at " in shown
     assert result("labelled.csv", *options[:-1], "--orders", "0")["orders"] == []
 
 

@@ -34,8 +34,8 @@ def told(*arguments: str) -> dict[str, Any]:
 
 def new_project(folder: Path) -> str:
     """A project with labels."""
-    with make(folder / "pets.suffice", 300, initial=4, at_most=0.2) as project:
-        label_some(project, range(40))
+    with make(folder / "pets.suffice", 280, initial=4, at_most=0.2) as project:
+        label_some(project, range(20))
     return str(folder / "pets.suffice")
 
 
@@ -232,7 +232,7 @@ def test_exports_and_the_report_begin_with_the_guarantee(pets: str) -> None:
     assert page.count(statement) == 2
     assert "The predictions of another model." in page
     with open_project(pets) as project:
-        label_some(project, [item for item in range(300) if project.state().is_open(item)][:1])
+        label_some(project, [item for item in range(280) if project.state().is_open(item)][:1])
     lines = said("export", pets, "--format", "jsonl").splitlines()
     assert f"Checked predictions: {folder / 'checked_predictions.jsonl'} (260 rows)" in lines
     assert f"Guarantee: {folder / 'guarantee.json'}" in lines

@@ -1,20 +1,18 @@
 import json
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.models.factory import ModelTask
-from suffice.tables.example_data import Task, demo_task
 from tests.processes import run_suffice, start_suffice
+from tests.smaller_work import DEMO_NAME, main_with_small_demo, small_demo_task
 
 RUN = CliRunner()
+WITH_SMALL_POOL = f"{main_with_small_demo.__module__}:{main_with_small_demo.__name__}"
 
 
 @pytest.fixture
@@ -26,12 +24,7 @@ def no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some tests do not need all items."""
-
-    def of_90(kind: ModelTask, rng: np.random.Generator) -> Task:
-        task = demo_task(kind, rng)
-        return replace(task, X_pool=task.X_pool[:90], y_pool=task.y_pool[:90])
-
-    monkeypatch.setattr("suffice.cli.demo_command.demo_task", of_90)
+    monkeypatch.setattr(DEMO_NAME, small_demo_task)
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
@@ -116,7 +109,7 @@ def test_a_figure_that_cannot_be_written_loses_nothing_else() -> None:
     if not full.exists():
         pytest.skip("there is no /dev/full here")
     Path("run.png").symlink_to(full)
-    done = run_suffice("demo", "--figure", "run.png")
+    done = run_suffice("demo", "--figure", "run.png", function=WITH_SMALL_POOL)
     assert done.returncode == 1
     assert "the figure cannot be written to run.png: No space left" in done.stderr
     assert "Traceback" not in done.stderr
@@ -152,7 +145,10 @@ def test_a_read_only_folder_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_full_disk_gets_a_sentence() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
-    with Path("/dev/full").open("w") as full, start_suffice("demo", stdout=full.fileno()) as done:
+    with (
+        Path("/dev/full").open("w") as full,
+        start_suffice("demo", stdout=full.fileno(), function=WITH_SMALL_POOL) as done,
+    ):
         _, said = done.communicate()
     assert done.returncode == 1
     assert said == "suffice: the output cannot be written: No space left on device\n"

@@ -836,7 +836,7 @@ def test_where_the_model_is_the_wrong_one_another_is_named() -> None:
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(2, 500))
     name = write("rings.csv", x=x.round(4), z=z.round(4), ring=np.where(x**2 + z**2 < 1.4, "in", "out"))
-    options = (name, "--target", "ring", "--most", "100")
+    options = (name, "--target", "ring", "--most", "80")
     found = result(*options)
     assert found["decision"]["answer"] == "limit"
     assert found["decision"]["alternative"]["name"] in ("kernel", "forest")

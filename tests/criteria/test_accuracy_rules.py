@@ -38,7 +38,7 @@ def stops(rule: Criterion, steps: list[Step]) -> list[bool]:
 
 @pytest.mark.parametrize("name", RULES)
 def test_conformance(name: str) -> None:
-    check_criterion(RULES[name], made_up_steps(60, seed=6))
+    check_criterion(RULES[name], made_up_steps(35, seed=6))
 
 
 def test_the_accuracy_of_a_batch_by_hand() -> None:

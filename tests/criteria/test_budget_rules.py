@@ -21,7 +21,7 @@ RULES: dict[str, Callable[[], Criterion]] = {
 
 @pytest.mark.parametrize("name", RULES)
 def test_conformance(name: str) -> None:
-    check_criterion(RULES[name], made_up_steps(60, seed=4))
+    check_criterion(RULES[name], made_up_steps(35, seed=4))
 
 
 def test_each_stops_on_the_limit_and_not_before_it() -> None:

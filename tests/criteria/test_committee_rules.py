@@ -27,7 +27,7 @@ SHARES = st.floats(0.0, 1.0)
 
 @pytest.mark.parametrize("name", RULES)
 def test_conformance(name: str) -> None:
-    check_criterion(RULES[name], made_up_steps(60, seed=2))
+    check_criterion(RULES[name], made_up_steps(35, seed=2))
 
 
 def selected(rule: Criterion, agreement: float) -> Verdict:

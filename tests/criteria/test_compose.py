@@ -40,7 +40,7 @@ RULES: dict[str, Callable[[], Criterion]] = {
 
 @pytest.mark.parametrize("name", some(list(RULES), every=2))
 def test_conformance(name: str) -> None:
-    check_criterion(RULES[name], made_up_steps(60, seed=3))
+    check_criterion(RULES[name], made_up_steps(35, seed=3))
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(1, 4))

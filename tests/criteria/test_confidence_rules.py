@@ -55,7 +55,7 @@ def selected(*rows: list[float]) -> Step:
 
 @pytest.mark.parametrize("name", RULES)
 def test_conformance(name: str) -> None:
-    check_criterion(RULES[name], made_up_steps(60, seed=5))
+    check_criterion(RULES[name], made_up_steps(35, seed=5))
 
 
 @pytest.mark.parametrize(("name", "make", "relation"), ONE_NUMBER, ids=[each[0] for each in ONE_NUMBER])

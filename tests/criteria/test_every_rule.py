@@ -109,7 +109,7 @@ def test_every_parameter_is_described() -> None:
 
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_a_rule_keeps_the_contract(name: str) -> None:
-    check_criterion(RULES[name].copy, made_up_steps(30))
+    check_criterion(RULES[name].copy, made_up_steps(24))
 
 
 def test_no_field_hides_a_method() -> None:

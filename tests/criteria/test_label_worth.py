@@ -45,7 +45,7 @@ def worth(rule: LabelWorth, *steps: Step) -> float:
     ],
 )
 def test_conformance(make: Any) -> None:
-    check_criterion(make, made_up_steps(60, seed=3))
+    check_criterion(make, made_up_steps(35, seed=3))
 
 
 def test_by_hand() -> None:

@@ -44,7 +44,7 @@ CODES = st.integers(1, 40).flatmap(
 
 @pytest.mark.parametrize("name", RULES)
 def test_conformance(name: str) -> None:
-    check_criterion(RULES[name], made_up_steps(60, seed=7))
+    check_criterion(RULES[name], made_up_steps(35, seed=7))
 
 
 def predicting(codes: list[int], *, n: int = 20, classes: int = 2) -> Step:

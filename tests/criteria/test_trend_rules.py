@@ -28,7 +28,7 @@ RULES: dict[str, Callable[[], Criterion]] = {
 
 @pytest.mark.parametrize("name", RULES)
 def test_conformance(name: str) -> None:
-    check_criterion(RULES[name], made_up_steps(60, seed=7))
+    check_criterion(RULES[name], made_up_steps(35, seed=7))
 
 
 def confidences(values: list[float]) -> list[Step]:

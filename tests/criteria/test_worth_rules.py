@@ -26,7 +26,7 @@ RULES: dict[str, Callable[[], Criterion]] = {
 
 @pytest.mark.parametrize("name", RULES)
 def test_conformance(name: str) -> None:
-    check_criterion(RULES[name], made_up_steps(60, seed=3))
+    check_criterion(RULES[name], made_up_steps(35, seed=3))
 
 
 @pytest.mark.parametrize("name", RULES)

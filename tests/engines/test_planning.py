@@ -12,6 +12,7 @@ from suffice.engines import largest
 from suffice.errors import NotEnoughMemoryError
 from suffice.models import BayesianRidge, GaussianProcess
 from suffice.numerics.special_functions import Floats
+from tests.thoroughness import examples
 
 
 def greedy(model: Any, X: Floats, initial: list[int], steps: int) -> tuple[list[int], list[float]]:
@@ -33,6 +34,7 @@ def greedy(model: Any, X: Floats, initial: list[int], steps: int) -> tuple[list[
     [GaussianProcess(1.0, 0.1), GaussianProcess(0.3, 1e-3), BayesianRidge(1.0, 5.0, fit_intercept=False)],
     ids=str,
 )
+@examples(40)
 @given(seed=st.integers(0, 10_000), grid=st.booleans(), copies=st.integers(1, 3), m=st.integers(2, 40))
 def test_planned_picks_are_the_plain_picks(model: Any, seed: int, grid: bool, copies: int, m: int) -> None:
     rng = np.random.default_rng(seed)

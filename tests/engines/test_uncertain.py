@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from suffice.acquisition import class_scores
 from suffice.engines.class_pool import UncertainPool, smallest
 from suffice.models.laplace import Laplace
+from tests.thoroughness import crossed
 
 
-@pytest.mark.parametrize("averaged", [True, False])
-@pytest.mark.parametrize("copies", [1, 3])
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+@pytest.mark.parametrize(("averaged", "copies", "seed"), crossed([True, False], [1, 3], range(4), every=4))
 def test_same_picks_as_scoring_everything(averaged: bool, copies: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = np.repeat(rng.normal(size=(6000 // copies, 4)), copies, axis=0)

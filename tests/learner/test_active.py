@@ -39,7 +39,12 @@ CASES: list[tuple[str, Any, Any]] = [
     ("learned logistic", BayesianLogistic(), classes()),
     ("three classes", BayesianLogistic(alpha=1.0), classes(k=3)),
 ]
-each_case = pytest.mark.parametrize(("model", "data"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+# The fast tests have those that learn no hyper-parameters, and one that does.
+FAST = {"process", "ridge", "learned pipeline", "three classes"}
+each_case = pytest.mark.parametrize(
+    ("model", "data"),
+    [pytest.param(*case[1:], id=case[0], marks=() if case[0] in FAST else pytest.mark.slow) for case in CASES],
+)
 
 
 @each_case

@@ -69,12 +69,12 @@ def test_the_share_of_batches() -> None:
 
 def test_labels_of_the_sample_change_nothing() -> None:
     X, y = classes()
-    one = running(y, X, n=150)
+    one = running(y, X, n=190)
     sample = list(state(one).sample)
     assert sample
     other = y.copy()
     other[sample] = np.where(y[sample] == "spam", "ham", "spam")
-    two = running(other, X, n=150)
+    two = running(other, X, n=190)
     assert learned(one) == learned(two)
     assert one.labelled == two.labelled
     assert one.model.predict_proba(X).tolist() == two.model.predict_proba(X).tolist()
@@ -296,7 +296,7 @@ def test_small_pools() -> None:
 
 def test_a_pickled_learner_goes_on() -> None:
     X, y = classes()
-    learner = running(y, X, n=150)
+    learner = running(y, X, n=190)
     other = labelled(y, pickle.loads(pickle.dumps(learner)), 200)
     assert other.labelled == labelled(y, learner, 200).labelled
     assert state(other).guarantee == state(learner).guarantee

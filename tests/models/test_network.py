@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from torch import nn
 
 from suffice import kl
-from suffice.errors import InvalidValueError, TrainingDivergedError
+from suffice.errors import InvalidValueError, MissingExtraError, TrainingDivergedError
 from suffice.models import DropoutNetwork
 from suffice.models.deep import training
 from suffice.models.deep.dropout_layers import Masks
@@ -387,6 +387,13 @@ except suffice.errors.SufficeError as error:
 """
 
 
+def test_without_torch_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"A dropout network needs torch.* -m pip install 'torch>=[0-9.]+'$"):
+        DropoutNetwork().fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.slow
 def test_without_torch_the_others_work_and_this_one_says_how_to_get_it() -> None:
     found = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr

@@ -280,7 +280,14 @@ create_project(sys.argv[1], {"x": [1, 2, 3]}, classes=["a", "b"]).close()
 """
 
 
-def test_neither_package_of_frames_is_needed(tmp_path: Path) -> None:
+def test_neither_package_of_frames_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)
+    create_project(tmp_path / "p", {"x": [1, 2, 3]}, classes=["a", "b"]).close()
+
+
+@pytest.mark.slow
+def test_neither_package_of_frames_is_needed_by_a_new_process(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_FRAMES, str(tmp_path / "p")], capture_output=True, text=True, check=False
     )

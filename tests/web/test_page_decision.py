@@ -65,7 +65,7 @@ def require_one_message(watched: Watched, server: Server) -> dict[str, Any]:
 
 
 def test_one_message_and_another_model(browser: "Browser", tmp_path: Path) -> None:
-    circle(tmp_path / "points.suffice", 99).close()
+    circle(tmp_path / "points.suffice", 69).close()
     with served(tmp_path / "points.suffice") as server:
         watched = Watched(browser, server, "Ann")
         page = watched.page
@@ -79,7 +79,7 @@ def test_one_message_and_another_model(browser: "Browser", tmp_path: Path) -> No
         page.click(chip)
         page.click(".banner >> text=Switch to kernel features")
         dialog = shown(page, "dialog")
-        assert "All 100 labels stay" in dialog
+        assert "All 70 labels stay" in dialog
         assert "in place of Bayesian logistic regression" in dialog
         page.click("dialog >> text=Cancel")
         assert not server.events(EventKind.model_changed)

@@ -27,6 +27,7 @@ from suffice.research.compare.recording import (
 from suffice.research.data.folder import FileState, set_status
 from suffice.tables.example_data import Task
 from suffice.trace import Trace
+from tests.thoroughness import crossed
 
 SMALL = RecordingSettings(labels=22, initial=6, pool=50, test=48, stop_set=20, validation=8)
 TASKS = {"gp": "diabetes", "ridge": "friedman", "logistic": "wine"}
@@ -50,8 +51,7 @@ def write(name: str, **columns: Any) -> str:
 
 
 class TestARun:
-    @pytest.mark.parametrize("batch", [1, 3])
-    @pytest.mark.parametrize("model", MODELS)
+    @pytest.mark.parametrize(("model", "batch"), crossed(MODELS, [1, 3], every=2))
     def test_the_same_job_gives_the_same_run(self, model: str, batch: int) -> None:
         one, other = (run(job(model, batch=batch)) for _ in range(2))
         for name in ("initial", "indices", "n_labelled", "kl_new_old", "kl_old_new", "error"):

@@ -115,8 +115,9 @@ def test_every_panel_has_something_in_it(every: dict[str, Sketch]) -> None:
             assert axis.lines or axis.patches, sketch.name
 
 
-# Both protocols are drawn alike; the corrected one has more to say.
-READ = [pytest.param(name, marks=pytest.mark.slow if name.startswith("published") else ()) for name in ALL]
+# Both protocols and all models are drawn alike; the corrected one has more to say.
+ONE_OF_EACH = {f"corrected-{name}" for name in ("correlations", "scatter", "errors-brr", "same-place")}
+READ = [pytest.param(name, marks=() if name in ONE_OF_EACH else pytest.mark.slow) for name in ALL]
 
 
 @pytest.mark.parametrize("name", READ)

@@ -1,0 +1,45 @@
+"""What the fast tests make smaller because few tests are about it and it takes up to a second each time.
+
+The forest that models are compared with has fewer trees, and the demonstration fewer items where a test asks for it.
+"""
+
+from dataclasses import replace
+from importlib import import_module
+from typing import Final
+
+import numpy as np
+
+from suffice.cli import main
+from suffice.models.factory import ModelTask
+from suffice.tables import example_data
+from suffice.tables.example_data import Task
+
+#: Where the number of trees is.
+TREES_NAME: Final = "suffice.learner.model_comparison._TREES"
+TREES: Final = 10
+#: Where the demonstration gets its data from, and how many items there are to label.
+DEMO_NAME: Final = "suffice.cli.demo_command.demo_task"
+DEMO_ITEMS: Final = 90
+
+
+def small_demo_task(kind: ModelTask, rng: np.random.Generator) -> Task:
+    """The task of the demonstration with fewer items to label."""
+    task = example_data.demo_task(kind, rng)
+    return replace(task, X_pool=task.X_pool[:DEMO_ITEMS], y_pool=task.y_pool[:DEMO_ITEMS])
+
+
+def main_with_smaller_forest() -> None:
+    """Do what the command ``suffice`` does, with a smaller forest."""
+    _set(TREES_NAME, TREES)
+    main()
+
+
+def main_with_small_demo() -> None:
+    """Do what the command ``suffice`` does, with a smaller forest and a smaller demonstration."""
+    _set(DEMO_NAME, small_demo_task)
+    main_with_smaller_forest()
+
+
+def _set(place: str, value: object) -> None:
+    module, _, name = place.rpartition(".")
+    setattr(import_module(module), name, value)
