@@ -7,7 +7,8 @@ import { kept } from "./store.js";
 export function makeGuidelines(project) {
   const body = h("div", { class: "guidelines-text" });
   const details = h("details", { open: kept.get("guidelines") !== "folded" }, h("summary", {}, "Guidelines"), body);
-  const element = h("section", { class: "card guidelines", "aria-label": "Guidelines" }, details);
+  const element = h("section", { class: "card guidelines", "aria-label": "Guidelines" },
+    h("h2", { class: "visually-hidden" }, "Guidelines"), details);
   details.addEventListener("toggle", () => kept.set("guidelines", details.open ? null : "folded"));
   let drawn = null;
   const update = () => {
