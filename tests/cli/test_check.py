@@ -94,6 +94,8 @@ def test_a_check_from_its_start_to_its_guarantee(pets: str) -> None:
 
 
 def test_the_size_is_planned_from_the_estimate(pets: str) -> None:
+    with open_project(pets) as project:
+        label_some(project, range(20, 40))
     planned = told("check", pets)["offers"]["planned"]
     found = told("check", pets, "--at-most", "20%")
     assert found["action"] == "started"

@@ -109,7 +109,7 @@ def test_a_figure_that_cannot_be_written_loses_nothing_else() -> None:
     if not full.exists():
         pytest.skip("there is no /dev/full here")
     Path("run.png").symlink_to(full)
-    done = run_suffice("demo", "--figure", "run.png", function=WITH_SMALL_POOL)
+    done = run_suffice("demo", "--figure", "run.png")
     assert done.returncode == 1
     assert "the figure cannot be written to run.png: No space left" in done.stderr
     assert "Traceback" not in done.stderr

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -281,8 +282,14 @@ create_project(sys.argv[1], {"x": [1, 2, 3]}, classes=["a", "b"]).close()
 
 
 def test_neither_package_of_frames_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Absent(MetaPathFinder):
+        def find_spec(self, name: str, *_: object) -> None:
+            if name in ("pandas", "polars"):
+                raise ImportError(name)
+
     for name in ("pandas", "polars"):
-        monkeypatch.setitem(sys.modules, name, None)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Absent(), *sys.meta_path])
     create_project(tmp_path / "p", {"x": [1, 2, 3]}, classes=["a", "b"]).close()
 
 
