@@ -10,16 +10,10 @@ import pytest
 
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
-from tests.web.browsing import Server, Watched, chromium, served, write_rows
+from tests.web.browsing import Server, Watched, served, write_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    with chromium() as found:
-        yield found
 
 
 def size_of(item: int) -> int:

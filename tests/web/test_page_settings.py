@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from suffice.project.events import EventKind
-from tests.web.browsing import Server, Watched, chromium, served, write_rows
+from tests.web.browsing import Server, Watched, served, write_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture

@@ -245,14 +245,20 @@ def read_features(connection: Connection, size: int) -> Floats:
     """Features of the first items, ``n x D``; others may have been added in this moment.
 
     Raises:
-        ValueError: There are fewer.
+        ValueError: There are fewer, or not as many as items.
     """
+    before = _count(connection)
     found = connection.execute(sa.select(features_table).order_by(features_table.c.block))
     blocks = [np.frombuffer(row.numbers, dtype="<f8").reshape(-1, int(row.width)) for row in found]
     X = np.concatenate(blocks).astype(np.float64)
-    if len(X) < size:
-        raise ValueError(f"features of {len(X)} items, and there are {size}")
+    # Items that are added come with their features, but perhaps between these questions.
+    if len(X) < size or (len(X) != before and before == _count(connection)):
+        raise ValueError(f"features of {len(X)} items, and there are {before}")
     return X[:size]
+
+
+def _count(connection: Connection) -> int:
+    return int(connection.execute(sa.select(sa.func.count()).select_from(items_table)).scalar_one())
 
 
 def features_checksum(connection: Connection) -> str:
