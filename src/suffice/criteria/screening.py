@@ -605,7 +605,7 @@ def least_lower_tail(sizes: Any, relevant: Any, missed: int, left: int) -> float
         left: ``u``.
 
     Examples:
-        >>> round(least_lower_tail([3], [1], missed=1, left=1), 12)  # both relevant items of 4 are in 3: P[X <= 1] = 1/2
+        >>> round(least_lower_tail([3], [1], missed=1, left=1), 12)  # both of 4 are in 3: P[X <= 1] = 1/2
         0.5
     """
     from scipy.special import gammaln

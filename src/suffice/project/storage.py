@@ -247,18 +247,14 @@ def read_features(connection: Connection, size: int) -> Floats:
     Raises:
         ValueError: There are fewer, or not as many as items.
     """
-    before = _count(connection)
+    before = count_items(connection)
     found = connection.execute(sa.select(features_table).order_by(features_table.c.block))
     blocks = [np.frombuffer(row.numbers, dtype="<f8").reshape(-1, int(row.width)) for row in found]
     X = np.concatenate(blocks).astype(np.float64)
     # Items that are added come with their features, but perhaps between these questions.
-    if len(X) < size or (len(X) != before and before == _count(connection)):
+    if len(X) < size or (len(X) != before and before == count_items(connection)):
         raise ValueError(f"features of {len(X)} items, and there are {before}")
     return X[:size]
-
-
-def _count(connection: Connection) -> int:
-    return int(connection.execute(sa.select(sa.func.count()).select_from(items_table)).scalar_one())
 
 
 def features_checksum(connection: Connection) -> str:
