@@ -1,7 +1,7 @@
 """Objects that are saved without pickle: the same to the last bit, known classes only, and no code runs."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -41,6 +41,10 @@ def same(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict):
         return same(list(one.items()), list(other.items()))
+    if isinstance(one, slice):
+        return same((one.start, one.stop, one.step), (other.start, other.stop, other.step))
+    if is_dataclass(one):
+        return same(vars(one), vars(other))
     return bool(one == other)
 
 
@@ -79,13 +83,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_everything_is_restored_to_the_last_bit(value: Any) -> None:
-    found = again(value)
-    if isinstance(value, slice):
-        assert (value.start, value.stop, value.step) == (found.start, found.stop, found.step)
-    elif "Forecast" in repr(value):
-        assert repr(found) == repr(value)
-    else:
-        assert same(found, value)
+    assert same(again(value), value)
     # The same value gives the same file.
     first, second = (saved_objects(value, most_bytes=MUCH) for _ in range(2))
     assert first.text == second.text
