@@ -265,7 +265,10 @@ def test_a_changed_label_is_learned_from_the_last_checkpoint_before_it_on(
     assert learner.learning_status() == learner_of(case, corrected).learning_status()
 
 
-def test_an_earlier_learner_is_kept_for_the_case_that_a_label_is_changed(case: Case, tmp_path: Path) -> None:
+def test_an_earlier_learner_is_kept_for_the_case_that_a_label_is_changed(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("suffice.project.project_learner._WORTH_KEEPING", 0.0)
     answers = drawn(case, 40)
     files = kept(case, answers, tmp_path)
     resumed = ProjectLearner(case.settings, case.X)
