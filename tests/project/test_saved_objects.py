@@ -36,9 +36,9 @@ def same(one: Any, other: Any) -> bool:
         )
         kind = one.dtype == other.dtype and one.shape == other.shape
         return bool(kind and layout and one.tobytes() == other.tobytes())
-    if type(one) is float and math.isnan(one):  # written as NaN, without the sign of a NaN
-        return math.isnan(other)
     if isinstance(one, float | np.floating):
+        if math.isnan(one):  # a single NaN is saved without its sign
+            return math.isnan(other)
         return np.asarray(one).tobytes() == np.asarray(other).tobytes()
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))

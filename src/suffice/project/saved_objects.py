@@ -76,7 +76,7 @@ def saved_objects(value: Any, *, most_bytes: int) -> SavedObjects:
     """Save plain values, arrays, and objects of the classes of :data:`MODULES`.
 
     Objects that are referred to several times stay one object. Arrays keep their memory layout, so that the same
-    operations give the same bits. Values of ``cached_property`` are left out, because they are computed again.
+    operations give the same bits. A single NaN loses its sign. Values of ``cached_property`` are left out, because they are computed again.
 
     Args:
         value: The objects.
