@@ -180,12 +180,12 @@ def test_a_step_that_fails_leaves_the_older_project(place: str, expected: dict[s
 
 def test_a_project_of_a_later_version_is_left_alone(place: str) -> None:
     make(place, SIZE).close()
-    execute(place, "UPDATE about SET value = '3' WHERE key = 'layout'")
+    execute(place, "UPDATE about SET value = '4' WHERE key = 'layout'")
     before = ask(place, "SELECT * FROM events")
-    later = r"was made by a later version of suffice \(layout 3, .*\); "
+    later = r"was made by a later version of suffice \(layout 4, .*\); "
     with pytest.raises(SufficeError, match=later + re.escape(upgrade_advice())):
         open_project(place)
-    assert (layout(place), ask(place, "SELECT * FROM events")) == ("3", before)
+    assert (layout(place), ask(place, "SELECT * FROM events")) == ("4", before)
 
 
 @pytest.mark.parametrize("value", ["0", "", "two", "²", "-1"])

@@ -14,7 +14,7 @@ from suffice.errors import SufficeError
 from suffice.numerics.special_functions import Floats
 from suffice.project import connections
 from suffice.project.connections import Connection, sa
-from suffice.project.events import Draft, Event, EventKind
+from suffice.project.events import EARLIER_KINDS, Draft, Event, EventKind
 from suffice.project.items import Item, Items
 from suffice.project.settings import Settings
 
@@ -22,6 +22,9 @@ from suffice.project.settings import Settings
 FILE: Final = "project.sqlite"
 #: How the tables are laid out; see :mod:`suffice.project.create`.
 LAYOUT: Final = 2
+#: The layout of a project with kinds of events that versions before 0.11 do not know. The tables are the same; the number
+#: lets those versions say that they are too old.
+NEWEST_LAYOUT: Final = 3
 # Writers of one project take turns by this lock of PostgreSQL, within its schema.
 _LOCK: Final = 0x5FF1CE
 
@@ -341,9 +344,22 @@ def write_events(connection: Connection, drafts: Sequence[Draft], *, after: int,
         at: The moment.
     """
     events = [_numbered(draft, after + k, at) for k, draft in enumerate(drafts, start=1)]
+    if any(event.kind not in EARLIER_KINDS for event in events):
+        raise_layout(connection, NEWEST_LAYOUT)
     if events:
         connection.execute(sa.insert(events_table), [_row(event) for event in events])
     return events
+
+
+def raise_layout(connection: Connection, layout: int) -> None:
+    """Write the number of the layout, unless it is there.
+
+    Args:
+        connection: Within a transaction during which nobody else writes.
+        layout: The number, not below the one that is there.
+    """
+    there = about_table.c.value != str(layout)
+    connection.execute(sa.update(about_table).where(about_table.c.key == "layout", there).values(value=str(layout)))
 
 
 def _numbered(draft: Draft, seq: int, at: float) -> Event:
