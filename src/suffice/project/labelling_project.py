@@ -587,7 +587,7 @@ class Project:
 
         return self._act(Draft(EventKind.skipped, person, position, data, request), check)
 
-    def correct(
+    def correct(  # noqa: PLR0913 - all but the first two by keyword
         self,
         position: int,
         label: Label,

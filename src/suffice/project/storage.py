@@ -22,8 +22,8 @@ from suffice.project.settings import Settings
 FILE: Final = "project.sqlite"
 #: How the tables are laid out; see :mod:`suffice.project.create`.
 LAYOUT: Final = 2
-#: The layout of a project with kinds of events that versions before 0.11 do not know. The tables are the same; the number
-#: lets those versions say that they are too old.
+#: The layout of a project with kinds of events that versions before 0.11 do not know. The tables are the same; by the
+#: number those versions find out that they are too old.
 NEWEST_LAYOUT: Final = 3
 # Writers of one project take turns by this lock of PostgreSQL, within its schema.
 _LOCK: Final = 0x5FF1CE
