@@ -83,21 +83,31 @@ def checked_role(role: Any) -> Role:
     raise InvalidValueError(f"role must be label, review or manage, not {shown(role)}")
 
 
-def kept_password(password: Any) -> dict[str, Any]:
-    """What the journal keeps of a password: a salted scrypt hash with its parameters.
+def checked_password(password: Any) -> str:
+    """Return a password, or say what is wrong with it.
 
     Raises:
         InvalidValueError: It is too short or too long, or holds what is no letter.
     """
-    length = len(password) if isinstance(password, str) else 0
-    if not SHORTEST_PASSWORD <= length <= LONGEST_PASSWORD or not printable(password):
+    text = password if isinstance(password, str) else ""
+    if not SHORTEST_PASSWORD <= len(text) <= LONGEST_PASSWORD or not printable(text):
         # What came is not repeated: it may stay on a screen.
         raise InvalidValueError(
             f"a password must be {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters without control characters, and "
-            f"this one has {length}"
+            f"this one has {len(text)}"
         )
+    return text
+
+
+def kept_password(password: Any) -> dict[str, Any]:
+    """What the journal keeps of a password: a salted scrypt hash with its parameters.
+
+    Raises:
+        InvalidValueError: It cannot be used.
+    """
+    text = checked_password(password)
     salt = secrets.token_bytes(16)
-    return {"salt": salt.hex(), "hash": _scrypt(password, salt, **SCRYPT).hex(), **SCRYPT}
+    return {"salt": salt.hex(), "hash": _scrypt(text, salt, **SCRYPT).hex(), **SCRYPT}
 
 
 def kept_link(token: str) -> dict[str, Any]:

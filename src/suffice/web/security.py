@@ -279,7 +279,8 @@ class Visitor:
         if not permits(self.role, needed):
             raise HTTPException(
                 403,
-                f"this needs the role {needed}, and your account has the role {self.role}; ask somebody who manages the project",
+                f"this needs the role {needed}, and your account has the role {self.role}; ask somebody who manages "
+                "the project",
             )
         if not isinstance(person, str):
             return
@@ -304,8 +305,10 @@ class Sessions:
 
     A cookie names the account, and holds the end of the session and a signature over both and over the event that set
     the password or link. So a session ends when the account is removed or gets a new password or link, also from the
-    command line. The key of the signatures follows from the token of the server, so that sessions survive a restart with
-    the same one; slowly, so that nobody guesses the token from a session. Without a token it is another one at each start.
+    command line.
+
+    The key of the signatures follows from the token of the server, so that sessions survive a restart with the same
+    one; slowly, so that nobody guesses the token from a session. Without a token it is another one at each start.
 
     Args:
         project: The project with its accounts.

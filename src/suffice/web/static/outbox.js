@@ -4,6 +4,9 @@
 import { post, requestId } from "./api.js";
 import { kept, store, tab, watch } from "./store.js";
 
+// What somebody else left in this tab waits until they sign in again.
+const isOurs = ({ body }) => !store.project.account?.name || body.person === store.project.account.name;
+
 const SLOWEST = 8000;
 const listeners = new Set();
 
@@ -63,8 +66,12 @@ async function flush() {
   if (sending || !waiting.length) return;
   clearTimeout(timer);
   sending = true;
-  while (waiting.length) {
-    const entry = waiting[0];
+  for (;;) {
+    const entry = waiting.find(isOurs);
+    if (!entry) {
+      if (waiting.length) trouble = `${waiting[0].body.person} must sign in here again.`;
+      break;
+    }
     let receipt = null;
     let refused = null;
     try {
@@ -79,7 +86,7 @@ async function flush() {
     }
     trouble = "";
     pause = 1000;
-    waiting.shift();
+    waiting.splice(waiting.indexOf(entry), 1);
     changed();
     if (refused) entry.reject(refused);
     else entry.resolve(receipt);

@@ -42,7 +42,12 @@ export async function refresh() {
   try {
     store.status = await get("api/status");
     // The views hold this object: what was changed for everybody is changed in it.
-    if (store.status.revision !== store.project.revision) Object.assign(store.project, await getProject());
+    if (store.status.revision !== store.project.revision) {
+      const fresh = await getProject();
+      // Somebody with another role, or without an account, has another page.
+      if (JSON.stringify(fresh.account) !== JSON.stringify(store.project.account)) location.reload();
+      Object.assign(store.project, fresh);
+    }
     store.reached = true;
     store.trouble = "";
     wait = EVERY;
