@@ -38,10 +38,10 @@ class _AccountsGroup(TyperGroup):
 
 accounts_app = typer.Typer(
     cls=_AccountsGroup,
-    help="Show the accounts of a project, or add, change and remove them. With accounts, people sign in to the page.\n\n"
-    "Roles: label (answer, skip, correct one's own labels, see the progress), review (also the review, and the labels of "
-    "others), manage (also settings, classes, checks, imports and exports). Whoever can write the files of the project "
-    "can do everything, also here.\n\nExample: suffice accounts mails.suffice",
+    help="Show the accounts of a project, or add, change and remove them. With accounts, people sign in to the "
+    "page.\n\nRoles: label (answer, skip, correct one's own labels, see the progress), review (also the review, and "
+    "the labels of others), manage (also settings, classes, checks, imports and exports). Whoever can write the files "
+    "of the project can do everything, also here.\n\nExample: suffice accounts mails.suffice",
     epilog="Exit codes: 0 done, 1 could not be done, 2 called wrongly.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -127,7 +127,8 @@ def account_with_password(accounts: Iterable[Account], name: str, password: str)
     """
     found = next((each for each in accounts if folded(each.name) == folded(name)), None)
     usable = found is not None and found.sign_in == "password"
-    kept = found.kept if found is not None and usable else _NOBODY
+    # Where there is no account, the password is compared with a hash that no password has.
+    kept = found.kept if found is not None and usable else {"salt": "00" * 16, "hash": "00" * 32, **SCRYPT}
     same = hmac.compare_digest(
         _scrypt(password, bytes.fromhex(kept["salt"]), kept["n"], kept["r"], kept["p"]), bytes.fromhex(kept["hash"])
     )
@@ -144,13 +145,15 @@ def account_with_link(accounts: Iterable[Account], token: str) -> Account | None
 
 
 def folded(name: str) -> str:
-    """A name for comparison: two that differ only in large and small letters are one.
+    """A name for comparison: two that differ only in large and small letters, or in how these are encoded, are one.
 
     Examples:
         >>> folded("Zoë ") == folded("ZOE\u0308")
         True
     """
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).strip()
+    # The caseless compatibility match of Unicode, D146.
+    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFD", name).casefold())
+    return unicodedata.normalize("NFKD", text.casefold()).strip()
 
 
 def accounts_after(accounts: Mapping[str, Account], event: Event) -> dict[str, Account]:
@@ -206,7 +209,3 @@ def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-# What a password is compared with where there is no account; no password has this hash.
-_NOBODY: Final[Mapping[str, Any]] = {"salt": "00" * 16, "hash": "00" * 32, **SCRYPT}

@@ -361,13 +361,14 @@ class Sessions:
                 continue
             visitor = self.visitor(known.get(subject))
             right = hmac.compare_digest(_bytes(signature), _bytes(self._signed(visitor, until)))
-            if right and value not in self._ended and float(until) > time.time():
+            if right and value not in self._ended and float(until.partition("-")[0]) > time.time():
                 return visitor
         return None
 
     def start(self, answer: Response, visitor: Visitor) -> Response:
         """Give a session to somebody who has shown who they are."""
-        until = str(int(time.time()) + _COOKIE_SECONDS)
+        # Two sessions of one moment differ, so that each can be ended alone.
+        until = f"{int(time.time()) + _COOKIE_SECONDS}-{secrets.token_hex(8)}"
         value = f"{_subject(visitor.name)}.{until}.{self._signed(visitor, until)}"
         _set_cookie(answer, self.cookie_name, value)
         return answer

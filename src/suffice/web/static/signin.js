@@ -45,7 +45,7 @@ export function signIn() {
         h("div", { class: "row end" }, send)),
       waiting > 0 && h("p", {}, `${many(waiting, "answer")} of ${pending()[0].body.person} waits in this tab. Keep it ` +
         "open: it is saved after signing in."),
-      quiet("You have a personal link? Open that link instead.")));
+      quiet("Do you have a personal link? Open it instead.")));
     document.body.classList.add("signed-out");
     document.querySelector("dialog[open]")?.close();
     at("sign-in").hidden = false;
