@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.project.accounts import (
+    SCRYPT,
     Account,
     Role,
     account_with_link,
@@ -335,7 +336,7 @@ class Sessions:
         found = self._project.accounts()
         if found and not self._key:
             token = _bytes(self._access.token or "")
-            self._key = hashlib.scrypt(token, salt=b"suffice sessions", n=2**14, r=8, p=5, dklen=32)
+            self._key = hashlib.scrypt(token, salt=b"suffice sessions", **SCRYPT, dklen=32)
         return found
 
     def visitor(self, account: Account | None) -> Visitor:

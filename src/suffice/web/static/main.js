@@ -127,8 +127,8 @@ async function start() {
   if (project.account) showAccount(project.account);
   if (!project.account?.name) at("person").addEventListener("click", changePerson);
   showPerson();
-  // Removed, or given a new password, while this page is open. What it shows may be another person's afterwards.
-  whenSignedOut(() => signIn().then(() => location.reload()));
+  // Removed, or given a new password, while this page is open.
+  whenSignedOut(() => signIn({ reload: true }));
   watch(header);
   window.addEventListener("hashchange", route);
   route();

@@ -63,7 +63,8 @@ export function hurry() {
 }
 
 async function flush() {
-  if (sending || !waiting.length) return;
+  // Until somebody has signed in, nobody knows whose they are.
+  if (sending || !waiting.length || store.signedOut) return;
   clearTimeout(timer);
   sending = true;
   for (;;) {

@@ -3,13 +3,17 @@
 import { ApiError, capital, post } from "./api.js";
 import { h, many, put, quiet } from "./dom.js";
 import { hurry, pending } from "./outbox.js";
+import { store } from "./store.js";
 import { toast } from "./toast.js";
 
 const at = (id) => document.getElementById(id);
 let asking = null;
 
-/** Ask for name and password in the place of all views; the promise is kept once somebody is signed in. */
-export function signIn() {
+/**
+ * Ask for name and password in the place of all views; the promise is kept once somebody is signed in.
+ * @param {{reload?: boolean}} options - Whether the page is then loaded anew: what it shows may be another person's.
+ */
+export function signIn({ reload = false } = {}) {
   asking ??= new Promise((resolve) => {
     const name = h("input", { id: "sign-in-name", type: "text", maxlength: 64, autocomplete: "username", required: true,
       spellcheck: "false", autocapitalize: "none", "aria-describedby": "sign-in-problem" });
@@ -28,8 +32,11 @@ export function signIn() {
       send.disabled = true;
       try {
         await enter(name.value.trim(), password.value);
-        close();
-        resolve();
+        if (reload) location.reload();
+        else {
+          close();
+          resolve();
+        }
       } catch (error) {
         problem.textContent = error.message;
         send.disabled = false;
@@ -46,6 +53,7 @@ export function signIn() {
       waiting > 0 && h("p", {}, `${many(waiting, "answer")} of ${pending()[0].body.person} waits in this tab. Keep it ` +
         "open: it is saved after signing in."),
       quiet("Do you have a personal link? Open it instead.")));
+    store.signedOut = true;
     document.body.classList.add("signed-out");
     document.querySelector("dialog[open]")?.close();
     at("sign-in").hidden = false;
@@ -57,6 +65,7 @@ export function signIn() {
 
 function close() {
   asking = null;
+  store.signedOut = false;
   document.body.classList.remove("signed-out");
   put(at("sign-in"));
   at("sign-in").hidden = true;

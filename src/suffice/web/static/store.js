@@ -11,8 +11,8 @@ let wait = EVERY;
 let asking = false;
 let again = false;
 
-/** The project, its status, whether the server was reached last, and the sentence where it was not. */
-export const store = { project: null, status: null, reached: true, trouble: "" };
+/** The project, its status, whether the server was reached last, the sentence where it was not, and whether to sign in. */
+export const store = { project: null, status: null, reached: true, trouble: "", signedOut: false };
 
 /** Be told whenever the status came anew, or did not come; returns what ends it. */
 export function watch(listener) {
@@ -33,6 +33,7 @@ export async function openProject() {
 /** Ask for the status now, and go on asking while the page is looked at. */
 export async function refresh() {
   clearTimeout(timer);
+  if (store.signedOut) return;
   if (asking) {
     again = true;
     return;
