@@ -204,8 +204,8 @@ def test_the_first_account_asks_people_who_are_there_to_sign_in(browser: "Browse
 @pytest.mark.parametrize(
     ("scheme", "width"),
     [
-        ("light", 1280),
         ("dark", 390),
+        pytest.param("light", 1280, marks=pytest.mark.slow),
         pytest.param("light", 390, marks=pytest.mark.slow),
         pytest.param("dark", 1280, marks=pytest.mark.slow),
     ],
