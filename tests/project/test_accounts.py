@@ -3,6 +3,7 @@
 import hashlib
 import json
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from suffice.project.accounts import (
     ROLES,
     SCRYPT,
     Account,
+    NotAllowedError,
     Role,
     account_with_link,
     account_with_password,
@@ -24,7 +26,7 @@ from suffice.project.accounts import (
 )
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
-from suffice.project.labelling_project import ConflictError, NotAllowedError, Project
+from suffice.project.labelling_project import ConflictError, Project
 from tests.project.making_projects import make, replayed
 from tests.project.test_state import emptied, hurry, rows
 from tests.thoroughness import examples
@@ -157,11 +159,12 @@ def test_what_is_not_there_cannot_be_changed(tmp_path: Path) -> None:
         with pytest.raises(InvalidValueError, match="no account 'Bob'; it has no accounts"):
             project.remove_account("Bob", person="me")
         project.add_account("Ann", role="manage", person="me")
-        for change in (
+        changes: list[Callable[[], object]] = [
             lambda: project.remove_account("Bob", person="me"),
             lambda: project.reset_account("Bob", person="me"),
             lambda: project.change_role("Bob", "label", person="me"),
-        ):
+        ]
+        for change in changes:
             with pytest.raises(InvalidValueError, match="the project has no account 'Bob'; the accounts are Ann"):
                 change()
 
@@ -170,10 +173,11 @@ def test_somebody_can_always_manage_while_there_are_others(tmp_path: Path) -> No
     with make(tmp_path / "p") as project:
         project.add_account("Ann", role="manage", person="me")
         project.add_account("Bob", role="review", person="me")
-        for change in (
+        changes: list[Callable[[], object]] = [
             lambda: project.remove_account("Ann", person="me"),
             lambda: project.change_role("Ann", "review", person="me"),
-        ):
+        ]
+        for change in changes:
             with pytest.raises(ConflictError, match="'Ann' is the last account with the role manage"):
                 change()
         with pytest.raises(ConflictError, match="has the role manage already"):
@@ -266,7 +270,7 @@ def test_roles_are_a_ladder() -> None:
 @given(st.text(max_size=20))
 def test_names_are_compared_without_case_and_however_they_are_encoded(name: str) -> None:
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
-        assert folded(unicodedata.normalize(form, name)) == folded(name)  # type: ignore[arg-type]
+        assert folded(unicodedata.normalize(form, name)) == folded(name)
     assert folded(name.casefold()) == folded(name)
     assert folded(f" {name} ") == folded(name)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from suffice.errors import SufficeError, upgrade_advice
-from suffice.project import create, storage
+from suffice.project import create
 from suffice.project.connections import sa
 from suffice.project.create import open_project, project_file
 from suffice.project.labelling_project import ConflictError
@@ -227,11 +227,11 @@ def test_a_new_kind_that_is_not_written_leaves_the_layout(place: str, monkeypatc
     with make(place, SIZE) as project:
         with pytest.raises(ConflictError):
             project.change_settings({"name": "pets"}, person="ann")
-        real = storage.sa.insert
-        monkeypatch.setattr(storage.sa, "insert", broken)
+        real = sa.insert
+        monkeypatch.setattr(sa, "insert", broken)
         with pytest.raises(SufficeError, match="the disk is away"):
             project.add_account("ann", role="manage", person="ann")
-        monkeypatch.setattr(storage.sa, "insert", real)
+        monkeypatch.setattr(sa, "insert", real)
         assert (layout(place), project.accounts()) == ("2", ())
         project.add_account("ann", role="manage", person="ann")
     assert layout(place) == "3"

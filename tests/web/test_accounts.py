@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 import pytest
@@ -50,7 +51,9 @@ def team_in(folder: Path, access: Access | None = None) -> Iterator[Team]:
     with ExitStack() as stack:
         project = make_project(folder)
         app = stack.enter_context(running_app(project, access or granted_access("0.0.0.0", TOKEN)))
-        tokens = {role: project.add_account(role, role=role, person="me") or "" for role in reversed(ROLES)}
+        tokens: dict[str, str] = {
+            role: project.add_account(role, role=role, person="me") or "" for role in reversed(ROLES)
+        }
         yield Team(project, app, {**tokens, "owner": TOKEN})
 
 
@@ -385,7 +388,8 @@ def test_another_role_counts_at_the_next_request(team: Team) -> None:
     team.project.add_account("Ann", role="label", person="me", password=PASSWORD)
     browser = signed_in(team.app, "Ann")
     revision = browser.get("/api/status").json()["revision"]
-    for role, status in (("manage", 200), ("review", 403)):
+    changes: list[tuple[Role, int]] = [("manage", 200), ("review", 403)]
+    for role, status in changes:
         with open_project(team.project.place) as other:
             other.change_role("Ann", role, person="me")
         assert browser.get("/api/settings").status_code == status
@@ -457,10 +461,10 @@ def test_a_forged_session_is_none(team: Team, forged: str) -> None:
 def test_a_session_ends_by_itself(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     team.project.add_account("Ann", role="manage", person="me", password=PASSWORD)
     browser = signed_in(team.app, "Ann")
-    now = time.time()
-    monkeypatch.setattr(security.time, "time", lambda: now + 29 * 24 * 3600)
+    day = 24 * 3600
+    monkeypatch.setattr(security, "time", SimpleNamespace(time=lambda: time.time() + 29 * day))
     assert browser.get("/api/project").status_code == 200
-    monkeypatch.setattr(security.time, "time", lambda: now + 31 * 24 * 3600)
+    monkeypatch.setattr(security, "time", SimpleNamespace(time=lambda: time.time() + 31 * day))
     sent = {"Cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items())}
     assert script_of(team.app, **sent).get("/api/project").status_code == 401
 

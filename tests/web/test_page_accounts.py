@@ -170,7 +170,7 @@ def test_another_role_changes_the_page(server: Server, browser: "Browser") -> No
     assert member.tabs() == TABS["label"]
     for role in ("manage", "review"):
         with open_project(server.project) as project:
-            project.change_role("Bob", role, person="me")  # type: ignore[arg-type]
+            project.change_role("Bob", role, person="me")
         state = "visible" if role == "manage" else "hidden"
         member.page.wait_for_selector(".tabs a[data-view=settings]", state=state)  # type: ignore[arg-type]
         member.page.wait_for_selector(".tabs a[data-view=review]")
@@ -213,7 +213,7 @@ def test_the_first_account_asks_people_who_are_there_to_sign_in(browser: "Browse
 def test_neither_form_nor_header_has_a_violation(server: Server, browser: "Browser", scheme: str, width: int) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not installed; make lint-js installs it")
-    options = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}, "bypass_csp": True}
+    options: dict[str, Any] = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}, "bypass_csp": True}
     member = Member(browser, server, **options)
     page = member.page
     found = {"form": violations(page)}

@@ -128,7 +128,8 @@ def account_with_password(accounts: Iterable[Account], name: str, password: str)
     found = next((each for each in accounts if folded(each.name) == folded(name)), None)
     usable = found is not None and found.sign_in == "password"
     # Where there is no account, the password is compared with a hash that no password has.
-    kept = found.kept if found is not None and usable else {"salt": "00" * 16, "hash": "00" * 32, **SCRYPT}
+    nobody: Mapping[str, Any] = {"salt": "00" * 16, "hash": "00" * 32, **SCRYPT}
+    kept = found.kept if found is not None and usable else nobody
     same = hmac.compare_digest(
         _scrypt(password, bytes.fromhex(kept["salt"]), kept["n"], kept["r"], kept["p"]), bytes.fromhex(kept["hash"])
     )
