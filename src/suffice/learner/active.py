@@ -15,16 +15,7 @@ from suffice.checks import CheckPlan, Guarantee, GuaranteePlan, plan, plan_recal
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
-from suffice.decision import (
-    Alternative,
-    Decision,
-    ErrorNow,
-    avoided_per_label,
-    decide,
-    fall_per_label,
-    more_labels_error,
-    trivial_error,
-)
+from suffice.decision import Alternative, Decision, ErrorNow, decide_from_labels, first_stop
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults, relearned
 from suffice.learner.error_estimate import (
@@ -32,10 +23,12 @@ from suffice.learner.error_estimate import (
     CalibratedError,
     RandomLabelLosses,
     Worsening,
+    checked_tolerance,
+    error_now,
     plan_from_estimate,
     share_beyond,
 )
-from suffice.learner.guarantee_rules import ErrorGuarantee, guarantee_rules, label_worths, proven_fields
+from suffice.learner.guarantee_rules import ErrorGuarantee, proven_fields, rules_of_type
 from suffice.learner.model_check import (
     CheckSequence,
     FrozenModel,
@@ -79,8 +72,6 @@ from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
-# The trivial prediction is learned from the random labels, if there are so many of them.
-_FEWEST_RANDOM: Final = 10
 # Items over which the reducible part of the error is averaged.
 _REDUCIBLE_ITEMS: Final = 500
 # Numbers of the streams of random numbers that checks, and the order of a running check, are drawn from.
@@ -262,8 +253,8 @@ class ActiveLearner:
         return new_step_inputs(names, self._size, stop_set, seed=number, validation=held_out)
 
     def _new_running_sample(self, share: Any, seed: Any) -> RunningSample:
-        wanted = [rule for rule in guarantee_rules(self._rule) if isinstance(rule, ErrorGuarantee)]
-        given = [rule.tolerance for rule in wanted] + [rule.tolerance for rule in label_worths(self._rule)]
+        wanted = rules_of_type(self._rule, ErrorGuarantee)
+        given = [rule.tolerance for rule in wanted] + [rule.tolerance for rule in rules_of_type(self._rule, LabelWorth)]
         tolerances = [each for each in given if each is not None]
         if not self._of_classes and not tolerances:
             raise InvalidValueError(
@@ -379,7 +370,7 @@ class ActiveLearner:
             InvalidValueError: An argument is out of range, or ``tolerance`` is given for classes.
         """
         rest = self._some_unlabelled(whole(most, "most", least=1))
-        limit = self._tolerance(tolerance)
+        limit = checked_tolerance(tolerance, share=self._of_classes)
         model = self._bare_model()
         with one_thread():
             return self._random_losses.estimate(model, self._X[rest], self._labels, self._random_items, limit)
@@ -390,13 +381,6 @@ class ActiveLearner:
             self._looked_at = np.random.default_rng(0).permutation(self._size)
         order = self._looked_at
         return np.sort(order[self._status[order] != 1][:most])
-
-    def _tolerance(self, tolerance: float | None) -> float | None:
-        if tolerance is None:
-            return None
-        if self._of_classes:
-            raise InvalidValueError("tolerance is for numbers, and the model predicts classes; leave it out")
-        return real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
 
     def decision(self, *, at_most: float | None = None, compare: bool = True) -> Decision:
         """Whether to go on labelling: keep going, enough, or this model has reached its limit.
@@ -418,13 +402,8 @@ class ActiveLearner:
             >>> learner.decision().answer, learner.decision(at_most=0.0).answer
             ('enough', 'limit')
         """
-        error = None
-        if self._begun:
-            found = self.error_estimate()
-            ends = found.value, found.low, found.high
-            value, low, high = ends if self._of_classes else map(math.sqrt, ends)
-            error = ErrorNow(value, low, high, found.random_labels)
-        since = next((each.n_labelled for each in self.verdicts if each.stop), None) if self.verdict.stop else None
+        error = error_now(self.error_estimate(), share=self._of_classes) if self._begun else None
+        since = first_stop(self.verdicts) if self.verdict.stop else None
         return self.decision_about(self.verdict, error, since=since, at_most=at_most, compare=compare)
 
     def decision_about(  # noqa: PLR0913 - all but two by keyword
@@ -449,16 +428,6 @@ class ActiveLearner:
             rule: The rule that gave the verdict; that of the learner if left out.
             checks: Whether ``at_most`` is to be guaranteed by a check, which is planned.
         """
-        chosen = self._random_items if len(self._random_items) >= _FEWEST_RANDOM else list(self._labels)
-        baseline, common = trivial_error([self._labels[item] for item in chosen], share=self._of_classes)
-        forecast = verdict.forecast
-        then = None
-        if error is not None and forecast is not None:
-            scale = None if self._of_classes else baseline or 1.0
-            fall = fall_per_label(rule or self._rule, verdict, self.left)
-            if fall is not None:
-                then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
-        avoided, price = avoided_per_label(rule or self._rule, verdict)
         about = Decision(
             answer="too early",
             n_labelled=len(self.labelled),
@@ -466,18 +435,12 @@ class ActiveLearner:
             share=self._of_classes,
             since=since,
             error=error,
-            baseline=baseline,
-            common=common,
             at_most=at_most,
-            forecast=forecast,
-            error_then=then,
             alternative=self.better_model() if compare and verdict.stop and self._begun and self.left else None,
             guarantee=self._present_guarantee(),
             plan=self.plan_for(at_most, error) if checks else None,
-            avoided=avoided,
-            price=price,
         )
-        return decide(verdict, about)
+        return decide_from_labels(verdict, about, rule or self._rule, self._labels, self._random_items)
 
     def plan_for(self, at_most: float | None, error: ErrorNow | None) -> GuaranteePlan | None:
         """The plan for an error that the user asks for; None for numbers, and if there is nothing to plan.

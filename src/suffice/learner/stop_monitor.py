@@ -28,15 +28,7 @@ from suffice.criteria import (
 )
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.criteria.step import FIELD_KINDS
-from suffice.decision import (
-    Decision,
-    ErrorNow,
-    avoided_per_label,
-    decide,
-    fall_per_label,
-    more_labels_error,
-    trivial_error,
-)
+from suffice.decision import Decision, decide_from_labels, first_stop
 from suffice.divergence import kl
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError, SufficeError
 from suffice.learner.error_estimate import (
@@ -44,6 +36,8 @@ from suffice.learner.error_estimate import (
     CalibratedError,
     calibrated_error,
     calibration_ratio,
+    checked_tolerance,
+    error_now,
     plan_from_estimate,
     share_beyond,
 )
@@ -91,8 +85,6 @@ _SAMPLE_ITEMS: Final = 500
 _TRIED_ITEMS: Final = 50
 # Items that a function of the caller is asked about again.
 _ASKED_ITEMS: Final = 5
-# The trivial prediction is learned from the random labels, if there are so many of them.
-_FEWEST_RANDOM: Final = 10
 # Number of the stream of random numbers that checks are drawn from.
 _CHECK_STREAM: Final = 18
 #: Fields that require a committee of classifiers.
@@ -739,7 +731,7 @@ class StopMonitor:
             SufficeError: There was no update yet, or the model predicts neither probabilities nor deviations.
             InvalidValueError: An argument is out of range, or ``tolerance`` is given for classes.
         """
-        size, limit = whole(most, "most", least=1), self._tolerance(tolerance)
+        size, limit = whole(most, "most", least=1), checked_tolerance(tolerance, share=self._of_classes)
         self._require_model()
         labelled = np.zeros(len(self._pool), dtype=bool)
         labelled[list(self.labels)] = True
@@ -753,13 +745,6 @@ class StopMonitor:
         alone = float(share_beyond(limit, expected).mean()) if len(rest) else 0.0
         beyond = (losses > limit**2).astype(np.float64)
         return calibrated_error(alone, beyond, share_beyond(limit, hoped), task="classification")
-
-    def _tolerance(self, tolerance: float | None) -> float | None:
-        if tolerance is None:
-            return None
-        if self._task == "classification":
-            raise InvalidValueError("tolerance is for numbers, and the model predicts classes; leave it out")
-        return real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
 
     def _loss(self, item: int) -> tuple[float, float]:
         return _loss_of(self._earlier[item], self._labels[item], self._classes)
@@ -794,41 +779,21 @@ class StopMonitor:
         Raises:
             SufficeError: The model predicts neither probabilities nor deviations.
         """
-        error, found = None, None
-        if self._kept is not None:
-            found = self.error_estimate()
-            ends = found.value, found.low, found.high
-            value, low, high = ends if self._of_classes else map(math.sqrt, ends)
-            error = ErrorNow(value, low, high, found.random_labels)
-        chosen = list(self._random) if len(self._random) >= _FEWEST_RANDOM else list(self._labels)
-        baseline, common = trivial_error([self._labels[item] for item in chosen], share=self._of_classes)
-        verdict, forecast, then = self.verdict, self.verdict.forecast, None
-        if error is not None and forecast is not None:
-            fall = fall_per_label(self._rule, verdict, self.left)
-            if fall is not None:
-                scale = None if self._of_classes else baseline or 1.0
-                then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
+        found = None if self._kept is None else self.error_estimate()
         newest = self.guarantee
-        avoided, price = avoided_per_label(self._rule, verdict)
         about = Decision(
             answer="too early",
             n_labelled=len(self.labels),
             unlabelled=self.left,
             share=self._of_classes,
-            since=next((each.n_labelled for each in self.verdicts if each.stop), None) if verdict.stop else None,
-            error=error,
-            baseline=baseline,
-            common=common,
+            since=first_stop(self.verdicts) if self.verdict.stop else None,
+            error=None if found is None else error_now(found, share=self._of_classes),
             at_most=at_most,
-            forecast=forecast,
-            error_then=then,
             guarantee=newest.guarantee if newest is not None and newest.about_present_model else None,
             plan=None if found is None else self._plan(at_most, found),
             check_pending=0 if self._checks.open is None else len(self._checks.open.pending),
-            avoided=avoided,
-            price=price,
         )
-        return decide(verdict, about)
+        return decide_from_labels(self.verdict, about, self._rule, self._labels, self._random)
 
     def _plan(self, at_most: float | None, found: CalibratedError) -> GuaranteePlan | None:
         """When to check and how large, for an error that the user asks for; None if there is nothing to plan."""
@@ -1302,7 +1267,7 @@ def _curve_of(verdicts: Sequence[Verdict]) -> tuple[list[tuple[float, float]], l
     """Labels and values of verdicts, their thresholds, and the first stop."""
     line = [(float(said.n_labelled), said.value) for said in verdicts if said.value is not None]
     limit = [(float(said.n_labelled), said.threshold) for said in verdicts if said.threshold is not None]
-    return line, limit, next((said.n_labelled for said in verdicts if said.stop), None)
+    return line, limit, first_stop(verdicts)
 
 
 _KEPT: Final = ("items", "predicted", "table", "votes")
