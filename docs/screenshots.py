@@ -47,6 +47,7 @@ class Served:
 
     def __init__(self, url: str, truth: Sequence[Any], page: Page) -> None:
         self._url, self._truth, self._page = url, truth, page
+        self._named = False
 
     def _ask(self, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
@@ -87,10 +88,13 @@ class Served:
         page.set_viewport_size({"width": WIDTH, "height": height})
         page.goto(self._url + (view or "#label"))
         page.reload()
-        name_field = page.get_by_role("textbox", name="name")
-        if view != "api/report" and name_field.count() and name_field.is_visible():
-            name_field.fill("Ann")
+        if not self._named:
+            # The browser remembers the name.
+            page.fill("#your-name", "Ann")
             page.keyboard.press("Enter")
+            self._named = True
+        if not view:
+            page.wait_for_selector("article[data-ready=true]")
         page.wait_for_load_state("networkidle")
         page.wait_for_timeout(1500)
         page.screenshot(path=IMAGES / f"{name}.png")
