@@ -68,7 +68,7 @@ from suffice.learner.suspicious_labels import SuspiciousLabel, suspicious_labels
 from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.inputs import as_labels
 from suffice.models.kernel_features import KernelFeatures
-from suffice.models.threads import one_thread
+from suffice.models.threads import SingleUse, one_at_a_time, one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
@@ -174,6 +174,7 @@ class ActiveLearner:
     ) -> None:
         if criterion is not None and not isinstance(criterion, Criterion):
             raise InvalidTypeError(f"criterion must be a stopping rule, not {type(criterion).__name__}")
+        self._single_use = SingleUse()
         rng = generator(seed)
         self._rule = LabelWorth() if criterion is None else criterion.copy()
         self._rule.reset()
@@ -354,6 +355,7 @@ class ActiveLearner:
         self._require_begun()
         return self._prepared.joined(self._backend.current_model())
 
+    @one_at_a_time
     def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
         """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
 
@@ -382,6 +384,7 @@ class ActiveLearner:
         order = self._looked_at
         return np.sort(order[self._status[order] != 1][:most])
 
+    @one_at_a_time
     def decision(self, *, at_most: float | None = None, compare: bool = True) -> Decision:
         """Whether to go on labelling: keep going, enough, or this model has reached its limit.
 
@@ -406,6 +409,7 @@ class ActiveLearner:
         since = first_stop(self.verdicts) if self.verdict.stop else None
         return self.decision_about(self.verdict, error, since=since, at_most=at_most, compare=compare)
 
+    @one_at_a_time
     def decision_about(  # noqa: PLR0913 - all but two by keyword
         self,
         verdict: Verdict,
@@ -462,6 +466,7 @@ class ActiveLearner:
         newest = self.guarantee
         return newest.guarantee if newest is not None and newest.about_present_model else None
 
+    @one_at_a_time
     def better_model(self) -> Alternative | None:
         """Another model that is better on the labels so far, or None.
 
@@ -482,6 +487,7 @@ class ActiveLearner:
     def _of_classes(self) -> bool:
         return self._prepared.backend.task == "classification"
 
+    @one_at_a_time
     def worsening(self) -> Worsening | None:
         """Whether labels have made the model worse, as the newer random labels show; None if they have not.
 
@@ -495,6 +501,7 @@ class ActiveLearner:
         with one_thread():
             return self._random_losses.worsening(model, self._labels)
 
+    @one_at_a_time
     def suspicious_labels(self, n: int | None = None) -> list[SuspiciousLabel]:
         """The labels, ranked by how unlikely they are to models that have not learned them, the least likely first.
 
@@ -533,6 +540,7 @@ class ActiveLearner:
         self._require_begun()
         return self._backend.judged_model()
 
+    @one_at_a_time
     def ask(self, n: int = 1) -> Indices:
         """Which items to label next, the most useful first. Asking again before telling gives the same.
 
@@ -597,6 +605,7 @@ class ActiveLearner:
             self._status[items] = 3
             raise
 
+    @one_at_a_time
     def tell(self, indices: Any, labels: Any, *, random: Any = None) -> Verdict:
         """Learn labels, of items asked for or of others; all of one call are one step.
 
@@ -677,6 +686,7 @@ class ActiveLearner:
             self.verdict = self._exhausted(self._judged(found.guarantee) or self.verdict)
 
     @property
+    @one_at_a_time
     def running_check(self) -> RunningCheck | None:
         """The state of the running check: its sample, its evaluations and the newest guarantee; None if there is none.
 
@@ -701,6 +711,7 @@ class ActiveLearner:
         """
         return None if self._running is None else self._running.state(self._status, self._version)
 
+    @one_at_a_time
     def skip(self, indices: Any) -> Verdict:
         """Never ask for these items again. One that turns out to have a label can still be told.
 
@@ -735,6 +746,7 @@ class ActiveLearner:
         self.verdict = self._exhausted(self.verdict)
         return self.verdict
 
+    @one_at_a_time
     def correct(self, index: Any, label: Any) -> Verdict:
         """Change the label of an item, as if it had been so from the start: the rule sees the whole history anew.
 
@@ -771,6 +783,7 @@ class ActiveLearner:
             self._running.answered(item, given.tolist()[0])
         return self.verdict
 
+    @one_at_a_time
     def check(  # noqa: PLR0913 - one quantity of several, by keyword
         self,
         m: int,
@@ -875,6 +888,7 @@ class ActiveLearner:
             return None
         return ModelGuarantee(check.guarantee, check, check.version == self._version)
 
+    @one_at_a_time
     def check_size(self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8) -> int | None:
         """Number of labels of a check that is likely to guarantee an error of at most ``at_most`` now.
 
@@ -899,6 +913,7 @@ class ActiveLearner:
         alpha = self._check_sequence.next_alpha()
         return plan(target, expected, pool, alpha=alpha, probability=probability).labels
 
+    @one_at_a_time
     def guarantee_plan(
         self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8
     ) -> GuaranteePlan:
@@ -950,6 +965,7 @@ class ActiveLearner:
             probability=probability,
         )
 
+    @one_at_a_time
     def recall_plan(
         self, class_name: Any, at_least: float, *, predicted_as_found: bool = True, probability: float = 0.8
     ) -> CheckPlan:
@@ -1043,6 +1059,7 @@ class ActiveLearner:
         self._backend.check(given)
         return list(given.tolist())
 
+    @one_at_a_time
     def _check_closed(self, check: ModelCheck) -> None:
         """Take the labels of a check that is complete or aborted."""
         self._selection.hold(np.zeros(0, dtype=np.intp))
@@ -1134,6 +1151,7 @@ class ActiveLearner:
         for item in items:
             self._check_sequence.answered(item, check.record.labels[item])
 
+    @one_at_a_time
     def progress(self) -> dict[str, Any]:
         """What was learned so far, for :meth:`resume`: plain values, arrays, and objects of this package.
 
@@ -1153,6 +1171,7 @@ class ActiveLearner:
             "backend": self._backend.progress(),
         }
 
+    @one_at_a_time
     def resume(self, progress: Mapping[str, Any]) -> None:
         """Continue exactly where another learner stood: each further label gives the same results to the last bit.
 
@@ -1180,6 +1199,7 @@ class ActiveLearner:
         self._selection.resume(progress["count"])
         self._backend.resume(progress["backend"])
 
+    @one_at_a_time
     def trace(self) -> Trace:
         """The run so far; where steps differ in size, ``indices`` holds all items in order."""
         items = np.array(list(self._labels), dtype=np.intp)

@@ -73,6 +73,7 @@ from suffice.learner.step_inputs import (
 from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels, is_missing
 from suffice.models.logistic import class_labels
+from suffice.models.threads import SingleUse, one_at_a_time
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.html_card import card, curve
 from suffice.presentation.number_format import percent
@@ -269,6 +270,7 @@ class StopMonitor:
                     f"QuantileRecall is for a control sample of {each.sample} items, and control has "
                     f"{len(self._control)}; give all of them, or another sample"
                 )
+        self._single_use = SingleUse()
         self._rule = rule.copy()
         self._rule.reset()
         size = len(self._pool)
@@ -335,6 +337,7 @@ class StopMonitor:
             return None
         return sum(bool(label == self._positive) for label in self.labels.values())
 
+    @one_at_a_time
     def update(self, model: Any, indices: Any, labels: Any, random: Any = ()) -> Verdict:
         """Return what the rule says of a model and all labels so far.
 
@@ -715,6 +718,7 @@ class StopMonitor:
             raise SufficeError("the monitor has no model yet; call update(model, indices, labels) first")
         return self._kept
 
+    @one_at_a_time
     def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
         """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
 
@@ -767,6 +771,7 @@ class StopMonitor:
     def _of_classes(self) -> bool:
         return self._task == "classification"
 
+    @one_at_a_time
     def decision(self, at_most: float | None = None) -> Decision:
         """Whether to go on labelling: keep going, enough, or this model has reached its limit.
 
@@ -822,6 +827,7 @@ class StopMonitor:
 
     # Checks.
 
+    @one_at_a_time
     def check(  # noqa: PLR0913 - one quantity of several, by keyword
         self,
         m: int,
@@ -901,6 +907,7 @@ class StopMonitor:
             return list(class_labels(values).tolist())
         return [real(label, "a label") for label in values.tolist()]
 
+    @one_at_a_time
     def _check_closed(self, check: ModelCheck) -> None:
         """Take the labels of a check, and have the rule judge its guarantee."""
         self._checked.update({item: label for item, label in check.record.labels.items() if item not in self._labels})
@@ -915,6 +922,7 @@ class StopMonitor:
 
     # Records.
 
+    @one_at_a_time
     def trace(self) -> Trace:
         """The run so far, as :meth:`suffice.ActiveLearner.trace`: what the rule was told at each step.
 
@@ -990,6 +998,7 @@ class StopMonitor:
 
     # JSON.
 
+    @one_at_a_time
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values; :meth:`from_state_dict` continues with the same verdicts.
 
