@@ -1,6 +1,7 @@
 """The answer to "have I labelled enough?": keep going, enough, or this model has reached its limit."""
 
 import math
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
@@ -22,6 +23,8 @@ _LONGEST_DOUBT: Final = 2.0
 # An error above this share of that of the trivial prediction has to rest on so many random labels.
 _NEAR: Final = 0.75
 _FEWEST_RANDOM: Final = 20
+# The trivial prediction is learned from the random labels, if there are so many of them.
+_FEWEST_TRIVIAL: Final = 10
 # An error above this share of wrong classes, or above this share of the error of the mean of the labels, is large.
 _LARGE_SHARE: Final = 0.2
 _LARGE_RELATIVE: Final = 0.7
@@ -280,6 +283,38 @@ def decide(verdict: Verdict | None, about: Decision) -> Decision:
             "plan": None if answer in ("complete", "enough") else about.plan,
         }
     )
+
+
+def decide_from_labels(
+    verdict: Verdict, about: Decision, rule: Criterion, labels: Mapping[int, Any], random_items: Collection[int]
+) -> Decision:
+    """Return :func:`decide` with the numbers that follow from the verdict and from the labels.
+
+    Args:
+        verdict: What the rule says.
+        about: The other numbers.
+        rule: The rule.
+        labels: The label of each item that the model has learned.
+        random_items: Items among them that were drawn at random.
+    """
+    chosen = random_items if len(random_items) >= _FEWEST_TRIVIAL else labels
+    baseline, common = trivial_error([labels[item] for item in chosen], share=about.share)
+    forecast, then = verdict.forecast, None
+    if about.error is not None and forecast is not None:
+        fall = fall_per_label(rule, verdict, about.unlabelled)
+        if fall is not None:
+            scale = None if about.share else baseline or 1.0
+            then = more_labels_error(about.error, fall, len(labels), forecast.labels, scale)
+    avoided, price = avoided_per_label(rule, verdict)
+    numbers = replace(
+        about, baseline=baseline, common=common, forecast=forecast, error_then=then, avoided=avoided, price=price
+    )
+    return decide(verdict, numbers)
+
+
+def first_stop(verdicts: Iterable[Verdict]) -> int | None:
+    """Return the number of labels at which a rule first said stop, or None."""
+    return next((said.n_labelled for said in verdicts if said.stop), None)
 
 
 def checked_error(guarantee: Guarantee) -> ErrorNow:

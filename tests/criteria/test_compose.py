@@ -24,6 +24,18 @@ def stops(rule: Criterion, steps: list[Step]) -> list[bool]:
     return [rule.observe(step).stop for step in steps]
 
 
+@dataclass
+class VarianceBelow(Criterion):
+    """A rule that may say stop and then go on."""
+
+    limit: float
+    requires: ClassVar[frozenset[str]] = frozenset({"pool_variance"})
+
+    def judge(self, step: Step) -> Verdict:
+        assert step.pool_variance is not None
+        return self.verdict(step, stop=step.pool_variance < self.limit, reason="it is so")
+
+
 RULES: dict[str, Callable[[], Criterion]] = {
     "ErrorStability": lambda: ErrorStability(0.1, calibration=4),
     "absolute": lambda: ErrorStability(0.1, relative=False),
@@ -45,18 +57,32 @@ def test_conformance(name: str) -> None:
 
 @given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(1, 4))
 def test_patience_counts_consecutive_stops_and_resets(pattern: list[bool], k: int) -> None:
-    # A budget met or not by the count given: the count goes up and down, which only a test would do.
-    run = [Step(n_labelled=10 if on else 1) for on in pattern]
+    run = [Step(n_labelled=n, pool_variance=1.0 if on else 3.0) for n, on in enumerate(pattern)]
     expected = [t + 1 >= k and all(pattern[t + 1 - k : t + 1]) for t in range(len(pattern))]
-    assert stops(Budget(5).patience(k), run) == expected
+    assert stops(VarianceBelow(2.0).patience(k), run) == expected
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=20), st.integers(1, 20), st.integers(1, 20))
 def test_and_or_are_what_they_say(counts: list[int], a: int, b: int) -> None:
+    counts.sort()
     run = at(*counts)
     assert stops(Budget(a) & Budget(b), run) == [n >= a and n >= b for n in counts]
     assert stops(Budget(a) | Budget(b), run) == [n >= a or n >= b for n in counts]
     assert stops(Budget(a).after(b), run) == [n >= a and n >= b for n in counts]
+
+
+@pytest.mark.parametrize("rule", [Budget(5), ErrorStability(), Budget(5).patience(2) & ErrorStability(relative=False)])
+def test_steps_out_of_order_are_refused(rule: Criterion) -> None:
+    first, second = (Step(n_labelled=n, kl_new_old=0.1, kl_old_new=0.1) for n in (10, 11))
+    told = "n_labelled fell from 11 to 10; give the steps of one run in order"
+    with pytest.raises(InvalidValueError, match=told):
+        rule.observe_all([second, first])
+    rule.reset()
+    rule.observe(second)
+    with pytest.raises(InvalidValueError, match=told):
+        rule.observe(first)
+    rule.reset()
+    assert len(rule.observe_all([first, first, second])) == 3
 
 
 def test_composition_is_flat_and_reads_as_written() -> None:

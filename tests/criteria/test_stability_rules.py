@@ -233,12 +233,12 @@ class TestThresholdUpdate:
             rule.observe(Step(n_labelled=3, pool_changes=0))
 
     def test_any_rule_that_can_be_tightened_will_do(self) -> None:
-        rule = ThresholdUpdate(FewerThan(8), factor=0.5)
-        counts = [(7, 1), (5, 0), (3, 0)]
-        stops = [rule.observe(Step(n_labelled=n, pool_changes=c)).stop for n, c in counts]
+        rule = ThresholdUpdate(VarianceUnder(8), factor=0.5)
+        told = [(7.0, 1), (5.0, 0), (3.0, 0)]
+        stops = [rule.observe(Step(n_labelled=9, pool_variance=v, pool_changes=c)).stop for v, c in told]
         assert stops == [False, False, True]
-        assert isinstance(rule.base, FewerThan)
-        assert rule.base.seen == [7, 5, 3]  # what it has counted it keeps
+        assert isinstance(rule.base, VarianceUnder)
+        assert rule.base.seen == [7.0, 5.0, 3.0]  # what it has counted it keeps
 
     @pytest.mark.parametrize(
         ("base", "words"),
@@ -260,20 +260,21 @@ class TestThresholdUpdate:
 
 
 @dataclass
-class FewerThan(Criterion):
+class VarianceUnder(Criterion):
     """A rule with state and a threshold, as anybody may write one."""
 
     limit: float
-    seen: list[int] = field(default_factory=list, init=False)
+    seen: list[float] = field(default_factory=list, init=False)
 
-    requires: ClassVar[frozenset[str]] = frozenset()
+    requires: ClassVar[frozenset[str]] = frozenset({"pool_variance"})
 
     def tighten(self, factor: float) -> None:
         self.limit *= factor
 
     def judge(self, step: Step) -> Verdict:
-        self.seen = [*self.seen, step.n_labelled]
-        return self.verdict(step, stop=step.n_labelled < self.limit, reason="it is so")
+        assert step.pool_variance is not None
+        self.seen = [*self.seen, step.pool_variance]
+        return self.verdict(step, stop=step.pool_variance < self.limit, reason="it is so")
 
 
 class TestStabilizingPredictions:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -115,6 +115,54 @@ def test_skip_undo_and_keys_that_must_do_nothing(browser: "Browser", messages: S
     watched.go("label")
     watched.settle()
     assert messages.labels() == labelled
+    watched.close()
+
+
+#: Answers an item, and presses another key as soon as the page changes the item, before anybody can have seen it.
+_NEXT_KEY_AT_ONCE = """() => new Promise((resolve) => {
+    const press = (key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    const article = document.querySelector("article[data-item]");
+    const first = article.dataset.item;
+    new MutationObserver((_, observer) => {
+        if (!article.dataset.item || article.dataset.item === first) return;
+        observer.disconnect();
+        press("2");
+        resolve();
+    }).observe(article, { attributes: true });
+    press("1");
+})"""
+
+
+def test_a_key_that_comes_too_soon_is_not_taken_and_the_page_says_so(browser: "Browser", messages: Server) -> None:
+    watched = Watched(browser, messages, "Eve")
+    before = len(messages.labels())
+    first = watched.item()
+    watched.page.evaluate(_NEXT_KEY_AT_ONCE)
+    watched.said("Not recorded: the item had just changed. Answer again.")
+    watched.settle()
+    assert messages.labels()[before:] == [(first, "ham")]
+    second = watched.press("2")
+    watched.settle()
+    assert messages.labels()[before:] == [(first, "ham"), (second, "spam")]
+    watched.close()
+
+
+def test_nothing_moves_while_an_answer_is_being_saved(browser: "Browser", messages: Server) -> None:
+    watched = Watched(browser, messages, "Fay")
+    held: list[Any] = []
+    watched.page.route("**/api/labels", lambda route: held.append(route))  # noqa: PLW0108 - a builtin is refused
+    places = (
+        "['article', '.answers', '#saving'].map((each) => document.querySelector(each)?.getBoundingClientRect().top)"
+    )
+    watched.press("1")
+    before = watched.page.evaluate(places)
+    assert watched.page.is_hidden("#saving")
+    watched.page.wait_for_selector("#saving:has-text('Saving')")
+    assert watched.page.evaluate(places)[:2] == before[:2]
+    for route in held:
+        route.continue_()
+    watched.page.wait_for_selector("#saving", state="hidden")
+    watched.settle()
     watched.close()
 
 

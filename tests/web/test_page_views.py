@@ -249,7 +249,7 @@ def test_one_of_many_classes_is_found_by_typing(browser: "Browser", tmp_path: Pa
         watched.close()
 
 
-def test_images_are_shown(browser: "Browser", tmp_path: Path) -> None:
+def test_images_are_shown_and_enlarged(browser: "Browser", tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     folder = tmp_path / "pictures"
     folder.mkdir()
@@ -258,8 +258,17 @@ def test_images_are_shown(browser: "Browser", tmp_path: Path) -> None:
     with served(folder, "--classes", "red,blue") as server:
         watched = Watched(browser, server, "Hal")
         watched.until("document.querySelector('img.picture').naturalWidth === 20")
+        width = "document.querySelector('img.picture').clientWidth"
+        usual = watched.page.evaluate(width)
+        for shown in (round(2.5 * usual), usual):
+            watched.page.keyboard.press("z")
+            assert watched.page.evaluate(width) == shown
+        watched.page.click(".zoom")
+        assert watched.page.get_attribute(".zoom", "aria-pressed") == "true"
         watched.press("1")
+        # The next image has its usual size again.
         watched.until("document.querySelector('img.picture').naturalWidth === 20")
+        assert watched.page.get_attribute(".zoom", "aria-pressed") == "false"
         watched.settle()
         watched.close()
 

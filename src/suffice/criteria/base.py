@@ -145,6 +145,8 @@ class Criterion(ABC):
 
     requires: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[frozenset[str]] = frozenset()
+    # Labels at the last step that was observed. It is not saved: it finds mistakes of a caller, and decides nothing.
+    _last_labelled = 0
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -165,9 +167,11 @@ class Criterion(ABC):
 
         Raises:
             MissingInputError: A required field is missing; the message names it.
+            InvalidValueError: The step has fewer labels than the one before it.
         """
         if not isinstance(step, Step):
             raise InvalidTypeError(f"observe takes a suffice.Step, not {type(step).__name__}")
+        self._require_order(step)
         missing = sorted(name for name in self.needs() if getattr(step, name, None) is None)
         if missing:
             hint = "; a Step can be subclassed to carry it"
@@ -182,6 +186,15 @@ class Criterion(ABC):
         if not isinstance(verdict, Verdict):
             raise InvalidTypeError(f"{type(self).__name__}.judge must return a Verdict, not {type(verdict).__name__}")
         return verdict
+
+    def _require_order(self, step: Step) -> None:
+        """Refuse a step with fewer labels than the one before it."""
+        if step.n_labelled < self._last_labelled:
+            raise InvalidValueError(
+                f"n_labelled fell from {self._last_labelled} to {step.n_labelled}; give the steps of one run in order, "
+                "and reset() the rule for another run"
+            )
+        self._last_labelled = step.n_labelled
 
     def observe_all(self, steps: Sequence[Step]) -> list[Verdict]:
         """Return the verdicts on several steps; the same as :meth:`observe` on each of them.
@@ -247,6 +260,7 @@ class Criterion(ABC):
 
     def reset(self) -> None:
         """Forget every step, as if just constructed."""
+        self._last_labelled = 0
         for spec in self._fields(init=False):
             setattr(self, spec.name, _default(spec))
         for rule in self._inner():

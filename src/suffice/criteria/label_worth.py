@@ -89,6 +89,7 @@ class ExpectedCost(Criterion):
         """Refuse a saved state whose counts do not rise, or that has another number of errors."""
         require_state(self, "counts", "rising", holds=rises(self.counts))
         require_state(self, "errors", "as many as counts", holds=len(self.errors) == len(self.counts))
+        self._last_labelled = [0, *self.counts][-1]
 
     def judge(self, step: Step) -> Verdict:
         """Measure the fall, and compare its worth with the cost of a label."""
@@ -212,6 +213,7 @@ class LabelWorth(Criterion):
             math.isclose(value, self._median(at), rel_tol=1e-9, abs_tol=1e-300) for at, value in enumerate(self.values)
         )
         require_state(self, "values", "those that follow from worths", holds=follow)
+        self._last_labelled = [0, *self.counts][-1]
 
     def _median(self, at: int) -> float:
         """Return the worth at a step, as the median over the last labels and at least three steps."""
@@ -222,10 +224,6 @@ class LabelWorth(Criterion):
 
     def judge(self, step: Step) -> Verdict:
         """Estimate what a label saves, and compare its worth with its cost."""
-        if self.counts and step.n_labelled < self.counts[-1]:
-            raise InvalidValueError(
-                f"n_labelled fell from {self.counts[-1]} to {step.n_labelled}; reset() the rule for another run"
-            )
         if self.counts and step.n_labelled == self.counts[-1]:
             # No label was bought since the last step: keep the newest value for this count.
             for kept in (self.counts, self.worths, self.values):

@@ -74,13 +74,12 @@ class _GainCurve:
         within = all(found <= count for found, count in zip(self.founds, self.counts, strict=True))
         require_state(self, "founds", "at most counts", holds=within)
         require_state(self, "screened", "at least the last of counts", holds=[0, *self.counts][-1] <= self.screened)
+        self._last_labelled = self.screened
 
     def _note(self, step: Step) -> int:
         """Add a step to the curve, and return the number of relevant items found."""
         n, found = step.n_labelled, step.relevant_found
         assert found is not None  # it is required, so observe has checked
-        if n < self.screened:
-            raise InvalidValueError(f"n_labelled fell from {self.screened} to {n}; reset() the rule for another run")
         if found > n:
             raise InvalidValueError(f"relevant_found is {found}, and n_labelled is {n}; more are found than labelled")
         self.screened = n

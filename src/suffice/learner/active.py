@@ -15,16 +15,7 @@ from suffice.checks import CheckPlan, Guarantee, GuaranteePlan, plan, plan_recal
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
-from suffice.decision import (
-    Alternative,
-    Decision,
-    ErrorNow,
-    avoided_per_label,
-    decide,
-    fall_per_label,
-    more_labels_error,
-    trivial_error,
-)
+from suffice.decision import Alternative, Decision, ErrorNow, decide_from_labels, first_stop
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults, relearned
 from suffice.learner.error_estimate import (
@@ -32,10 +23,12 @@ from suffice.learner.error_estimate import (
     CalibratedError,
     RandomLabelLosses,
     Worsening,
+    checked_tolerance,
+    error_now,
     plan_from_estimate,
     share_beyond,
 )
-from suffice.learner.guarantee_rules import ErrorGuarantee, guarantee_rules, label_worths, proven_fields
+from suffice.learner.guarantee_rules import ErrorGuarantee, proven_fields, rules_of_type
 from suffice.learner.model_check import (
     CheckSequence,
     FrozenModel,
@@ -75,12 +68,10 @@ from suffice.learner.suspicious_labels import SuspiciousLabel, suspicious_labels
 from suffice.models.gaussian_process import GaussianProcess
 from suffice.models.inputs import as_labels
 from suffice.models.kernel_features import KernelFeatures
-from suffice.models.threads import one_thread
+from suffice.models.threads import SingleUse, one_at_a_time, one_thread
 from suffice.numerics.special_functions import Floats
 from suffice.trace import DIVERGENCES, STEP_FIELDS, Relearned, Trace
 
-# The trivial prediction is learned from the random labels, if there are so many of them.
-_FEWEST_RANDOM: Final = 10
 # Items over which the reducible part of the error is averaged.
 _REDUCIBLE_ITEMS: Final = 500
 # Numbers of the streams of random numbers that checks, and the order of a running check, are drawn from.
@@ -183,6 +174,7 @@ class ActiveLearner:
     ) -> None:
         if criterion is not None and not isinstance(criterion, Criterion):
             raise InvalidTypeError(f"criterion must be a stopping rule, not {type(criterion).__name__}")
+        self._single_use = SingleUse()
         rng = generator(seed)
         self._rule = LabelWorth() if criterion is None else criterion.copy()
         self._rule.reset()
@@ -262,8 +254,8 @@ class ActiveLearner:
         return new_step_inputs(names, self._size, stop_set, seed=number, validation=held_out)
 
     def _new_running_sample(self, share: Any, seed: Any) -> RunningSample:
-        wanted = [rule for rule in guarantee_rules(self._rule) if isinstance(rule, ErrorGuarantee)]
-        given = [rule.tolerance for rule in wanted] + [rule.tolerance for rule in label_worths(self._rule)]
+        wanted = rules_of_type(self._rule, ErrorGuarantee)
+        given = [rule.tolerance for rule in wanted] + [rule.tolerance for rule in rules_of_type(self._rule, LabelWorth)]
         tolerances = [each for each in given if each is not None]
         if not self._of_classes and not tolerances:
             raise InvalidValueError(
@@ -363,6 +355,7 @@ class ActiveLearner:
         self._require_begun()
         return self._prepared.joined(self._backend.current_model())
 
+    @one_at_a_time
     def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
         """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
 
@@ -379,7 +372,7 @@ class ActiveLearner:
             InvalidValueError: An argument is out of range, or ``tolerance`` is given for classes.
         """
         rest = self._some_unlabelled(whole(most, "most", least=1))
-        limit = self._tolerance(tolerance)
+        limit = checked_tolerance(tolerance, share=self._of_classes)
         model = self._bare_model()
         with one_thread():
             return self._random_losses.estimate(model, self._X[rest], self._labels, self._random_items, limit)
@@ -391,13 +384,7 @@ class ActiveLearner:
         order = self._looked_at
         return np.sort(order[self._status[order] != 1][:most])
 
-    def _tolerance(self, tolerance: float | None) -> float | None:
-        if tolerance is None:
-            return None
-        if self._of_classes:
-            raise InvalidValueError("tolerance is for numbers, and the model predicts classes; leave it out")
-        return real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
-
+    @one_at_a_time
     def decision(self, *, at_most: float | None = None, compare: bool = True) -> Decision:
         """Whether to go on labelling: keep going, enough, or this model has reached its limit.
 
@@ -418,15 +405,11 @@ class ActiveLearner:
             >>> learner.decision().answer, learner.decision(at_most=0.0).answer
             ('enough', 'limit')
         """
-        error = None
-        if self._begun:
-            found = self.error_estimate()
-            ends = found.value, found.low, found.high
-            value, low, high = ends if self._of_classes else map(math.sqrt, ends)
-            error = ErrorNow(value, low, high, found.random_labels)
-        since = next((each.n_labelled for each in self.verdicts if each.stop), None) if self.verdict.stop else None
+        error = error_now(self.error_estimate(), share=self._of_classes) if self._begun else None
+        since = first_stop(self.verdicts) if self.verdict.stop else None
         return self.decision_about(self.verdict, error, since=since, at_most=at_most, compare=compare)
 
+    @one_at_a_time
     def decision_about(  # noqa: PLR0913 - all but two by keyword
         self,
         verdict: Verdict,
@@ -449,16 +432,6 @@ class ActiveLearner:
             rule: The rule that gave the verdict; that of the learner if left out.
             checks: Whether ``at_most`` is to be guaranteed by a check, which is planned.
         """
-        chosen = self._random_items if len(self._random_items) >= _FEWEST_RANDOM else list(self._labels)
-        baseline, common = trivial_error([self._labels[item] for item in chosen], share=self._of_classes)
-        forecast = verdict.forecast
-        then = None
-        if error is not None and forecast is not None:
-            scale = None if self._of_classes else baseline or 1.0
-            fall = fall_per_label(rule or self._rule, verdict, self.left)
-            if fall is not None:
-                then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
-        avoided, price = avoided_per_label(rule or self._rule, verdict)
         about = Decision(
             answer="too early",
             n_labelled=len(self.labelled),
@@ -466,18 +439,12 @@ class ActiveLearner:
             share=self._of_classes,
             since=since,
             error=error,
-            baseline=baseline,
-            common=common,
             at_most=at_most,
-            forecast=forecast,
-            error_then=then,
             alternative=self.better_model() if compare and verdict.stop and self._begun and self.left else None,
             guarantee=self._present_guarantee(),
             plan=self.plan_for(at_most, error) if checks else None,
-            avoided=avoided,
-            price=price,
         )
-        return decide(verdict, about)
+        return decide_from_labels(verdict, about, rule or self._rule, self._labels, self._random_items)
 
     def plan_for(self, at_most: float | None, error: ErrorNow | None) -> GuaranteePlan | None:
         """The plan for an error that the user asks for; None for numbers, and if there is nothing to plan.
@@ -499,6 +466,7 @@ class ActiveLearner:
         newest = self.guarantee
         return newest.guarantee if newest is not None and newest.about_present_model else None
 
+    @one_at_a_time
     def better_model(self) -> Alternative | None:
         """Another model that is better on the labels so far, or None.
 
@@ -519,6 +487,7 @@ class ActiveLearner:
     def _of_classes(self) -> bool:
         return self._prepared.backend.task == "classification"
 
+    @one_at_a_time
     def worsening(self) -> Worsening | None:
         """Whether labels have made the model worse, as the newer random labels show; None if they have not.
 
@@ -532,6 +501,7 @@ class ActiveLearner:
         with one_thread():
             return self._random_losses.worsening(model, self._labels)
 
+    @one_at_a_time
     def suspicious_labels(self, n: int | None = None) -> list[SuspiciousLabel]:
         """The labels, ranked by how unlikely they are to models that have not learned them, the least likely first.
 
@@ -570,6 +540,7 @@ class ActiveLearner:
         self._require_begun()
         return self._backend.judged_model()
 
+    @one_at_a_time
     def ask(self, n: int = 1) -> Indices:
         """Which items to label next, the most useful first. Asking again before telling gives the same.
 
@@ -634,6 +605,7 @@ class ActiveLearner:
             self._status[items] = 3
             raise
 
+    @one_at_a_time
     def tell(self, indices: Any, labels: Any, *, random: Any = None) -> Verdict:
         """Learn labels, of items asked for or of others; all of one call are one step.
 
@@ -714,6 +686,7 @@ class ActiveLearner:
             self.verdict = self._exhausted(self._judged(found.guarantee) or self.verdict)
 
     @property
+    @one_at_a_time
     def running_check(self) -> RunningCheck | None:
         """The state of the running check: its sample, its evaluations and the newest guarantee; None if there is none.
 
@@ -738,6 +711,7 @@ class ActiveLearner:
         """
         return None if self._running is None else self._running.state(self._status, self._version)
 
+    @one_at_a_time
     def skip(self, indices: Any) -> Verdict:
         """Never ask for these items again. One that turns out to have a label can still be told.
 
@@ -772,6 +746,7 @@ class ActiveLearner:
         self.verdict = self._exhausted(self.verdict)
         return self.verdict
 
+    @one_at_a_time
     def correct(self, index: Any, label: Any) -> Verdict:
         """Change the label of an item, as if it had been so from the start: the rule sees the whole history anew.
 
@@ -808,6 +783,7 @@ class ActiveLearner:
             self._running.answered(item, given.tolist()[0])
         return self.verdict
 
+    @one_at_a_time
     def check(  # noqa: PLR0913 - one quantity of several, by keyword
         self,
         m: int,
@@ -912,6 +888,7 @@ class ActiveLearner:
             return None
         return ModelGuarantee(check.guarantee, check, check.version == self._version)
 
+    @one_at_a_time
     def check_size(self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8) -> int | None:
         """Number of labels of a check that is likely to guarantee an error of at most ``at_most`` now.
 
@@ -936,6 +913,7 @@ class ActiveLearner:
         alpha = self._check_sequence.next_alpha()
         return plan(target, expected, pool, alpha=alpha, probability=probability).labels
 
+    @one_at_a_time
     def guarantee_plan(
         self, at_most: float, *, tolerance: float | None = None, probability: float = 0.8
     ) -> GuaranteePlan:
@@ -987,6 +965,7 @@ class ActiveLearner:
             probability=probability,
         )
 
+    @one_at_a_time
     def recall_plan(
         self, class_name: Any, at_least: float, *, predicted_as_found: bool = True, probability: float = 0.8
     ) -> CheckPlan:
@@ -1080,6 +1059,7 @@ class ActiveLearner:
         self._backend.check(given)
         return list(given.tolist())
 
+    @one_at_a_time
     def _check_closed(self, check: ModelCheck) -> None:
         """Take the labels of a check that is complete or aborted."""
         self._selection.hold(np.zeros(0, dtype=np.intp))
@@ -1171,6 +1151,7 @@ class ActiveLearner:
         for item in items:
             self._check_sequence.answered(item, check.record.labels[item])
 
+    @one_at_a_time
     def progress(self) -> dict[str, Any]:
         """What was learned so far, for :meth:`resume`: plain values, arrays, and objects of this package.
 
@@ -1190,6 +1171,7 @@ class ActiveLearner:
             "backend": self._backend.progress(),
         }
 
+    @one_at_a_time
     def resume(self, progress: Mapping[str, Any]) -> None:
         """Continue exactly where another learner stood: each further label gives the same results to the last bit.
 
@@ -1217,6 +1199,7 @@ class ActiveLearner:
         self._selection.resume(progress["count"])
         self._backend.resume(progress["backend"])
 
+    @one_at_a_time
     def trace(self) -> Trace:
         """The run so far; where steps differ in size, ``indices`` holds all items in order."""
         items = np.array(list(self._labels), dtype=np.intp)

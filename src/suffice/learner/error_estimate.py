@@ -9,7 +9,10 @@ from scipy.special import erfc, log_softmax
 from scipy.stats import gamma
 
 from suffice.acquisition import Indices
+from suffice.arguments import real
 from suffice.checks import GuaranteePlan, plan_total
+from suffice.decision import ErrorNow
+from suffice.errors import InvalidValueError
 from suffice.models.leave_one_out import FACTORS, Guesses, guessed_places, guesses, log_probabilities, sharpness
 from suffice.models.logistic import BayesianLogistic
 from suffice.models.regressor import GaussianRegressor
@@ -50,6 +53,38 @@ class CalibratedError(NamedTuple):
     high: float
     model_alone: float
     random_labels: int
+
+
+def error_now(found: CalibratedError, *, share: bool) -> ErrorNow:
+    """Return an estimate in the units of a decision: a share of wrong predictions, or a root mean squared error.
+
+    Args:
+        found: The estimate.
+        share: Whether it is a share of wrong predictions; otherwise a mean squared error.
+
+    Examples:
+        >>> error_now(CalibratedError(4.0, 1.0, 9.0, 3.0, 20), share=False)
+        ErrorNow(value=2.0, low=1.0, high=3.0, random_labels=20)
+    """
+    value, low, high = (each if share else math.sqrt(each) for each in (found.value, found.low, found.high))
+    return ErrorNow(value, low, high, found.random_labels)
+
+
+def checked_tolerance(tolerance: float | None, *, share: bool) -> float | None:
+    """Return the largest error that is not wrong, or None.
+
+    Args:
+        tolerance: As the caller gave it.
+        share: Whether the model predicts classes, which have no tolerance.
+
+    Raises:
+        InvalidValueError: It is for classes, or below 0.
+    """
+    if tolerance is None:
+        return None
+    if share:
+        raise InvalidValueError("tolerance is for numbers, and the model predicts classes; leave it out")
+    return real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
 
 
 def calibration_ratio(losses: Any, expected: Any, *, task: str) -> float:

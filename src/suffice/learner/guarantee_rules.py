@@ -1,12 +1,12 @@
 """Rules that stop when a random check has guaranteed the error of the unlabelled items, or the recall of a class."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from suffice.arguments import real
 from suffice.checks import Guarantee
 from suffice.criteria.base import Comparison, Criterion
-from suffice.criteria.label_worth import LabelWorth
 from suffice.criteria.step import Step
 from suffice.criteria.verdict import Certificate, Verdict
 from suffice.errors import InvalidTypeError
@@ -62,20 +62,14 @@ class ErrorGuarantee(Criterion):
 
     def judge(self, step: Step) -> Verdict:
         """Compare the guaranteed error with the target."""
-        error, confidence = step.guaranteed_error, step.guarantee_confidence
-        if error is None or confidence is None:
-            reason = "no check has guaranteed the error of the present model"
-            return self.verdict(step, stop=False, threshold=self.at_most, reason=reason)
-        if reason := _not_sure("error", confidence, self.confidence):
-            return self.verdict(step, stop=False, value=error, threshold=self.at_most, reason=reason)
-        what = f"At most {percent_at_most(error)} of the predictions for the unlabelled items are wrong"
-        return self.verdict(
+        return _judged(
+            self,
             step,
-            stop=_ERROR.holds(error, self.at_most),
-            value=error,
-            threshold=self.at_most,
-            reason=_ERROR.sentence(error, self.at_most),
-            certificate=_certificate(what, confidence),
+            ("the error", _ERROR, step.guaranteed_error, self.at_most),
+            missing="no check has guaranteed the error of the present model",
+            proves=lambda error: (
+                f"At most {percent_at_most(error)} of the predictions for the unlabelled items are wrong"
+            ),
         )
 
 
@@ -122,20 +116,13 @@ class RecallGuarantee(Criterion):
 
     def judge(self, step: Step) -> Verdict:
         """Compare the guaranteed recall with the target."""
-        recall, confidence = step.guaranteed_recall, step.guarantee_confidence
-        if recall is None or confidence is None:
-            reason = f"no check has guaranteed the recall of class {str(self.class_name)!r} for the present model"
-            return self.verdict(step, stop=False, threshold=self.at_least, reason=reason)
-        if reason := _not_sure("recall", confidence, self.confidence):
-            return self.verdict(step, stop=False, value=recall, threshold=self.at_least, reason=reason)
-        what = f"At least {percent_at_least(recall)} of the items of class {str(self.class_name)!r} are found"
-        return self.verdict(
+        name = repr(str(self.class_name))
+        return _judged(
+            self,
             step,
-            stop=_RECALL.holds(recall, self.at_least),
-            value=recall,
-            threshold=self.at_least,
-            reason=_RECALL.sentence(recall, self.at_least),
-            certificate=_certificate(what, confidence),
+            ("the recall", _RECALL, step.guaranteed_recall, self.at_least),
+            missing=f"no check has guaranteed the recall of class {name} for the present model",
+            proves=lambda recall: f"At least {percent_at_least(recall)} of the items of class {name} are found",
         )
 
 
@@ -160,6 +147,7 @@ def proven_fields(rule: Criterion, found: Guarantee | None) -> dict[str, Any] | 
         found: The guarantee, or None if there is none.
 
     Examples:
+        >>> from suffice.criteria import LabelWorth
         >>> proven_fields(ErrorGuarantee(0.05), Guarantee.of_error(0, 100, 1100))["guarantee_confidence"]
         0.95
         >>> proven_fields(ErrorGuarantee(0.05), None), proven_fields(LabelWorth(), None)
@@ -184,7 +172,7 @@ def rules_of_type(rule: Criterion, kind: type[_AnyRule]) -> list[_AnyRule]:
     """The rules of one type that a rule is or is composed of.
 
     Examples:
-        >>> from suffice.criteria import Budget
+        >>> from suffice.criteria import Budget, LabelWorth
         >>> rules_of_type(LabelWorth() | Budget(500), Budget)
         [Budget(labels=500)]
     """
@@ -193,20 +181,38 @@ def rules_of_type(rule: Criterion, kind: type[_AnyRule]) -> list[_AnyRule]:
     return [found for inner in rule._inner() for found in rules_of_type(inner, kind)]
 
 
-def label_worths(rule: Criterion) -> list[LabelWorth]:
-    """The rules of the type :class:`suffice.LabelWorth` that a rule is or is composed of."""
-    return rules_of_type(rule, LabelWorth)
+def _judged(
+    rule: "ErrorGuarantee | RecallGuarantee",
+    step: Step,
+    compared: tuple[str, Comparison, float | None, float],
+    *,
+    missing: str,
+    proves: Callable[[float], str],
+) -> Verdict:
+    """Compare what is guaranteed with a target.
 
-
-def _not_sure(what: str, confidence: float, required: float) -> str:
-    """The reason to go on if the confidence is too small; empty if not."""
+    Args:
+        rule: The rule.
+        step: The step.
+        compared: The name of the quantity, the comparison, the guaranteed value if there is one, and the target.
+        missing: The reason to go on if nothing is guaranteed.
+        proves: What a value proves, in a sentence.
+    """
+    name, comparison, value, target = compared
+    confidence = step.guarantee_confidence
+    if value is None or confidence is None:
+        return rule.verdict(step, stop=False, threshold=target, reason=missing)
     # A confidence computed as 1 - alpha may be rounded.
-    if confidence >= required - 1e-12:
-        return ""
-    sure = f"{percent_at_least(confidence)} confidence, and {percent_at_least(required)} are required"
-    return f"the {what} is guaranteed with {sure}".replace("\u00a0", " ")
-
-
-def _certificate(what: str, confidence: float) -> Certificate:
-    statement = f"{what} ({percent_at_least(confidence)} confidence)."
-    return Certificate(statement.replace("\u00a0", " "), _ASSUMPTION)
+    if confidence < rule.confidence - 1e-12:
+        sure = f"{percent_at_least(confidence)} confidence, and {percent_at_least(rule.confidence)} are required"
+        reason = f"{name} is guaranteed with {sure}".replace("\u00a0", " ")
+        return rule.verdict(step, stop=False, value=value, threshold=target, reason=reason)
+    statement = f"{proves(value)} ({percent_at_least(confidence)} confidence).".replace("\u00a0", " ")
+    return rule.verdict(
+        step,
+        stop=comparison.holds(value, target),
+        value=value,
+        threshold=target,
+        reason=comparison.sentence(value, target),
+        certificate=Certificate(statement, _ASSUMPTION),
+    )

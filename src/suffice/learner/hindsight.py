@@ -19,7 +19,7 @@ from suffice.decision import (
 )
 from suffice.errors import InvalidValueError
 from suffice.learner.active import ActiveLearner, family_name
-from suffice.learner.error_estimate import Worsening, left_out_losses
+from suffice.learner.error_estimate import Worsening, error_now, left_out_losses
 from suffice.learner.model_comparison import better_on_rest
 from suffice.learner.prepare import PreparedModel, prepare
 from suffice.learner.simulation import audit
@@ -149,11 +149,8 @@ def _standing(since: int | None, verdict: Verdict) -> int | None:
 def _decision(
     learner: ActiveLearner, rule: Criterion, verdict: Verdict, since: int | None, at_most: float | None
 ) -> Decision:
-    found = learner.error_estimate()
-    ends = found.value, found.low, found.high
     share = learner.decision_about(verdict, None, since=None, compare=False).share
-    value, low, high = ends if share else map(math.sqrt, ends)
-    error = ErrorNow(value, low, high, found.random_labels)
+    error = error_now(learner.error_estimate(), share=share)
     return learner.decision_about(verdict, error, since=since, at_most=at_most, rule=rule, checks=False)
 
 

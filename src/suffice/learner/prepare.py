@@ -17,7 +17,7 @@ from suffice.engines.memory import require_memory
 from suffice.errors import InvalidValueError, MissingInputError
 from suffice.learner.backend import Backend, backend_type
 from suffice.learner.step_inputs import RELEVANCE_FIELDS, SCREENING_FIELDS, VALIDATION_FIELDS
-from suffice.models.inputs import as_labels, column_names, require_finite
+from suffice.models.inputs import as_labels, column_names, require_finite, require_numbers
 from suffice.numerics.special_functions import Floats
 
 
@@ -52,6 +52,7 @@ class PreparedModel(NamedTuple):
         if issparse(given):
             require_memory(8 * given.shape[0] * given.shape[1], f"{name} with all its zeros")
             given = given.toarray()
+        require_numbers(given, name)
         try:
             # A copy: the caller may change the original.
             array: Any = np.array(given, dtype=self.backend.input_dtype)

@@ -28,15 +28,7 @@ from suffice.criteria import (
 )
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.criteria.step import FIELD_KINDS
-from suffice.decision import (
-    Decision,
-    ErrorNow,
-    avoided_per_label,
-    decide,
-    fall_per_label,
-    more_labels_error,
-    trivial_error,
-)
+from suffice.decision import Decision, decide_from_labels, first_stop
 from suffice.divergence import kl
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError, SufficeError
 from suffice.learner.error_estimate import (
@@ -44,6 +36,8 @@ from suffice.learner.error_estimate import (
     CalibratedError,
     calibrated_error,
     calibration_ratio,
+    checked_tolerance,
+    error_now,
     plan_from_estimate,
     share_beyond,
 )
@@ -79,6 +73,7 @@ from suffice.learner.step_inputs import (
 from suffice.learner.stop_set import StopSet
 from suffice.models.inputs import as_labels, is_missing
 from suffice.models.logistic import class_labels
+from suffice.models.threads import SingleUse, one_at_a_time
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.html_card import card, curve
 from suffice.presentation.number_format import percent
@@ -91,8 +86,6 @@ _SAMPLE_ITEMS: Final = 500
 _TRIED_ITEMS: Final = 50
 # Items that a function of the caller is asked about again.
 _ASKED_ITEMS: Final = 5
-# The trivial prediction is learned from the random labels, if there are so many of them.
-_FEWEST_RANDOM: Final = 10
 # Number of the stream of random numbers that checks are drawn from.
 _CHECK_STREAM: Final = 18
 #: Fields that require a committee of classifiers.
@@ -277,6 +270,7 @@ class StopMonitor:
                     f"QuantileRecall is for a control sample of {each.sample} items, and control has "
                     f"{len(self._control)}; give all of them, or another sample"
                 )
+        self._single_use = SingleUse()
         self._rule = rule.copy()
         self._rule.reset()
         size = len(self._pool)
@@ -343,6 +337,7 @@ class StopMonitor:
             return None
         return sum(bool(label == self._positive) for label in self.labels.values())
 
+    @one_at_a_time
     def update(self, model: Any, indices: Any, labels: Any, random: Any = ()) -> Verdict:
         """Return what the rule says of a model and all labels so far.
 
@@ -723,6 +718,7 @@ class StopMonitor:
             raise SufficeError("the monitor has no model yet; call update(model, indices, labels) first")
         return self._kept
 
+    @one_at_a_time
     def error_estimate(self, most: int = REST_ITEMS, *, tolerance: float | None = None) -> CalibratedError:
         """The error of the unlabelled items: what the model expects of itself, calibrated by the random labels.
 
@@ -739,7 +735,7 @@ class StopMonitor:
             SufficeError: There was no update yet, or the model predicts neither probabilities nor deviations.
             InvalidValueError: An argument is out of range, or ``tolerance`` is given for classes.
         """
-        size, limit = whole(most, "most", least=1), self._tolerance(tolerance)
+        size, limit = whole(most, "most", least=1), checked_tolerance(tolerance, share=self._of_classes)
         self._require_model()
         labelled = np.zeros(len(self._pool), dtype=bool)
         labelled[list(self.labels)] = True
@@ -753,13 +749,6 @@ class StopMonitor:
         alone = float(share_beyond(limit, expected).mean()) if len(rest) else 0.0
         beyond = (losses > limit**2).astype(np.float64)
         return calibrated_error(alone, beyond, share_beyond(limit, hoped), task="classification")
-
-    def _tolerance(self, tolerance: float | None) -> float | None:
-        if tolerance is None:
-            return None
-        if self._task == "classification":
-            raise InvalidValueError("tolerance is for numbers, and the model predicts classes; leave it out")
-        return real(tolerance, "tolerance", "of at least 0", lambda x: x >= 0.0)
 
     def _loss(self, item: int) -> tuple[float, float]:
         return _loss_of(self._earlier[item], self._labels[item], self._classes)
@@ -782,6 +771,7 @@ class StopMonitor:
     def _of_classes(self) -> bool:
         return self._task == "classification"
 
+    @one_at_a_time
     def decision(self, at_most: float | None = None) -> Decision:
         """Whether to go on labelling: keep going, enough, or this model has reached its limit.
 
@@ -794,41 +784,21 @@ class StopMonitor:
         Raises:
             SufficeError: The model predicts neither probabilities nor deviations.
         """
-        error, found = None, None
-        if self._kept is not None:
-            found = self.error_estimate()
-            ends = found.value, found.low, found.high
-            value, low, high = ends if self._of_classes else map(math.sqrt, ends)
-            error = ErrorNow(value, low, high, found.random_labels)
-        chosen = list(self._random) if len(self._random) >= _FEWEST_RANDOM else list(self._labels)
-        baseline, common = trivial_error([self._labels[item] for item in chosen], share=self._of_classes)
-        verdict, forecast, then = self.verdict, self.verdict.forecast, None
-        if error is not None and forecast is not None:
-            fall = fall_per_label(self._rule, verdict, self.left)
-            if fall is not None:
-                scale = None if self._of_classes else baseline or 1.0
-                then = more_labels_error(error, fall, len(self._labels), forecast.labels, scale)
+        found = None if self._kept is None else self.error_estimate()
         newest = self.guarantee
-        avoided, price = avoided_per_label(self._rule, verdict)
         about = Decision(
             answer="too early",
             n_labelled=len(self.labels),
             unlabelled=self.left,
             share=self._of_classes,
-            since=next((each.n_labelled for each in self.verdicts if each.stop), None) if verdict.stop else None,
-            error=error,
-            baseline=baseline,
-            common=common,
+            since=first_stop(self.verdicts) if self.verdict.stop else None,
+            error=None if found is None else error_now(found, share=self._of_classes),
             at_most=at_most,
-            forecast=forecast,
-            error_then=then,
             guarantee=newest.guarantee if newest is not None and newest.about_present_model else None,
             plan=None if found is None else self._plan(at_most, found),
             check_pending=0 if self._checks.open is None else len(self._checks.open.pending),
-            avoided=avoided,
-            price=price,
         )
-        return decide(verdict, about)
+        return decide_from_labels(self.verdict, about, self._rule, self._labels, self._random)
 
     def _plan(self, at_most: float | None, found: CalibratedError) -> GuaranteePlan | None:
         """When to check and how large, for an error that the user asks for; None if there is nothing to plan."""
@@ -857,6 +827,7 @@ class StopMonitor:
 
     # Checks.
 
+    @one_at_a_time
     def check(  # noqa: PLR0913 - one quantity of several, by keyword
         self,
         m: int,
@@ -936,6 +907,7 @@ class StopMonitor:
             return list(class_labels(values).tolist())
         return [real(label, "a label") for label in values.tolist()]
 
+    @one_at_a_time
     def _check_closed(self, check: ModelCheck) -> None:
         """Take the labels of a check, and have the rule judge its guarantee."""
         self._checked.update({item: label for item, label in check.record.labels.items() if item not in self._labels})
@@ -950,6 +922,7 @@ class StopMonitor:
 
     # Records.
 
+    @one_at_a_time
     def trace(self) -> Trace:
         """The run so far, as :meth:`suffice.ActiveLearner.trace`: what the rule was told at each step.
 
@@ -1025,6 +998,7 @@ class StopMonitor:
 
     # JSON.
 
+    @one_at_a_time
     def state_dict(self) -> dict[str, Any]:
         """Return everything as JSON values; :meth:`from_state_dict` continues with the same verdicts.
 
@@ -1302,7 +1276,7 @@ def _curve_of(verdicts: Sequence[Verdict]) -> tuple[list[tuple[float, float]], l
     """Labels and values of verdicts, their thresholds, and the first stop."""
     line = [(float(said.n_labelled), said.value) for said in verdicts if said.value is not None]
     limit = [(float(said.n_labelled), said.threshold) for said in verdicts if said.threshold is not None]
-    return line, limit, next((said.n_labelled for said in verdicts if said.stop), None)
+    return line, limit, first_stop(verdicts)
 
 
 _KEPT: Final = ("items", "predicted", "table", "votes")

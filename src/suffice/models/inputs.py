@@ -1,12 +1,17 @@
 """What a caller gave a model, as arrays that can be computed with; or an error that names the row and the column."""
 
-from typing import Any, cast
+import datetime
+from contextlib import suppress
+from typing import Any, Final, cast
 
 import numpy as np
 
 # scikit-learn is imported by the functions that use it: to open a project takes none of them, and it takes seconds.
 from suffice.errors import InvalidValueError
 from suffice.numerics.special_functions import Floats
+
+#: Largest size of a feature or of a label that is a number. Projects have the same limit.
+LARGEST: Final = 1e100
 
 
 def training_inputs(model: Any, X: Any, y: Any, *, reset: bool = True, dtype: Any = np.float64) -> tuple[Floats, Any]:
@@ -28,7 +33,7 @@ def training_inputs(model: Any, X: Any, y: Any, *, reset: bool = True, dtype: An
     if y is None:
         raise InvalidValueError(f"{type(model).__name__} requires y to be passed, but the target y is None")
     inputs = _checked(model, X, reset=reset, dtype=dtype)
-    labels = column_or_1d(y, warn=True)
+    labels = column_or_1d(as_labels(y), warn=True)
     if len(labels) != len(inputs):
         raise InvalidValueError(f"X has {len(inputs)} rows and y has {len(labels)}; they must match")
     return inputs, labels
@@ -42,6 +47,8 @@ def prediction_inputs(model: Any, X: Any, *, dtype: Any = np.float64) -> Floats:
 def _checked(model: Any, X: Any, *, reset: bool, dtype: Any) -> Floats:
     from sklearn.utils.validation import validate_data
 
+    if getattr(getattr(X, "dtype", None), "kind", "") != "c":  # scikit-learn has its own words for complex numbers
+        require_numbers(X)
     names, any_shape = column_names(X), dtype is np.float32
     # Numbers too large for single precision become infinite, and are refused as such.
     with np.errstate(over="ignore"):
@@ -59,7 +66,7 @@ def targets(y: Any) -> Floats:
     """
     from sklearn.utils.validation import check_array
 
-    values = np.asarray(y)
+    values = np.asarray(as_labels(y))
     if values.dtype.kind == "O":
         missing = [row for row, label in enumerate(values) if is_missing(label)]
         if missing:
@@ -70,19 +77,28 @@ def targets(y: Any) -> Floats:
             f"y must hold numbers for a regression, but holds {values.dtype}; say which class model"
         )
     numbers = cast(Floats, check_array(values, ensure_2d=False, dtype=np.float64, ensure_all_finite=False))
-    bad = np.flatnonzero(~np.isfinite(numbers))
+    bad = np.flatnonzero(~(np.abs(numbers) <= LARGEST))
     if len(bad):
-        raise InvalidValueError(f"y contains {_what(numbers[bad[0]])} at row {bad[0]}; every label must be a number")
+        value, row = numbers[bad[0]], bad[0]
+        remedy = "give the labels in other units" if np.isfinite(value) else "every label must be a number"
+        raise InvalidValueError(f"y contains {_what(value)} at row {row}; {remedy}")
     return numbers
 
 
 def as_labels(y: Any) -> Any:
     """Labels as an array that does not turn what is missing among words into a word.
 
+    Raises:
+        InvalidValueError: A label is masked, of which numpy would take what is under the mask.
+
     Examples:
         >>> as_labels(["ham", float("nan")])
         array(['ham', nan], dtype=object)
     """
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        raise InvalidValueError(
+            f"labels are masked in {int(np.ma.getmaskarray(y).sum())} places; leave out the items that have no label"
+        )
     words = [isinstance(label, str) for label in y] if isinstance(y, list | tuple) else []
     if any(words) and not all(words):
         labels = np.empty(len(y), dtype=object)
@@ -107,8 +123,68 @@ def column_names(X: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
+def require_numbers(X: Any, what: str = "X") -> None:
+    """Refuse a table that numpy would turn into numbers which it does not hold.
+
+    These are masked values, of which numpy takes what is under the mask; dates, of which it takes the days since 1970;
+    texts such as ``"1"``; and complex numbers, of which it takes the real part.
+
+    Args:
+        X: An array, a list of rows, or a table.
+        what: What to call it in an error.
+
+    Raises:
+        InvalidValueError: There are such values.
+
+    Examples:
+        >>> require_numbers(np.array([["1", "2"]]), "X_pool")
+        Traceback (most recent call last):
+        ...
+        suffice.errors.InvalidValueError: X_pool must be a table of numbers, and holds texts; put what...
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        if np.ma.is_masked(X):
+            masked = np.argwhere(np.ma.getmaskarray(X))
+            raise InvalidValueError(
+                f"{what} is a masked array with {len(masked)} masked values, the first in row {masked[0][0]}; fill "
+                "them (numpy.ma.filled), or remove their rows"
+            )
+        return
+    columns: dict[str | None, Any] = {}
+    if hasattr(X, "dtypes") and hasattr(X, "columns") and hasattr(X, "iloc"):
+        columns = {
+            str(name): X.iloc[:, k].to_numpy() for k, name in enumerate(X.columns) if X.dtypes.iloc[k].kind in "OMmc"
+        }
+    else:
+        with suppress(TypeError, ValueError):  # rows of different lengths, which are refused elsewhere
+            columns = {None: np.asarray(X)}
+    for name, values in columns.items():
+        found = _no_numbers(values)
+        if found:
+            where = "" if name is None else f" in column {name!r}"
+            raise InvalidValueError(
+                f"{what} must be a table of numbers, and holds {found}{where}; put what turns them into numbers before "
+                "the model, in a Pipeline"
+            )
+
+
+def _no_numbers(values: Any) -> str:
+    """What an array holds that is no number, as a word; empty if there is nothing of that kind."""
+    kind = values.dtype.kind
+    if kind == "O":
+        kinds = {type(value) for value in values.ravel()}
+        dates = any(
+            issubclass(each, datetime.date | datetime.time | datetime.timedelta | np.datetime64) for each in kinds
+        )
+        texts = any(issubclass(each, str | bytes) for each in kinds)
+        kind = "M" if dates else "U" if texts else "c" if any(issubclass(each, complex) for each in kinds) else ""
+    return {"U": "texts", "S": "texts", "M": "dates", "m": "durations", "c": "complex numbers"}.get(kind, "")
+
+
 def require_finite(X: Floats, names: list[str] | None = None, what: str = "X") -> None:
-    """Refuse a NaN or an infinite entry by its row and column; ``what`` is what to call the table.
+    """Refuse a NaN, an infinite entry or one beyond 1e100 by its row and column; ``what`` is what to call the table.
+
+    Models square their inputs and sum the squares, which a number beyond 1e154 does not survive.
 
     Raises:
         InvalidValueError: There is one.
@@ -119,16 +195,21 @@ def require_finite(X: Floats, names: list[str] | None = None, what: str = "X") -
         ...
         suffice.errors.InvalidValueError: X contains NaN at row 0, column 1 ('height'). Remove the row, or fill in...
     """
-    # A sum is finite unless an entry is not (or it overflows, which the second look clears up).
-    if np.isfinite(np.sum(X)) or np.isfinite(X).all():
+    # NaN is neither above nor below.
+    if not X.size or (float(X.max()) <= LARGEST and float(X.min()) >= -LARGEST):
         return
-    row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])
+    row, column = (int(k) for k in np.argwhere(~(np.abs(X.astype(np.float64)) <= LARGEST))[0])
     name = f" ({names[column]!r})" if names else ""
-    raise InvalidValueError(
-        f"{what} contains {_what(X[row, column])} at row {row}, column {column}{name}. "
-        "Remove the row, or fill in the value, with scikit-learn's SimpleImputer for example."
+    value = X[row, column]
+    remedy = (
+        "Give the column in other units."
+        if np.isfinite(value)
+        else "Remove the row, or fill in the value, with scikit-learn's SimpleImputer for example."
     )
+    raise InvalidValueError(f"{what} contains {_what(value)} at row {row}, column {column}{name}. {remedy}")
 
 
 def _what(value: float) -> str:
+    if np.isfinite(value):
+        return f"{value:g}, which is beyond {LARGEST:g},"
     return "NaN" if np.isnan(value) else "an infinity (inf)"

@@ -1,10 +1,17 @@
-"""One BLAS thread for small work: a second costs more than it brings, and very much more on a busy machine."""
+"""Threads: one BLAS thread for small work, and objects that only one thread may use at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
+from threading import RLock
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+from suffice.errors import SufficeError
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 @cache
@@ -14,6 +21,52 @@ def _controller() -> ThreadpoolController:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run with one BLAS thread; also as a decorator."""
+    """Run with one BLAS thread; also as a decorator.
+
+    For small work a second thread costs more than it brings, and very much more on a busy machine.
+    """
     with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+class SingleUse:
+    """Says whether another thread is using an object. A copy belongs to the copied object."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise SufficeError(
+                "another thread is using this object; use one for each thread, or protect it with a threading.Lock"
+            )
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> Any:
+        return SingleUse, ()
+
+
+class _UsedByOne(Protocol):
+    _single_use: SingleUse
+
+
+_S = TypeVar("_S", bound=_UsedByOne)
+
+
+def one_at_a_time(method: Callable[Concatenate[_S, _P], _R]) -> Callable[Concatenate[_S, _P], _R]:
+    """Have a method refuse a call while another thread is in a method of the same object.
+
+    The object has the attribute ``_single_use``. A method may call others.
+
+    Raises:
+        SufficeError: By the method, if another thread is using the object.
+    """
+
+    @wraps(method)
+    def called(owner: _S, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with owner._single_use:
+            return method(owner, *args, **kwargs)
+
+    return called

@@ -1,6 +1,5 @@
 """The learner of a project: its results depend on the labels, their order and which were random, and on that alone."""
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from suffice.decision import Alternative, Decision, ErrorNow, ScreeningProgress,
 from suffice.errors import SufficeError
 from suffice.learner import ActiveLearner
 from suffice.learner.backend import backend_type
+from suffice.learner.error_estimate import error_now
 from suffice.learner.suspicious_labels import SuspiciousLabel
 from suffice.learner.suspicious_labels import suspicious_labels as ranked_labels
 from suffice.models.threads import one_thread
@@ -162,12 +162,8 @@ class SelfErrorTracker:
         worse = self._learner.worsening()
         self.warning = "" if worse is None else worsening_sentence(worse.random_labels)
         found = self._learner.error_estimate(len(self._rows))
-        ends = found.value, found.low, found.high
-        if backend_type(self._parts()[1]).task == "regression":
-            value, low, high = map(math.sqrt, ends)
-        else:
-            value, low, high = ends
-        return ErrorEstimate(self.n, value, low, high, found.random_labels)
+        share = backend_type(self._parts()[1]).task == "classification"
+        return ErrorEstimate(self.n, *error_now(found, share=share))
 
 
 # Rows predicted for at a time, and what may be computed at a time: other threads wait while SciPy solves triangles.

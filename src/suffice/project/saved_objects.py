@@ -76,7 +76,8 @@ def saved_objects(value: Any, *, most_bytes: int) -> SavedObjects:
     """Save plain values, arrays, and objects of the classes of :data:`MODULES`.
 
     Objects that are referred to several times stay one object. Arrays keep their memory layout, so that the same
-    operations give the same bits. A single NaN loses its sign. Values of ``cached_property`` are left out, because they are computed again.
+    operations give the same bits. A single NaN loses its sign. Values of ``cached_property`` are left out, because
+    they are computed again.
 
     Args:
         value: The objects.
@@ -148,6 +149,8 @@ class _Writer:
             return [_TUPLE, *map(self.node, value)]
         if isinstance(value, tuple):
             return [_NAMED, _class_name(kind), *map(self.node, value)]
+        if isinstance(value, np.bytes_):
+            raise NotSavableError("single bytes are not saved")
         if isinstance(value, np.generic):
             return [_SCALAR, _checked_type(value.dtype).str, value.item()]
         if isinstance(value, np.dtype):
