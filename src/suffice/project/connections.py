@@ -21,10 +21,12 @@ __all__ = [
     "has_log",
     "identity",
     "is_writable",
+    "log_of",
     "postgres_engine",
     "postgres_url",
     "sa",
     "sqlite_engine",
+    "sqlite_guard",
     "sync_folder",
     "without_password",
 ]
@@ -44,8 +46,21 @@ def is_writable(file: Path) -> bool:
 
 def has_log(file: Path) -> bool:
     """Whether something that was written last lies beside a SQLite file, and not yet in it."""
-    log = file.with_name(f"{file.name}-wal")
+    log = log_of(file)
     return log.exists() and log.stat().st_size > 0
+
+
+def log_of(file: Path) -> Path:
+    """The write-ahead file of a SQLite file."""
+    return file.with_name(f"{file.name}-wal")
+
+
+def sqlite_guard(file: Path) -> sqlite3.Connection:
+    """A connection to a SQLite file that has opened its write-ahead file, which SQLite keeps while one is open."""
+    address = f"{file.absolute().as_uri()}?mode=rw"
+    guard = sqlite3.connect(address, uri=True, timeout=PATIENCE, check_same_thread=False, isolation_level=None)
+    guard.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return guard
 
 
 def sync_folder(folder: Path) -> None:

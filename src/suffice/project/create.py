@@ -35,14 +35,21 @@ from suffice.project.settings import (
 from suffice.project.storage import (
     FILE,
     LAYOUT,
-    NEWEST_LAYOUT,
     TABLES,
     Database,
     StorageError,
     StorageFullError,
     about_table,
+    block_checksum,
+    chained,
     count_items,
-    raise_layout,
+    events_table,
+    features_table,
+    item_checksum,
+    items_table,
+    read_head,
+    require_intact,
+    undamaged,
     write_contents,
     write_events,
 )
@@ -60,12 +67,12 @@ def require_layout(database: Database) -> None:
     """
     with database.reading() as connection:
         found = layout_of(database, connection)
-    if LAYOUT <= found <= NEWEST_LAYOUT:
+    if found == LAYOUT:
         return
-    if found > NEWEST_LAYOUT:
+    if found > LAYOUT:
         raise SufficeError(
-            f"{database.place} was made by a later version of suffice (layout {found}, this one knows up to "
-            f"{NEWEST_LAYOUT}); {upgrade_advice()}"
+            f"{database.place} was made by a later version of suffice (layout {found}, this one knows up to {LAYOUT}); "
+            f"{upgrade_advice()}"
         )
     if database.read_only:
         raise SufficeError(
@@ -79,7 +86,7 @@ def require_layout(database: Database) -> None:
             _keep_aside(database, connection, found)
         for layout in range(found, LAYOUT):
             _STEPS[layout](connection)
-        raise_layout(connection, max(found, LAYOUT))
+        connection.execute(sa.update(about_table).where(about_table.c.key == "layout").values(value=str(LAYOUT)))
 
 
 def layout_of(database: Database, connection: Connection) -> int:
@@ -129,11 +136,48 @@ def _copy(file: Path, to: Path) -> None:
 
 def _name_requests(connection: Connection) -> None:
     """Layout 1 had no names of requests: what was sent twice was written twice."""
+    if "request" in _columns(connection, "events"):
+        return  # the number of the layout is damaged
     connection.execute(sa.text("ALTER TABLE events ADD COLUMN request TEXT"))
     connection.execute(sa.text("CREATE UNIQUE INDEX events_request ON events (request)"))
 
 
-_STEPS: Final[dict[int, Callable[[Connection], None]]] = {1: _name_requests}
+def _add_checksums(connection: Connection) -> None:
+    """Layout 2 had no checksums, and versions before 0.11 do not know all kinds of events."""
+    if "digest" in _columns(connection, "events"):
+        return  # the number of the layout is damaged
+    connection.execute(sa.text("ALTER TABLE events ADD COLUMN digest TEXT NOT NULL DEFAULT ''"))
+    for table in ("items", "features"):
+        connection.execute(sa.text(f"ALTER TABLE {table} ADD COLUMN checksum BIGINT NOT NULL DEFAULT 0"))
+    digest, digests = "", []
+    for row in connection.execute(sa.select(events_table).order_by(events_table.c.seq)).all():
+        digest = chained(digest, *row[:-1])
+        digests.append({"key": row.seq, "new": digest})
+    _fill_in(connection, events_table.c.seq, events_table.c.digest, digests)
+    rows = connection.execute(sa.select(items_table)).all()
+    _fill_in(
+        connection,
+        items_table.c.position,
+        items_table.c.checksum,
+        [{"key": row.position, "new": item_checksum(row.position, row.id, row.cells)} for row in rows],
+    )
+    for block in connection.execute(sa.select(features_table.c.block)).scalars().all():
+        row = connection.execute(sa.select(features_table).where(features_table.c.block == block)).one()
+        new = block_checksum(row.block, row.width, row.numbers)
+        _fill_in(connection, features_table.c.block, features_table.c.checksum, [{"key": block, "new": new}])
+
+
+def _fill_in(connection: Connection, key: Any, column: Any, values: list[dict[str, Any]]) -> None:
+    if values:
+        update = sa.update(column.table).where(key == sa.bindparam("key")).values({column.name: sa.bindparam("new")})
+        connection.execute(update, values)
+
+
+def _columns(connection: Connection, table: str) -> set[str]:
+    return {column["name"] for column in sa.inspect(connection).get_columns(table)}
+
+
+_STEPS: Final[dict[int, Callable[[Connection], None]]] = {1: _name_requests, 2: _add_checksums}
 
 
 # The smallest page of SQLite.
@@ -445,14 +489,33 @@ def open_project(path: str | Path) -> Project:
             raise SufficeError(f"there is no project in {path}; suffice label DATA.csv makes one")
         database = Database(file)
     try:
-        require_layout(database)
         _require_whole(database)
-        with database.reading() as connection:
+        require_layout(database)
+        with database.reading() as connection, undamaged(database.place):
+            require_intact(database, connection)
             size = count_items(connection)
-        return Project(database, size)
+        project = Project(database, size)
+        _require_head(project, database)
+        return project
     except BaseException:
         database.close()
         raise
+
+
+def _require_head(project: Project, database: Database) -> None:
+    """Refuse a journal that ends before the last event that was acknowledged."""
+    head = None if database.file is None else read_head(database.file)
+    if head is None:
+        return
+    last = project.state().seq
+    found = [event.digest for event in project.events(head.seq - 1)[:1]] if head.seq <= last else []
+    if found != [head.digest]:
+        lost = f"its last {head.seq - last:,} events are missing" if head.seq > last else "it has other events"
+        raise StorageError(
+            f"{database.place} is not the journal that was written last: {lost}. Was its write-ahead file removed, or "
+            f"an older copy put in its place? Put the right files back, or accept what is there: "
+            f"suffice repair {database.file.parent if database.file else ''}"
+        )
 
 
 def has_project(place: str | Path) -> bool:
@@ -653,4 +716,4 @@ def _fill(database: Database, items: Items, drafts: list[Draft]) -> None:
             )
         database.make_tables(connection)
         write_contents(connection, items)
-        write_events(connection, drafts, after=0, at=time.time())
+        write_events(connection, drafts, last=None, at=time.time())

@@ -44,21 +44,6 @@ class EventKind(StrEnum):
 
 #: Events that a person can undo.
 ACTS = frozenset({EventKind.labelled, EventKind.skipped, EventKind.corrected})
-#: Kinds of events that versions before 0.11 know too. A journal with others has a later layout.
-EARLIER_KINDS = frozenset(
-    {
-        EventKind.made,
-        EventKind.asked,
-        *ACTS,
-        EventKind.undone,
-        EventKind.advised,
-        EventKind.withdrawn,
-        EventKind.resumed,
-        EventKind.model_changed,
-        EventKind.check_started,
-        EventKind.check_aborted,
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -100,10 +85,12 @@ class Event(Draft):
     Attributes:
         seq: Its number in the journal, from 1, without gaps.
         at: When it was written, in seconds since 1970.
+        digest: A checksum of the event and of all before it; see :func:`suffice.project.storage.chained`.
     """
 
     seq: int = 0
     at: float = 0.0
+    digest: str = ""
 
     @property
     def when(self) -> str:

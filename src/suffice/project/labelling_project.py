@@ -775,7 +775,7 @@ class Project:
                 drafts += [
                     Draft(EventKind.labelled, source, first + k, {"label": label}) for k, label in items.labels.items()
                 ]
-                events = write_events(connection, drafts, after=state.seq, at=time.time())
+                events = write_events(connection, drafts, last=state.last, at=time.time())
             # Committed: only now it counts.
             for event in events:
                 self._take_in(event)
@@ -1542,7 +1542,7 @@ class Project:
                 state = self._catch_up(connection)
                 now = time.time()
                 drafts, answer = decide(state, now)
-                events = write_events(connection, drafts, after=state.seq, at=now)
+                events = write_events(connection, drafts, last=state.last, at=now)
             # Committed: only now it counts.
             for event in events:
                 state.apply(event)

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import re
 import sqlite3
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,17 +16,14 @@ from suffice.errors import SufficeError
 from suffice.numerics.special_functions import Floats
 from suffice.project import connections
 from suffice.project.connections import Connection, sa
-from suffice.project.events import EARLIER_KINDS, Draft, Event, EventKind
+from suffice.project.events import Draft, Event, EventKind
 from suffice.project.items import Item, Items
 from suffice.project.settings import Settings
 
 #: The file in a project's folder.
 FILE: Final = "project.sqlite"
 #: How the tables are laid out; see :mod:`suffice.project.create`.
-LAYOUT: Final = 2
-#: The layout of a project with kinds of events that versions before 0.11 do not know. The tables are the same; by the
-#: number those versions find out that they are too old.
-NEWEST_LAYOUT: Final = 3
+LAYOUT: Final = 3
 # Writers of one project take turns by this lock of PostgreSQL, within its schema.
 _LOCK: Final = 0x5FF1CE
 
@@ -42,6 +41,7 @@ events_table = sa.Table(
     sa.Column("at", sa.Double, nullable=False),
     sa.Column("data", sa.Text, nullable=False),
     sa.Column("request", sa.Text, unique=True),
+    sa.Column("digest", sa.Text, nullable=False),
 )
 items_table = sa.Table(
     "items",
@@ -49,6 +49,7 @@ items_table = sa.Table(
     sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("id", sa.Text, nullable=False),
     sa.Column("cells", sa.Text, nullable=False),
+    sa.Column("checksum", sa.BigInteger, nullable=False),
 )
 features_table = sa.Table(
     "features",
@@ -56,6 +57,7 @@ features_table = sa.Table(
     sa.Column("block", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("width", sa.BigInteger, nullable=False),
     sa.Column("numbers", sa.LargeBinary, nullable=False),
+    sa.Column("checksum", sa.BigInteger, nullable=False),
 )
 #: Names of the tables of a project.
 TABLES: Final = frozenset(_TABLES.tables)
@@ -67,6 +69,36 @@ class StorageError(SufficeError):
 
 class StorageFullError(StorageError):
     """There is no room left for the place of a project; what was to be written was not."""
+
+
+class Head(NamedTuple):
+    """The last event that a process has written, kept beside the file of a project.
+
+    It is written after the event, and not waited for. It is never ahead of the journal, so that a journal which ends
+    before it has lost events: SQLite itself takes a write-ahead file that is gone or damaged for an empty one.
+    """
+
+    seq: int
+    digest: str
+
+
+def _head_file(file: Path) -> Path:
+    return file.with_name(f"{file.name}-head")
+
+
+def write_head(file: Path, head: Head) -> None:
+    """Note the last event beside the file of a project; where that is not possible, nothing is noted."""
+    with suppress(OSError):
+        _head_file(file).write_text(f"{head.seq} {head.digest}\n", encoding="ascii")
+
+
+def read_head(file: Path) -> Head | None:
+    """The last event that was noted; None if there is none, or if it cannot be read."""
+    try:
+        found = re.fullmatch(r"(\d{1,18}) ([0-9a-f]{64})\n", _head_file(file).read_text(encoding="ascii"))
+    except (OSError, UnicodeDecodeError):
+        return None
+    return None if found is None else Head(int(found[1]), found[2])
 
 
 @contextmanager
@@ -115,6 +147,9 @@ class Database:
     """
 
     def __init__(self, place: Path | str, *, new: bool = False) -> None:
+        # A connection that is open as long as the database, and the write-ahead file that SQLite has open since.
+        self._guard: sqlite3.Connection | None = None
+        self._log: tuple[int, int] | None = None
         if isinstance(place, Path):
             self.file: Path | None = place
             self.place = str(place)
@@ -130,7 +165,9 @@ class Database:
         """A transaction during which nobody else writes; committed at the end, or as if it had never been."""
         if self.read_only:
             raise StorageError(self._read_only())
+        self._require_log()
         with self._sentences(), self._engine.connect() as connection:
+            connection.info.pop("head", None)
             own = connection.execution_options(begin="BEGIN IMMEDIATE")
             with own.begin():
                 if self.file is None:
@@ -142,6 +179,38 @@ class Database:
                         "back, then start again"
                     )
                 yield own
+            head: Head | None = connection.info.pop("head", None)
+        if head is not None and self.file is not None:
+            write_head(self.file, head)
+
+    def _require_log(self) -> None:
+        """Refuse to write where the write-ahead file has been removed: nobody would find what is written to it.
+
+        What was acknowledged before is in that file, which exists as long as it is open. It is moved to the main file.
+        """
+        if self.file is None:
+            return
+        if self._guard is None:
+            self._guard = connections.sqlite_guard(self.file)
+            self._log = connections.identity(connections.log_of(self.file))
+            return
+        if connections.identity(connections.log_of(self.file)) == self._log:
+            return
+        if connections.identity(self.file) is None:
+            return  # all of it is gone, which is noticed next
+        try:
+            busy = self._guard.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.Error:
+            busy = 1
+        saved = (
+            "it could not be saved; stop what else uses the project and try again"
+            if busy
+            else "all that was acknowledged is saved; start again"
+        )
+        raise StorageError(
+            f"{connections.log_of(self.file)} was removed or replaced while the project was open: this was not "
+            f"written, and {saved}"
+        )
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -161,6 +230,9 @@ class Database:
     def close(self) -> None:
         """Let go of the place."""
         self._engine.dispose()
+        if self._guard is not None:
+            self._guard.close()
+            self._guard = None
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
@@ -230,18 +302,29 @@ def write_contents(connection: Connection, items: Items, *, after: int = 0) -> N
         items: The items.
         after: Number of items that are there already.
     """
-    rows = [
-        {"position": k, "id": name, "cells": json.dumps(cells, ensure_ascii=False)}
-        for k, (name, cells) in enumerate(zip(items.ids, items.cells, strict=True), start=after)
-    ]
+    rows = []
+    for k, (name, cells) in enumerate(zip(items.ids, items.cells, strict=True), start=after):
+        text = json.dumps(cells, ensure_ascii=False)
+        rows.append({"position": k, "id": name, "cells": text, "checksum": item_checksum(k, name, text)})
     connection.execute(sa.insert(items_table), rows)
     X = np.ascontiguousarray(items.X, dtype="<f8")
     rows_at_once = max(1, _BLOCK // (8 * X.shape[1]))
     last = connection.execute(sa.select(sa.func.max(features_table.c.block))).scalar()
     first = 0 if last is None else int(last) + 1
     for k, start in enumerate(range(0, len(X), rows_at_once), start=first):
-        block = {"block": k, "width": X.shape[1], "numbers": X[start : start + rows_at_once].tobytes()}
-        connection.execute(sa.insert(features_table), block)
+        numbers = X[start : start + rows_at_once].tobytes()
+        block = {"block": k, "width": X.shape[1], "numbers": numbers}
+        connection.execute(sa.insert(features_table), {**block, "checksum": block_checksum(k, X.shape[1], numbers)})
+
+
+def item_checksum(position: int, name: str, cells: str) -> int:
+    """A checksum of an item: CRC-32 of its position, its name and its cells as JSON."""
+    return zlib.crc32(f"{position}\n{name}\n{cells}".encode())
+
+
+def block_checksum(block: int, width: int, numbers: bytes) -> int:
+    """A checksum of a block of features: CRC-32 of its number, its width and its bytes."""
+    return zlib.crc32(numbers, zlib.crc32(f"{block}\n{width}\n".encode()))
 
 
 def read_features(connection: Connection, size: int) -> Floats:
@@ -252,7 +335,11 @@ def read_features(connection: Connection, size: int) -> Floats:
     """
     before = count_items(connection)
     found = connection.execute(sa.select(features_table).order_by(features_table.c.block))
-    blocks = [np.frombuffer(row.numbers, dtype="<f8").reshape(-1, int(row.width)) for row in found]
+    blocks = []
+    for k, row in enumerate(found):
+        if row.block != k or row.checksum != block_checksum(row.block, row.width, row.numbers):
+            raise ValueError(f"block {k} of the features does not have its checksum")
+        blocks.append(np.frombuffer(row.numbers, dtype="<f8").reshape(-1, int(row.width)))
     X = np.concatenate(blocks).astype(np.float64)
     # Items that are added come with their features, but perhaps between these questions.
     if len(X) < size or (len(X) != before and before == count_items(connection)):
@@ -293,7 +380,7 @@ def read_rows_at(connection: Connection, positions: Sequence[int], width: int) -
         ValueError: An item has another number of cells.
     """
     found: dict[int, tuple[str, ...]] = {}
-    columns = [items_table.c.position, items_table.c.id, items_table.c.cells]
+    columns = [items_table.c.position, items_table.c.id, items_table.c.cells, items_table.c.checksum]
     for start in range(0, len(positions), _AT_ONCE):
         part = positions[start : start + _AT_ONCE]
         first, last, place = min(part), max(part), items_table.c.position
@@ -301,6 +388,8 @@ def read_rows_at(connection: Connection, positions: Sequence[int], width: int) -
         rows = connection.execute(
             sa.select(*columns).where(place.between(first, last) if close else place.in_(part))
         ).all()
+        for row in rows:
+            _require_checksum(*row)
         cells = json.loads(f"[{','.join([row[2] for row in rows])}]")
         found.update({row[0]: (row[1], *each) for row, each in zip(rows, cells, strict=True)})
     listed = [found[position] for position in positions]
@@ -314,12 +403,41 @@ def read_ids(connection: Connection) -> set[str]:
     return set(connection.execute(sa.select(items_table.c.id)).scalars())
 
 
+# Files up to this size are checked whole when they are opened; of larger ones only the journal is.
+_CHECKED_WHOLE: Final = 2**26
+
+
+def require_intact(database: Database, connection: Connection) -> None:
+    """Have SQLite check its own structure, and compare the number of items with that of their features.
+
+    Raises:
+        ValueError: Something is damaged.
+    """
+    if database.file is not None:
+        whole = database.file.stat().st_size <= _CHECKED_WHOLE
+        checks = ["integrity_check(events)", *(["quick_check"] if whole else [])]
+        for check in checks:
+            found = connection.exec_driver_sql(f"PRAGMA {check}").scalars().first()
+            if found != "ok":
+                raise ValueError(str(found))
+    counted = sa.func.sum(sa.func.length(features_table.c.numbers) / (8 * features_table.c.width))
+    features, items = connection.execute(sa.select(counted)).scalar(), count_items(connection)
+    if features != items:
+        raise ValueError(f"features of {features} items, and there are {items}")
+
+
 def count_items(connection: Connection) -> int:
     """Number of items."""
     return int(connection.execute(sa.select(sa.func.count()).select_from(items_table)).scalar_one())
 
 
+def _require_checksum(position: int, name: str, cells: str, checksum: int) -> None:
+    if checksum != item_checksum(position, name, cells):
+        raise ValueError(f"item {position} does not have its checksum")
+
+
 def _item(row: Any, settings: Settings) -> Item:
+    _require_checksum(row.position, row.id, row.cells, row.checksum)
     cells = tuple(zip(settings.columns, json.loads(row.cells), strict=True))
     image = dict(cells).get(settings.main or "") if settings.shown == "image" else None
     return Item(int(row.position), row.id, cells, image)
@@ -329,58 +447,81 @@ def read_events(connection: Connection, after: int = 0) -> list[Event]:
     """Events in order, from the one after a number on."""
     wanted = sa.select(events_table).where(events_table.c.seq > after).order_by(events_table.c.seq)
     rows = connection.execute(wanted).all()
+    before = "" if after == 0 else None
+    for row in rows:
+        # Of the first one the event before it was not read.
+        if before is not None and row.digest != chained(before, *row[:-1]):
+            raise ValueError(f"event {row.seq} does not have its checksum")
+        before = row.digest
     # One text for all is read much faster than one for each.
     data = json.loads(f"[{','.join([row.data for row in rows])}]")
     return [_event(row, each) for row, each in zip(rows, data, strict=True)]
 
 
-def write_events(connection: Connection, drafts: Sequence[Draft], *, after: int, at: float) -> list[Event]:
+def write_events(connection: Connection, drafts: Sequence[Draft], *, last: Event | None, at: float) -> list[Event]:
     """Write events after the last one; they count once the transaction is committed.
 
     Args:
         connection: Within a transaction during which nobody else writes.
         drafts: What happened.
-        after: Number of the last event.
+        last: The last event that is written; None if there is none.
         at: The moment.
     """
-    events = [_numbered(draft, after + k, at) for k, draft in enumerate(drafts, start=1)]
-    if any(event.kind not in EARLIER_KINDS for event in events):
-        raise_layout(connection, NEWEST_LAYOUT)
+    events, rows = list[Event](), list[dict[str, Any]]()
+    after, digest = (0, "") if last is None else (last.seq, last.digest)
+    for seq, draft in enumerate(drafts, start=after + 1):
+        data = json.dumps(dict(draft.data), allow_nan=False)
+        digest = chained(digest, seq, draft.kind.value, draft.item, draft.person, at, data, draft.request)
+        event = Event(draft.kind, draft.person, draft.item, draft.data, draft.request, seq=seq, at=at, digest=digest)
+        events.append(event)
+        rows.append(
+            {
+                "seq": seq,
+                "kind": event.kind.value,
+                "item": event.item,
+                "person": event.person,
+                "at": at,
+                "data": data,
+                "request": event.request,
+                "digest": digest,
+            }
+        )
     if events:
-        connection.execute(sa.insert(events_table), [_row(event) for event in events])
+        connection.execute(sa.insert(events_table), rows)
+        connection.info["head"] = Head(events[-1].seq, digest)
     return events
 
 
-def raise_layout(connection: Connection, layout: int) -> None:
-    """Write the number of the layout, unless it is there.
+def chained(  # noqa: PLR0913, PLR0917 - the columns of an event
+    before: str,
+    seq: int,
+    kind: str,
+    item: int | None,
+    person: str,
+    at: float,
+    data: str,
+    request: str | None,
+) -> str:
+    """A checksum of an event and of all before it: SHA-256 of the digest of the event before it and of its columns.
 
     Args:
-        connection: Within a transaction during which nobody else writes.
-        layout: The number, not below the one that is there.
+        before: The digest of the event before it; empty for the first one.
+        seq: Its number.
+        kind: Its kind.
+        item: Its item.
+        person: Who did it.
+        at: When.
+        data: Its data, as the JSON that is stored.
+        request: Name of the request.
     """
-    there = about_table.c.value != str(layout)
-    connection.execute(sa.update(about_table).where(about_table.c.key == "layout", there).values(value=str(layout)))
-
-
-def _numbered(draft: Draft, seq: int, at: float) -> Event:
-    return Event(draft.kind, draft.person, draft.item, draft.data, draft.request, seq=seq, at=at)
-
-
-def _row(event: Event) -> dict[str, Any]:
-    return {
-        "seq": event.seq,
-        "kind": event.kind.value,
-        "item": event.item,
-        "person": event.person,
-        "at": event.at,
-        "data": json.dumps(dict(event.data), allow_nan=False),
-        "request": event.request,
-    }
+    row = json.dumps([before, int(seq), kind, None if item is None else int(item), person, float(at), data, request])
+    return hashlib.sha256(row.encode()).hexdigest()
 
 
 def _event(row: Any, data: Any) -> Event:
-    seq, kind, item, person, at, _, request = row
-    return Event(_KINDS.get(kind) or EventKind(kind), person, item, data, request, seq=int(seq), at=float(at))
+    seq, kind, item, person, at, _, request, digest = row
+    known = _KINDS.get(kind) or EventKind(kind)
+    return Event(known, person, item, data, request, seq=int(seq), at=float(at), digest=digest)
 
 
 _KINDS: Final = {kind.value: kind for kind in EventKind}
