@@ -109,7 +109,11 @@ class Watched:
         self.page.on("console", lambda said: self._note(said.type, said.text))
         self.page.on("pageerror", lambda error: self._note("error", str(error)))
         self.page.on("request", lambda request: self.addresses.append(request.url))
-        self.page.goto(server.url)
+        self.enter(person)
+
+    def enter(self, person: str) -> None:
+        """Open the page and come in under a name."""
+        self.page.goto(self.server.url)
         self.page.fill("#your-name", person)
         self.page.keyboard.press("Enter")
         self.item()

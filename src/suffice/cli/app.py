@@ -55,6 +55,10 @@ COMMANDS: Final = {
         "suffice.cli.classes_command:classes_command",
         "Show the classes of a project, or add, rename, merge, reorder and remove them. No label is lost.",
     ),
+    "accounts": CommandEntry(
+        "suffice.cli.accounts_command:accounts_app",
+        "Show the accounts of a project, or add, change and remove them. With accounts, people sign in to the page.",
+    ),
     "review": CommandEntry(
         "suffice.cli.review_command:review_command",
         "List the labels that are likely wrong: the model, which judges each without having learned it, says "

@@ -43,7 +43,7 @@ def label_command(
     by_keys = terminal and not as_json
     if by_keys and find_spec("textual") is None:
         raise MissingExtraError("textual", "label", "Labelling on the whole screen")
-    with opened_project(options, console) as project:
+    with opened_project(options, console, labels=True) as project:
         from suffice.cli.labeller import opened_labeller
 
         with opened_labeller(project, options.who) as labeller:

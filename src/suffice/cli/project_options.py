@@ -278,12 +278,13 @@ def login_name() -> str:
         return "me"
 
 
-def opened_project(options: ProjectOptions, console: Console) -> "Project":
+def opened_project(options: ProjectOptions, console: Console, *, labels: bool = False) -> "Project":
     """Open the project that the options name, or make it where there is none; say in a few lines what was done.
 
     Args:
         options: What was asked for.
         console: Where to say it.
+        labels: Whether the person labels, so that they need an account where there are some.
 
     Raises:
         InvalidValueError: An option or the data cannot be used.
@@ -304,7 +305,7 @@ def opened_project(options: ProjectOptions, console: Console) -> "Project":
         whole(options.seed, "--seed", least=0)
     place, is_project = place_of(options)
     if is_project or has_project(place):
-        return resumed(place, options, person, console)
+        return resumed(place, options, person, console, labels=labels)
     return made(place, options, person, console)
 
 
@@ -370,11 +371,11 @@ def require_store() -> None:
         raise MissingExtraError("SQLAlchemy", "label", "A labelling project")
 
 
-def resumed(place: str, options: ProjectOptions, person: str, console: Console) -> "Project":
-    """Open a project and go on with it.
+def resumed(place: str, options: ProjectOptions, person: str, console: Console, *, labels: bool = False) -> "Project":
+    """Open a project and go on with it; the arguments are those of :func:`opened_project`.
 
     Raises:
-        InvalidValueError: An option asks for another project than the one that is there.
+        InvalidValueError: An option asks for another project than the one that is there, or the person has no account.
         SufficeError: There is none, or it cannot be opened.
     """
     from suffice.project.create import open_project
@@ -382,6 +383,8 @@ def resumed(place: str, options: ProjectOptions, person: str, console: Console) 
     project = open_project(place)
     try:
         _require_same(project, hidden(place), options)
+        if labels:
+            _require_account(project, person)
         guidelines = _guidelines(options)
         if guidelines is not None and project.settings.checked_changes({"guidelines": guidelines}):
             project.change_settings({"guidelines": guidelines}, person=person)
@@ -503,6 +506,15 @@ def _newer(data: str, made_at: float) -> bool:
         return path.is_file() and path.suffix != ".sqlite" and path.stat().st_mtime > made_at
     except (OSError, ValueError):
         return False
+
+
+def _require_account(project: "Project", person: str) -> None:
+    """Refuse a name that is no account, where there are accounts; a password is not asked for."""
+    names = [account.name for account in project.accounts()]
+    if names and person not in names:
+        raise InvalidValueError(
+            f"the project has accounts, and {person!r} is none of them; give --person with one of {', '.join(names)}"
+        )
 
 
 def _require_same(project: "Project", place: str, options: ProjectOptions) -> None:

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from suffice.cli.project_options import ProjectOptions, hidden, opened_project, place_of, takes_project_options
+from suffice.presentation.number_format import count
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
@@ -78,21 +79,25 @@ def serve_project(
     access = granted_access(host, own or made)
     console = Console(quiet=as_json, highlight=False, soft_wrap=True)
 
-    def ready(url: str) -> None:
+    def ready(url: str, accounts: int) -> None:
         address = url if made is None else f"{url}?token={made}"
         if as_json:
             print(json.dumps({"url": address}), flush=True)
-        console.print(_welcome(address, own=own is not None), markup=False)
+        shown = url if accounts else address
+        console.print(_welcome(shown, own=own is not None, accounts=accounts), markup=False)
         if host in _EVERY_ADDRESS:
-            there = elsewhere(address, socket.gethostname())
+            there = elsewhere(shown, socket.gethostname())
             console.print(f"From other machines, if they know this one by its name: {there}", markup=False)
+        if accounts and made is not None:
+            console.print(f"For you alone, without an account and with all rights: {address}", markup=False)
         if open_page:
             # A browser in the terminal would keep the server waiting.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     # Then the port: to make the project may take a while, and would be for nothing.
     with listening(host, port) as listener, opened_project(options, console) as project:
-        _serve(project, access, (host, listener), ready)
+        accounts = len(project.accounts())
+        _serve(project, access, (host, listener), lambda url: ready(url, accounts))
     place = shlex.quote(hidden(place_of(options)[0]))
     console.print(f"Stopped. Everything is saved; to go on: suffice serve {place}", markup=False)
 
@@ -111,7 +116,12 @@ def _serve(
         serve_on(app, listener, host, ready)
 
 
-def _welcome(address: str, *, own: bool) -> str:
+def _welcome(address: str, *, own: bool, accounts: int) -> str:
+    if accounts:
+        return (
+            f"Open {address} in a browser and sign in, or open a personal link ({count(accounts, 'account')}). Every "
+            "label is saved at once; stop with Ctrl+C."
+        )
     how = f"; the first time with ?token= and your {TOKEN_VARIABLE} behind it" if own else ""
     return f"Open {address} in a browser{how}. Every label is saved at once; stop with Ctrl+C."
 

@@ -35,12 +35,14 @@ from suffice.project.settings import (
 from suffice.project.storage import (
     FILE,
     LAYOUT,
+    NEWEST_LAYOUT,
     TABLES,
     Database,
     StorageError,
     StorageFullError,
     about_table,
     count_items,
+    raise_layout,
     write_contents,
     write_events,
 )
@@ -58,12 +60,12 @@ def require_layout(database: Database) -> None:
     """
     with database.reading() as connection:
         found = layout_of(database, connection)
-    if found == LAYOUT:
+    if LAYOUT <= found <= NEWEST_LAYOUT:
         return
-    if found > LAYOUT:
+    if found > NEWEST_LAYOUT:
         raise SufficeError(
-            f"{database.place} was made by a later version of suffice (layout {found}, this one knows up to {LAYOUT}); "
-            f"{upgrade_advice()}"
+            f"{database.place} was made by a later version of suffice (layout {found}, this one knows up to "
+            f"{NEWEST_LAYOUT}); {upgrade_advice()}"
         )
     if database.read_only:
         raise SufficeError(
@@ -77,7 +79,7 @@ def require_layout(database: Database) -> None:
             _keep_aside(database, connection, found)
         for layout in range(found, LAYOUT):
             _STEPS[layout](connection)
-        connection.execute(sa.update(about_table).where(about_table.c.key == "layout").values(value=str(LAYOUT)))
+        raise_layout(connection, max(found, LAYOUT))
 
 
 def layout_of(database: Database, connection: Connection) -> int:

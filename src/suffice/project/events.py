@@ -36,10 +36,29 @@ class EventKind(StrEnum):
     check_aborted = "check aborted"
     classes_changed = "classes changed"
     settings_changed = "settings changed"
+    account_made = "account made"
+    account_role_changed = "account role changed"
+    account_secret_changed = "account secret changed"
+    account_removed = "account removed"
 
 
 #: Events that a person can undo.
 ACTS = frozenset({EventKind.labelled, EventKind.skipped, EventKind.corrected})
+#: Kinds of events that versions before 0.11 know too. A journal with others has a later layout.
+EARLIER_KINDS = frozenset(
+    {
+        EventKind.made,
+        EventKind.asked,
+        *ACTS,
+        EventKind.undone,
+        EventKind.advised,
+        EventKind.withdrawn,
+        EventKind.resumed,
+        EventKind.model_changed,
+        EventKind.check_started,
+        EventKind.check_aborted,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +81,8 @@ class Draft:
             A label or correction has ``saw_prediction`` if the person saw a prediction for the item, and ``imported``
             if it came from a file. A label that was confirmed has the ``label``. For predictions that were imported see
             :func:`suffice.project.imported_predictions.prediction_data`. Items that were added have ``first`` (the
-            position of the first one), ``count`` and ``source``.
+            position of the first one), ``count`` and ``source``. Events of accounts have the ``name`` of the account;
+            those that make it or change it have also its ``role``, or what is kept of its ``password`` or ``link``.
         request: A name that the sender chose for it: what is sent again under the same name is not done again.
     """
 

@@ -22,6 +22,18 @@ from suffice.errors import InvalidValueError, SufficeError
 from suffice.learner.model_check import CheckedQuantity, checked_quantity
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import decision_words
+from suffice.project.accounts import (
+    Account,
+    NotAllowedError,
+    Role,
+    checked_role,
+    folded,
+    found_account,
+    is_last_manager,
+    kept_link,
+    kept_password,
+    made_link_token,
+)
 from suffice.project.class_change import ClassChange
 from suffice.project.connections import Connection
 from suffice.project.events import (
@@ -250,6 +262,23 @@ def _new_items(
             return
         yield item, by_choice if by_model else TO_ESTIMATE if to_check else AT_RANDOM, not by_model
         asked, random = asked + 1, random + (not by_model)
+
+
+def _new_secret(password: str | None) -> tuple[str | None, dict[str, Any]]:
+    """The token of a new personal link, or None with a password; and what the journal keeps."""
+    if password is not None:
+        return None, {"password": kept_password(password)}
+    token = made_link_token()
+    return token, {"link": kept_link(token)}
+
+
+def _require_manager(state: ProjectState, account: Account) -> None:
+    """Refuse to take the role manage away from the last account that has it, while there are others."""
+    if is_last_manager(state.accounts, account.name):
+        raise ConflictError(
+            f"{account.name!r} is the last account with the role manage, and there are others; give one of them that "
+            "role first"
+        )
 
 
 T = TypeVar("T")
@@ -558,13 +587,29 @@ class Project:
 
         return self._act(Draft(EventKind.skipped, person, position, data, request), check)
 
-    def correct(
-        self, position: int, label: Label, *, person: str, request: str | None = None, saw_prediction: bool = False
+    def correct(  # noqa: PLR0913 - all but the first two by keyword
+        self,
+        position: int,
+        label: Label,
+        *,
+        person: str,
+        request: str | None = None,
+        saw_prediction: bool = False,
+        only_own: bool = False,
     ) -> WriteReceipt:
         """Change the label that counts; the arguments are those of :meth:`label`.
 
+        Args:
+            position: The item.
+            label: The class, or the number.
+            person: Who says so.
+            request: A name for this message.
+            saw_prediction: Whether the person saw a prediction for the item.
+            only_own: Refuse to correct an item that somebody else has labelled or corrected.
+
         Raises:
             ConflictError: The item has no label, or the person saw a prediction for an item of a check.
+            NotAllowedError: Somebody else has labelled it, with ``only_own``.
         """
         data: dict[str, Any] = {"label": label}
         if saw_prediction:
@@ -574,6 +619,10 @@ class Project:
             _note_prediction(state, item, name, data)
             if state.label_of(item) is None:
                 raise ConflictError(f"item {item} has no label to correct; label it")
+            if only_own and not state.is_only_of(item, name):
+                raise NotAllowedError(
+                    f"somebody else has labelled item {item} too; to correct that, the role review is needed"
+                )
             return None
 
         return self._act(Draft(EventKind.corrected, person, position, data, request), check)
@@ -983,6 +1032,110 @@ class Project:
         """The events that changed settings, classes or the model, the newest first."""
         kinds = {EventKind.settings_changed, EventKind.classes_changed, EventKind.model_changed}
         return [event for event in reversed(self.events()) if event.kind in kinds]
+
+    # Accounts.
+
+    def accounts(self) -> tuple[Account, ...]:
+        """The accounts, in the order in which they were made; none if everybody may choose a name.
+
+        Accounts decide who may do what on the page. Whoever can write the files of the project can do everything.
+        """
+        with self.lock:
+            return tuple(self.state().accounts.values())
+
+    def add_account(self, name: str, *, role: Role, person: str, password: str | None = None) -> str | None:
+        """Make an account. With the first one, the page asks people to sign in.
+
+        The journal keeps a salted scrypt hash of a password, and a SHA-256 of the token of a personal link; neither the
+        password nor the token can be found out from it.
+
+        Args:
+            name: The name, which is also that of the person in labels.
+            role: ``"label"``, ``"review"`` or ``"manage"``.
+            person: Who makes it.
+            password: The password, 8 to 200 characters; left out, the person signs in by a personal link.
+
+        Returns:
+            The token of the personal link, which is shown here and never again; None with a password.
+
+        Raises:
+            InvalidValueError: The name, the role or the password cannot be used.
+            ConflictError: There is an account of this name.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> project = create_project(f"{folder.name}/pets", {"x": [1, 2, 3, 4]}, classes=["cat", "dog"])
+            >>> project.add_account("ann", role="manage", person="ann", password="correct horse")
+            >>> token = project.add_account("bob", role="label", person="ann")
+            >>> [(each.name, each.role, each.sign_in) for each in project.accounts()]
+            [('ann', 'manage', 'password'), ('bob', 'label', 'link')]
+            >>> project.close(); folder.cleanup()
+        """
+        called, wanted, who = checked_person(name), checked_role(role), checked_person(person)
+        token, secret = _new_secret(password)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
+            taken = next((each for each in state.accounts if folded(each) == folded(called)), None)
+            if taken is not None:
+                raise ConflictError(f"the project has an account {taken!r} already; take another name, or reset it")
+            data = {"name": called, "role": wanted, **secret}
+            return [Draft(EventKind.account_made, who, data=data)], None
+
+        self._write(decide)
+        return token
+
+    def reset_account(self, name: str, *, person: str, password: str | None = None) -> str | None:
+        """Give an account a new password or, left out, a new personal link; whoever is signed in is signed out.
+
+        The arguments, and what is returned, are those of :meth:`add_account`.
+
+        Raises:
+            InvalidValueError: There is no such account, or the password cannot be used.
+        """
+        who, (token, secret) = checked_person(person), _new_secret(password)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
+            data = {"name": found_account(state.accounts, name).name, **secret}
+            return [Draft(EventKind.account_secret_changed, who, data=data)], None
+
+        self._write(decide)
+        return token
+
+    def change_role(self, name: str, role: Role, *, person: str) -> None:
+        """Give an account another role, from its next request on.
+
+        Raises:
+            InvalidValueError: There is no such account or role.
+            ConflictError: It has this role, or nobody else could manage.
+        """
+        who, wanted = checked_person(person), checked_role(role)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
+            account = found_account(state.accounts, name)
+            if account.role == wanted:
+                raise ConflictError(f"the account {account.name!r} has the role {wanted} already")
+            _require_manager(state, account)
+            return [Draft(EventKind.account_role_changed, who, data={"name": account.name, "role": wanted})], None
+
+        self._write(decide)
+
+    def remove_account(self, name: str, *, person: str) -> None:
+        """Remove an account: its next request is refused. Its labels stay, with its name.
+
+        Raises:
+            InvalidValueError: There is no such account.
+            ConflictError: Nobody else could manage, and there are other accounts.
+        """
+        who = checked_person(person)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
+            account = found_account(state.accounts, name)
+            _require_manager(state, account)
+            return [Draft(EventKind.account_removed, who, data={"name": account.name})], None
+
+        self._write(decide)
 
     # Classes.
 

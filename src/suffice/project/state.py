@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.checks import Check
+from suffice.project.accounts import ACCOUNT_KINDS, Account, accounts_after
 from suffice.project.class_change import ClassChange
 from suffice.project.events import ACTS, Event, EventKind, Label
 from suffice.project.imported_predictions import PredictedLabel, predictions_of
@@ -174,7 +175,8 @@ class ProjectState:
         model: Name of the model that learns since it was changed, or None if it never was.
         made: The event that made the project, once it was seen.
         changes: Settings that were changed since, with their present values. It is replaced whole.
-        revision: Number of the last event that changed settings or the model; 0 if there was none.
+        revision: Number of the last event that changed settings, the model or accounts; 0 if there was none.
+        accounts: The accounts, by name, in the order in which they were made. It is replaced whole.
         n_asked: New items that were asked for since the model started.
         n_random: Those of them that were drawn at random.
         n_items_made: Number of items that the project was made with; None while no others were added.
@@ -197,6 +199,7 @@ class ProjectState:
         self.model: str | None = None
         self.made: Event | None = None
         self.changes: Mapping[str, Any] = {}
+        self.accounts: Mapping[str, Account] = {}
         self.n_asked = self.n_random = self.revision = 0
         # Number of items that the project was made with, once others were added.
         self.n_items_made: int | None = None
@@ -289,6 +292,8 @@ class ProjectState:
             self.changes = {**self.changes, **named}
         elif event.kind is EventKind.settings_changed:
             self.changes = {**self.changes, **event.data["settings"]}
+        elif event.kind in ACCOUNT_KINDS:
+            self.accounts = accounts_after(self.accounts, event)
         else:
             return
         self.revision = event.seq
@@ -494,6 +499,10 @@ class ProjectState:
         self._acts = {item: [renamed(act) for act in acts] for item, acts in self._acts.items()}
         self._by_person = {person: [renamed(act) for act in acts] for person, acts in self._by_person.items()}
         self.changes = {**self.changes, "classes": change.after}
+
+    def is_only_of(self, item: int, person: str) -> bool:
+        """Whether all labels and corrections of an item that stand were given by one person."""
+        return all(act.person == person for act in self._acts.get(item, ()) if act.kind is not EventKind.skipped)
 
     def _answered(self, item: int) -> None:
         """Let answers go when there is an act outside a check that is complete; undoing one is an act too."""

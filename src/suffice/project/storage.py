@@ -14,7 +14,7 @@ from suffice.errors import SufficeError
 from suffice.numerics.special_functions import Floats
 from suffice.project import connections
 from suffice.project.connections import Connection, sa
-from suffice.project.events import Draft, Event, EventKind
+from suffice.project.events import EARLIER_KINDS, Draft, Event, EventKind
 from suffice.project.items import Item, Items
 from suffice.project.settings import Settings
 
@@ -22,6 +22,9 @@ from suffice.project.settings import Settings
 FILE: Final = "project.sqlite"
 #: How the tables are laid out; see :mod:`suffice.project.create`.
 LAYOUT: Final = 2
+#: The layout of a project with kinds of events that versions before 0.11 do not know. The tables are the same; by the
+#: number those versions find out that they are too old.
+NEWEST_LAYOUT: Final = 3
 # Writers of one project take turns by this lock of PostgreSQL, within its schema.
 _LOCK: Final = 0x5FF1CE
 
@@ -322,10 +325,13 @@ def _item(row: Any, settings: Settings) -> Item:
     return Item(int(row.position), row.id, cells, image)
 
 
+# Asked with every request, so it is put together once.
+_LATER_EVENTS = sa.select(events_table).where(events_table.c.seq > sa.bindparam("after")).order_by(events_table.c.seq)
+
+
 def read_events(connection: Connection, after: int = 0) -> list[Event]:
     """Events in order, from the one after a number on."""
-    wanted = sa.select(events_table).where(events_table.c.seq > after).order_by(events_table.c.seq)
-    rows = connection.execute(wanted).all()
+    rows = connection.execute(_LATER_EVENTS, {"after": after}).all()
     # One text for all is read much faster than one for each.
     data = json.loads(f"[{','.join([row.data for row in rows])}]")
     return [_event(row, each) for row, each in zip(rows, data, strict=True)]
@@ -341,9 +347,22 @@ def write_events(connection: Connection, drafts: Sequence[Draft], *, after: int,
         at: The moment.
     """
     events = [_numbered(draft, after + k, at) for k, draft in enumerate(drafts, start=1)]
+    if any(event.kind not in EARLIER_KINDS for event in events):
+        raise_layout(connection, NEWEST_LAYOUT)
     if events:
         connection.execute(sa.insert(events_table), [_row(event) for event in events])
     return events
+
+
+def raise_layout(connection: Connection, layout: int) -> None:
+    """Write the number of the layout, unless it is there.
+
+    Args:
+        connection: Within a transaction during which nobody else writes.
+        layout: The number, not below the one that is there.
+    """
+    there = about_table.c.value != str(layout)
+    connection.execute(sa.update(about_table).where(about_table.c.key == "layout", there).values(value=str(layout)))
 
 
 def _numbered(draft: Draft, seq: int, at: float) -> Event:

@@ -1,7 +1,7 @@
 """The application context of every route: the project, its background learner, and access control."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -13,7 +13,7 @@ from suffice.project.background_learner import BackgroundLearner
 from suffice.project.items import Item
 from suffice.project.labelling_project import ConflictError, Project
 from suffice.web.schemas import LONGEST_CELL, Cell, Problem
-from suffice.web.security import Access
+from suffice.web.security import Access, Sessions, Visitor
 
 # People who did nothing for longer than this are not waited for.
 _LATELY_SECONDS = 300.0
@@ -27,11 +27,21 @@ class AppContext:
         project: The project.
         background: Learns its labels.
         access: Who may come in.
+        sessions: People with accounts who are signed in.
+        visitor: Who has sent the request; None where the project has no accounts.
     """
 
     project: Project
     background: BackgroundLearner
     access: Access
+    sessions: Sessions
+    visitor: Visitor | None = None
+
+    @property
+    def own_name(self) -> str | None:
+        """The name of somebody with the role ``label``, who sees and corrects their own labels only; else None."""
+        visitor = self.visitor
+        return visitor.name if visitor is not None and visitor.role == "label" else None
 
     def require_item(self, item: int) -> int:
         """Return the number of an item that is there.
@@ -68,13 +78,27 @@ class AppContext:
 
 
 async def context_of(request: Request) -> AppContext:
-    """The context of the application that a request came to."""
+    """The context of the application that a request came to, with whoever has sent it."""
     context = request.app.state.context
     assert isinstance(context, AppContext)
-    return context
+    visitor = getattr(request.state, "visitor", None)
+    return context if visitor is None else replace(context, visitor=visitor)
 
 
 Context = Annotated[AppContext, Depends(context_of)]
+
+
+async def require_permission(request: Request, context: Context) -> None:
+    """Refuse what the role of an account does not allow, and what is sent in the name of somebody else.
+
+    Raises:
+        HTTPException: 403.
+    """
+    if context.visitor is None:
+        return
+    sent = await request.json() if request.method == "POST" else None
+    person = sent.get("person") if isinstance(sent, dict) else None
+    context.visitor.require(request.method, request.scope["route"].path, person, request.state.accounts)
 
 
 class JsonRoute(APIRoute):
@@ -114,8 +138,8 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 _EVERYWHERE = (400, 401, 403, 413, 422, 503)
 _MEANINGS = {
     400: "What was sent cannot be read.",
-    401: "A token is needed, or it is wrong.",
-    403: "Another host or web site is named, or the header X-Suffice-CSRF is missing.",
+    401: "A token is needed, or it is wrong; or somebody must sign in.",
+    403: "Another host or web site is named, the header X-Suffice-CSRF is missing, or the role does not allow it.",
     404: "There is no such item, or it has no image.",
     409: "It cannot be done as the project stands.",
     413: "The body is too large.",

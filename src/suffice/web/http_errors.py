@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError
+from suffice.project.accounts import NotAllowedError
 from suffice.project.events import shown
 from suffice.project.labelling_project import ConflictError
 from suffice.project.storage import StorageError, StorageFullError
@@ -67,6 +68,7 @@ class SafeHeaders:
 _STATUSES: Final[tuple[tuple[type[SufficeError], int], ...]] = (
     (StorageFullError, 507),
     (StorageError, 503),
+    (NotAllowedError, 403),
     (ConflictError, 409),
     (MissingExtraError, 501),
     (InvalidValueError, 422),
@@ -157,6 +159,8 @@ def sentence_of(errors: Sequence[Any]) -> str:
         return "the body must be a JSON object with the names that /api/openapi.json gives"
     if kind == "missing":
         return f"{name} is missing; it must be {meaning}"
+    if name == "password":
+        return f"{name} must be {meaning}"
     return f"{name} must be {meaning}, not {_came(first['input'])}"
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 from fastapi import APIRouter, Query, Request
 from fastapi import Path as InPath
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 import suffice
 from suffice.errors import InvalidValueError, SufficeError
@@ -40,7 +40,14 @@ from suffice.project.state import Opinion, ProjectState
 from suffice.project.status_summary import status
 from suffice.project.storage import StorageError
 from suffice.tables.file_writer import MEDIA_TYPES
-from suffice.web.context import AppContext, Context, JsonRoute, cells_of, documented, image_url
+from suffice.web.context import (
+    AppContext,
+    Context,
+    JsonRoute,
+    cells_of,
+    documented,
+    image_url,
+)
 from suffice.web.http_errors import REPORT_POLICY
 from suffice.web.schemas import (
     LAST_ITEM,
@@ -77,10 +84,13 @@ from suffice.web.schemas import (
     SettingChangeAnswer,
     SettingsAnswer,
     SettingsSent,
+    SignInSent,
     SkipSent,
     StatusAnswer,
     UndoSent,
+    VisitorAnswer,
 )
+from suffice.web.security import SIGN_IN_PATH, SIGN_OUT_PATH
 
 # Items that are read at a time where a text is searched for; each may be large.
 _CHUNK: Final = 200
@@ -94,12 +104,14 @@ class TableQuery(NamedTuple):
         limit: Rows at most.
         search: A text that has to occur in the id, the summary, the label or the name; empty for all.
         only: Which kind of rows.
+        person: Whose rows, without what others say of the same items; None for those of everybody.
     """
 
     offset: int = 0
     limit: int = 50
     search: str = ""
     only: Only = "all"
+    person: str | None = None
 
 
 class _TableEntry(NamedTuple):
@@ -121,7 +133,7 @@ def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
         query: Which rows.
     """
     with project.lock:
-        entries = _entries(project.state(), query.only)
+        entries = _entries(project.state(), query.only, query.person)
     if query.search.strip():
         entries = list(_found(project, entries, query.search.strip().casefold()))
     page = entries[query.offset : query.offset + query.limit]
@@ -130,8 +142,8 @@ def label_table(project: Project, query: TableQuery) -> LabelsAnswer:
     return LabelsAnswer(total=len(entries), rows=rows)
 
 
-def _entries(state: ProjectState, only: Only) -> list[_TableEntry]:
-    """Rows of a kind, the newest first."""
+def _entries(state: ProjectState, only: Only, person: str | None) -> list[_TableEntry]:
+    """Rows of a kind, the newest first; those of one person if there is one."""
     entries: list[_TableEntry] = []
     if only not in {"skipped", "unsure"}:
         entries += [
@@ -143,6 +155,11 @@ def _entries(state: ProjectState, only: Only) -> list[_TableEntry]:
             _TableEntry(each.item, None, each.person, each.at, False, (), each.unsure, each.reason)
             for each in state.skipped()
             if each.unsure or only != "unsure"
+        ]
+    if person is not None:
+        mine = (each for each in entries if each.person == person)
+        entries = [
+            each._replace(opinions=tuple(said for said in each.opinions if said.person == person)) for each in mine
         ]
     if only == "corrected":
         entries = [each for each in entries if each.corrected]
@@ -260,6 +277,23 @@ async def head_health() -> Response:
     return Response()
 
 
+session_router = APIRouter(route_class=JsonRoute, include_in_schema=False)
+
+
+@session_router.post(SIGN_IN_PATH)
+async def sign_in(sent: SignInSent, context: Context) -> Response:
+    """Sign in to an account by its password; a cookie keeps the session."""
+    visitor = await context.sessions.sign_in(sent.person, sent.password)
+    answer = VisitorAnswer(name=visitor.name, role=visitor.role)
+    return context.sessions.start(JSONResponse(answer.model_dump()), visitor)
+
+
+@session_router.post(SIGN_OUT_PATH)
+async def sign_out(request: Request, context: Context) -> Response:
+    """End the session."""
+    return context.sessions.end(JSONResponse({"ok": True}), request.headers)
+
+
 reading_router = APIRouter(prefix="/api", tags=["reading"])
 
 #: What an image may be, by the end of its name. No SVG: that can hold scripts.
@@ -283,7 +317,7 @@ def get_project(context: Context) -> ProjectAnswer:
     with context.project.lock:
         settings, state = context.project.current_settings, context.project.state()
         made, revision = state.made, state.revision
-    rule = settings.criterion()
+    rule, visitor = settings.criterion(), context.visitor
     threshold = getattr(rule, "threshold", None)
     return ProjectAnswer(
         name=settings.name,
@@ -306,7 +340,8 @@ def get_project(context: Context) -> ProjectAnswer:
         revision=revision,
         notes=list(settings.notes),
         version=suffice.__version__,
-        csrf=context.access.csrf,
+        csrf=context.access.csrf if visitor is None else visitor.csrf,
+        account=None if visitor is None else VisitorAnswer(name=visitor.name, role=visitor.role),
     )
 
 
@@ -391,8 +426,11 @@ def get_labels(
     search: Annotated[str, Query(max_length=200, description=MEANINGS["search"])] = "",
     only: Annotated[Only, Query(description=MEANINGS["only"])] = "all",
 ) -> LabelsAnswer:
-    """The labels and skips, newest first; those alone in which a text occurs, where one is searched for."""
-    return label_table(context.project, TableQuery(offset, limit, search, only))
+    """The labels and skips, newest first; those alone in which a text occurs, where one is searched for.
+
+    With the role ``label``, somebody gets their own: what others say of an item must not sway a second opinion.
+    """
+    return label_table(context.project, TableQuery(offset, limit, search, only, context.own_name))
 
 
 @reading_router.get("/review", responses=documented())
@@ -523,10 +561,14 @@ def add_unsure(sent: SkipSent, context: Context) -> Receipt:
 
 @labelling_router.post("/corrections", responses=documented(404, 409, 415, 507))
 def add_correction(sent: LabelSent, context: Context) -> Receipt:
-    """Change the label that counts of an item that has one."""
+    """Change the label that counts of an item that has one.
+
+    With the role ``label``, of an item that nobody else has labelled.
+    """
     item = context.require_item(sent.item)
     about: dict[str, Any] = sent.model_dump(include={"person", "request", "saw_prediction"})
-    return _done(context, lambda: context.project.correct(item, sent.label, **about))
+    only_own = context.own_name is not None
+    return _done(context, lambda: context.project.correct(item, sent.label, only_own=only_own, **about))
 
 
 @labelling_router.post("/confirmations", responses=documented(404, 409, 415, 507))

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from suffice.project.accounts import Role
 from suffice.project.events import checked_person, checked_request
 
 #: Most items that one asks for at once.
@@ -53,6 +54,7 @@ MEANINGS: Final = {
     "check": "true to write nothing and to be told what would happen",
     "most": f"a whole number from 1 to {MOST_ROWS}",
     "format": "csv, jsonl or parquet",
+    "password": "a text of up to 1000 characters",
 }
 # At least one character that shows, and none that controls.
 _NAME: Final = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
@@ -255,6 +257,12 @@ class AbortSent(_Request):
     request: RequestName | None = None
 
 
+class SignInSent(_Request):
+    """A person who signs in."""
+
+    password: Annotated[str, Field(max_length=1000, repr=False, description=MEANINGS["password"])]
+
+
 class _Response(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -272,8 +280,18 @@ class ModelAnswer(_Response):
     description: Text
 
 
+class VisitorAnswer(_Response):
+    """Who is signed in: the name of the account, null for the owner, and what they may do."""
+
+    name: Text | None
+    role: Role
+
+
 class ProjectAnswer(_Response):
-    """What the project is about; ``revision`` is the event that changed it last, as in the status."""
+    """What the project is about; ``revision`` is the event that changed it last, as in the status.
+
+    ``account`` is null where the project has no accounts.
+    """
 
     name: Text
     task: Literal["classification", "regression"]
@@ -296,6 +314,7 @@ class ProjectAnswer(_Response):
     notes: list[Text]
     version: str
     csrf: str
+    account: VisitorAnswer | None
 
 
 class SettingChangeAnswer(_Response):

@@ -6,18 +6,32 @@ import hmac
 import ipaddress
 import re
 import secrets
-from collections.abc import Callable
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qs
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from suffice.errors import InvalidValueError
-from suffice.web.http_errors import problem, problem_page
+from suffice.errors import InvalidValueError, SufficeError
+from suffice.project.accounts import (
+    SCRYPT,
+    Account,
+    Role,
+    account_with_link,
+    account_with_password,
+    folded,
+    permits,
+)
+from suffice.project.labelling_project import Project
+from suffice.web.http_errors import problem, problem_page, status_of
 
 #: Bytes that the body of a request may have.
 LARGEST_BODY: Final = 64 * 1024
@@ -77,6 +91,43 @@ class BodyLimit:
 CSRF_HEADER: Final = "X-Suffice-CSRF"
 #: What needs no token: a load balancer has none.
 OPEN_PATHS: Final = frozenset({"/health"})
+#: Where people sign in by a password, and where they sign out.
+SIGN_IN_PATH: Final = "/sign-in"
+SIGN_OUT_PATH: Final = "/sign-out"
+#: In a refusal that signing in would help against; the page then shows its form.
+SIGN_IN_HEADER: Final = "X-Suffice-Sign-In"
+#: The role that each route needs where there are accounts. A route that is not listed needs ``manage``.
+ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
+    ("GET", "/api/project"): "label",
+    ("GET", "/api/status"): "label",
+    ("GET", "/api/labels"): "label",
+    ("GET", "/api/items/{item}"): "label",
+    ("GET", "/api/items/{item}/image"): "label",
+    ("POST", "/api/next"): "label",
+    ("POST", "/api/labels"): "label",
+    ("POST", "/api/skips"): "label",
+    ("POST", "/api/unsure"): "label",
+    ("POST", "/api/corrections"): "label",
+    ("POST", "/api/undo"): "label",
+    ("POST", "/api/predictions"): "label",
+    ("GET", "/api/review"): "review",
+    ("POST", "/api/confirmations"): "review",
+    ("GET", "/api/settings"): "manage",
+    ("POST", "/api/settings"): "manage",
+    ("POST", "/api/classes"): "manage",
+    ("POST", "/api/model"): "manage",
+    ("POST", "/api/imports"): "manage",
+    ("GET", "/api/checks/offers"): "manage",
+    ("GET", "/api/checks/recall-offers"): "manage",
+    ("POST", "/api/checks"): "manage",
+    ("POST", "/api/checks/abort"): "manage",
+    ("GET", "/api/export/labels"): "manage",
+    ("GET", "/api/export/skipped"): "manage",
+    ("GET", "/api/export/predictions"): "manage",
+    ("GET", "/api/export/checked-predictions"): "manage",
+    ("GET", "/api/export/guarantee"): "manage",
+    ("GET", "/api/report"): "manage",
+}
 _SHORTEST_TOKEN: Final = 16
 _LONGEST_TOKEN: Final = 200
 _COOKIE_SECONDS: Final = 30 * 24 * 3600
@@ -197,16 +248,202 @@ def host_name(host: str) -> str:
     return "" if found is None else (found["six"] or found["name"]).lower()
 
 
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody who has signed in, where there are accounts.
+
+    Attributes:
+        name: Name of the account; None for the owner, who came by the server's own token.
+        role: What they may do.
+        stamp: Follows from the password or link of the account; empty for the owner.
+        csrf: What their page sends with everything that changes something.
+    """
+
+    name: str | None
+    role: Role
+    stamp: str = field(repr=False)
+    csrf: str = field(repr=False)
+
+    def require(self, method: str, route: str, person: object, accounts: Iterable[Account]) -> None:
+        """Refuse what the role does not allow, and what is sent in the name of somebody else.
+
+        Args:
+            method: The HTTP method.
+            route: The route, as in :data:`ROUTE_ROLES`.
+            person: The name that is sent; None if there is none.
+            accounts: All accounts.
+
+        Raises:
+            HTTPException: 403.
+        """
+        needed = ROUTE_ROLES.get((method, route), "manage")
+        if not permits(self.role, needed):
+            raise HTTPException(
+                403,
+                f"this needs the role {needed}, and your account has the role {self.role}; ask somebody who manages "
+                "the project",
+            )
+        if not isinstance(person, str):
+            return
+        if self.name is not None and person.strip() != self.name:
+            raise HTTPException(403, f"you are signed in as {self.name!r}, so person must be that name")
+        # Labels under the name of an account are those of whoever signs in to it.
+        if self.name is None and any(folded(person) == folded(each.name) for each in accounts):
+            raise HTTPException(
+                403, f"{person.strip()!r} is the name of an account; sign in to use it, or take another"
+            )
+
+
+# Passwords that are looked at in one moment; each takes memory and a processor.
+_PASSWORDS_AT_ONCE: Final = 2
+# So long somebody waits for others who sign in, in seconds.
+_SIGN_IN_PATIENCE: Final = 5.0
+_LOOK_AGAIN: Final = 0.05
+
+
+class Sessions:
+    """People with accounts who are signed in: signed cookies, and nothing on the disk.
+
+    A cookie names the account, and holds the end of the session and a signature over both and over what the journal
+    keeps of the password or link. So a session ends when the account is removed or gets a new password or link, also
+    from the command line.
+
+    The key of the signatures follows from the token of the server, so that sessions survive a restart with the same
+    one; slowly, so that nobody guesses the token from a session. Without a token it is another one at each start.
+
+    Args:
+        project: The project with its accounts.
+        access: Who may come in otherwise.
+    """
+
+    def __init__(self, project: Project, access: Access) -> None:
+        self._project, self._access = project, access
+        self._key = secrets.token_bytes(32) if access.token is None else b""
+        self._ended: dict[str, float] = {}
+        self._names: set[str] = set()
+        self._looking = 0
+
+    @property
+    def cookie_name(self) -> str:
+        """Name of the cookie: of this project alone, as all ports of a machine share their cookies."""
+        return f"suffice_session_{hashlib.sha256(_bytes(self._project.place)).hexdigest()[:12]}"
+
+    async def accounts(self) -> tuple[Account, ...]:
+        """The accounts as they are now, with changes of other processes."""
+        return await run_in_threadpool(self._accounts)
+
+    def _accounts(self) -> tuple[Account, ...]:
+        found = self._project.accounts()
+        if found and not self._key:
+            token = _bytes(self._access.token or "")
+            self._key = hashlib.scrypt(token, salt=b"suffice sessions", **SCRYPT, dklen=32)
+        return found
+
+    def visitor(self, account: Account | None) -> Visitor:
+        """Somebody who came by an account, or, for None, by the token of the server."""
+        if account is None:
+            return Visitor(None, "manage", "", self._signature(f"csrf {_subject(None)}"))
+        csrf = self._signature(f"csrf {_subject(account.name)} {account.stamp}")
+        return Visitor(account.name, account.role, account.stamp, csrf)
+
+    def with_token(self, token: str, accounts: Iterable[Account]) -> Visitor | None:
+        """Whose token it is: the server's own, or that of a personal link."""
+        if self._access.token is not None and self._access.knows(token):
+            return self.visitor(None)
+        found = account_with_link(accounts, token)
+        return None if found is None else self.visitor(found)
+
+    def with_cookie(self, headers: Headers, accounts: Iterable[Account]) -> Visitor | None:
+        """Whose session the cookie of a request is, if it is one that still holds."""
+        known = {_subject(each.name): each for each in accounts}
+        for value in _cookies(headers, self.cookie_name):
+            subject, _, rest = value.partition(".")
+            until, _, signature = rest.partition(".")
+            if subject not in known and subject != _subject(None):
+                continue
+            visitor = self.visitor(known.get(subject))
+            right = hmac.compare_digest(_bytes(signature), _bytes(self._signed(visitor, until)))
+            if right and value not in self._ended and float(until.partition("-")[0]) > time.time():
+                return visitor
+        return None
+
+    def start(self, answer: Response, visitor: Visitor) -> Response:
+        """Give a session to somebody who has shown who they are."""
+        # Two sessions of one moment differ, so that each can be ended alone.
+        until = f"{int(time.time()) + _COOKIE_SECONDS}-{secrets.token_hex(8)}"
+        value = f"{_subject(visitor.name)}.{until}.{self._signed(visitor, until)}"
+        _set_cookie(answer, self.cookie_name, value)
+        return answer
+
+    def end(self, answer: Response, headers: Headers) -> Response:
+        """End the session of a request; its cookie is good for nothing any more while this server runs."""
+        now = time.time()
+        self._ended = {value: until for value, until in self._ended.items() if until > now}
+        # They were found valid when this was asked for, so none of them lasts longer.
+        self._ended |= dict.fromkeys(_cookies(headers, self.cookie_name), now + _COOKIE_SECONDS)
+        answer.delete_cookie(self.cookie_name, path="/", httponly=True, samesite="lax")
+        return answer
+
+    async def sign_in(self, name: str, password: str) -> Visitor:
+        """Whose name and password these are. For one name they are looked at one after the other.
+
+        Raises:
+            HTTPException: 401, there is no such account or the password is wrong, without saying which; 429, too many
+                sign in; 409, there are no accounts.
+        """
+        accounts = await self.accounts()
+        if not accounts:
+            raise HTTPException(409, "this project has no accounts, so nobody needs to sign in")
+        key = folded(name)
+        await self._wait(lambda: key not in self._names)
+        self._names.add(key)
+        try:
+            await self._wait(lambda: self._looking < _PASSWORDS_AT_ONCE)
+            self._looking += 1
+            try:
+                found = await run_in_threadpool(account_with_password, accounts, name, password)
+            finally:
+                self._looking -= 1
+            if found is not None:
+                return self.visitor(found)
+            await asyncio.sleep(_GUESS_SECONDS)
+        finally:
+            self._names.discard(key)
+        raise HTTPException(401, "the name or the password is wrong")
+
+    async def _wait(self, free: Callable[[], bool]) -> None:
+        end = time.monotonic() + _SIGN_IN_PATIENCE
+        while not free():
+            if time.monotonic() > end:
+                raise HTTPException(429, "too many people sign in at this moment; try again in a while")
+            await asyncio.sleep(_LOOK_AGAIN)
+
+    def _signed(self, visitor: Visitor, until: str) -> str:
+        return self._signature(f"session {_subject(visitor.name)} {visitor.stamp} {until}")
+
+    def _signature(self, text: str) -> str:
+        return hmac.new(self._key, _bytes(text), hashlib.sha256).hexdigest()
+
+
+def _subject(name: str | None) -> str:
+    """A name as a cookie can hold it; the owner has none."""
+    return "owner" if name is None else f"a-{urlsafe_b64encode(_bytes(name)).decode().rstrip('=')}"
+
+
 class Gate:
     """Lets a request through to the application, or answers it.
+
+    Without accounts, whoever knows the token may do everything; where there is no token, everybody on this machine.
+    With accounts, people sign in. The token of the server then is the owner's, who may do everything too.
 
     Args:
         app: The application.
         access: Who may come in.
+        sessions: People with accounts.
     """
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app, self._access = app, access
+    def __init__(self, app: ASGIApp, access: Access, sessions: Sessions) -> None:
+        self._app, self._access, self._sessions = app, access, sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -218,68 +455,137 @@ class Gate:
 
     async def _answer(self, request: Request) -> Response | None:
         """What to say to somebody who may not come in; None to somebody who may."""
-        headers = request.headers
-        if not self._access.serves(headers.get("host", "")):
-            return problem(403, f"this server answers to localhost only, not to {headers.get('host', 'no name')!r}")
-        if request.url.path in OPEN_PATHS:
+        host = request.headers.get("host", "")
+        if not self._access.serves(host):
+            return problem(403, f"this server answers to localhost only, not to {host or 'no name'!r}")
+        free = self._access.token is None and _is_of_page(request) and not _asked_token(request)
+        if free or request.url.path in OPEN_PATHS:
             return None
+        try:
+            accounts = await self._sessions.accounts()
+        except SufficeError as error:
+            return problem(status_of(error), str(error))
+        return await (self._with_accounts(request, accounts) if accounts else self._without_accounts(request))
+
+    async def _without_accounts(self, request: Request) -> Response | None:
         cookie = False
         if self._access.token is not None:
-            cookie = _cookie(headers, self._access.cookie_name, self._access.cookie_value)
+            cookie = _cookie(request.headers, self._access.cookie_name, self._access.cookie_value)
             if (answer := await self._without_token(request, cookie=cookie)) is not None:
                 return answer
         if request.method in _SAFE_METHODS:
             return None
-        return self._foreign(headers, cookie=cookie)
+        return self._foreign(request.headers, self._access.csrf, cookie=cookie)
 
     async def _without_token(self, request: Request, *, cookie: bool) -> Response | None:
         refuse = problem_page if request.url.path == "/" else problem
-        asked = parse_qs(request.url.query, max_num_fields=100).get("token", []) if request.url.path == "/" else []
-        if asked and request.method == "GET":
+        if asked := _asked_token(request):
             return self._welcome() if self._access.knows(asked[0]) else await _refused(refuse)
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            return None if self._access.knows(given.strip()) else await _refused(refuse)
+        given = _bearer(request.headers)
+        if given is not None:
+            return None if self._access.knows(given) else await _refused(refuse)
         if cookie:
             return None
         return refuse(
             401, "a token is needed: open the address that suffice serve printed, or send it as Authorization: Bearer"
         )
 
+    async def _with_accounts(self, request: Request, accounts: tuple[Account, ...]) -> Response | None:
+        headers, given = request.headers, _bearer(request.headers)
+        if asked := _asked_token(request):
+            return await self._by_link(asked[0], accounts)
+        if _is_of_page(request):
+            return None
+        by_token = given is not None
+        visitor = (
+            self._sessions.with_cookie(headers, accounts)
+            if given is None
+            else self._sessions.with_token(given, accounts)
+        )
+        request.state.visitor, request.state.accounts = visitor, accounts
+        if request.url.path == SIGN_IN_PATH:
+            return self._foreign(headers, None, cookie=False)
+        if visitor is None:
+            return await _refused(problem, _WRONG_LINK) if by_token else _not_signed_in()
+        if request.method in _SAFE_METHODS:
+            return None
+        return self._foreign(headers, visitor.csrf, cookie=not by_token)
+
+    async def _by_link(self, token: str, accounts: tuple[Account, ...]) -> Response:
+        """Sign somebody in by a link, and take its token out of the address."""
+        visitor = self._sessions.with_token(token, accounts)
+        if visitor is None:
+            return await _refused(problem_page, _WRONG_LINK)
+        return self._sessions.start(RedirectResponse("/", status_code=303), visitor)
+
     def _welcome(self) -> Response:
         """Keep in a cookie that the token was right, and take it out of the address."""
         answer = RedirectResponse("/", status_code=303)
-        answer.set_cookie(
-            self._access.cookie_name,
-            self._access.cookie_value,
-            max_age=_COOKIE_SECONDS,
-            httponly=True,
-            samesite="lax",
-            path="/",
-        )
+        _set_cookie(answer, self._access.cookie_name, self._access.cookie_value)
         return answer
 
-    def _foreign(self, headers: Headers, *, cookie: bool) -> Response | None:
+    def _foreign(self, headers: Headers, csrf: str | None, *, cookie: bool) -> Response | None:
         """Refuse what another web site has a browser send; a script, which sends what no browser leaves out, may."""
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower():
             return problem(403, f"this was sent by a page of {origin[:200]!r}, not by a page of this server")
-        if origin is None and "sec-fetch-site" not in headers and not cookie:
+        if csrf is None or (origin is None and "sec-fetch-site" not in headers and not cookie):
             return None
-        if not hmac.compare_digest(_bytes(headers.get(CSRF_HEADER, "")), _bytes(self._access.csrf)):
+        if not hmac.compare_digest(_bytes(headers.get(CSRF_HEADER, "")), _bytes(csrf)):
             return problem(403, f"the header {CSRF_HEADER} must hold the csrf value of /api/project: reload the page")
         return None
 
 
-async def _refused(refuse: Callable[[int, str], Response]) -> Response:
+_WRONG_TOKEN: Final = "the token is wrong: open the address that suffice serve printed when it started"
+_WRONG_LINK: Final = "this link is not valid any more, or was never: ask whoever manages the project for a new one"
+
+
+async def _refused(refuse: Callable[[int, str], Response], sentence: str = _WRONG_TOKEN) -> Response:
     await asyncio.sleep(_GUESS_SECONDS)
-    return refuse(401, "the token is wrong: open the address that suffice serve printed when it started")
+    return refuse(401, sentence)
+
+
+def _not_signed_in() -> Response:
+    answer = problem(401, "sign in first: open the page, or send the token of a personal link as Authorization: Bearer")
+    answer.headers[SIGN_IN_HEADER] = "needed"
+    return answer
+
+
+def _is_of_page(request: Request) -> bool:
+    """Whether a file of the page is asked for: they hold nothing of a project, and whoever is to sign in needs them."""
+    path = request.url.path
+    of_page = path in {"/", "/api/openapi.json"} or path.startswith("/static/")
+    return of_page and request.method in _SAFE_METHODS
+
+
+def _asked_token(request: Request) -> list[str]:
+    """The token in the address of the page, if there is one."""
+    if request.url.path != "/" or request.method != "GET":
+        return []
+    try:
+        return parse_qs(request.url.query, max_num_fields=100).get("token", [])
+    except ValueError:
+        return []
+
+
+def _bearer(headers: Headers) -> str | None:
+    """The token that a script sends, if it does."""
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else None
+
+
+def _cookies(headers: Headers, name: str) -> list[str]:
+    # Cookies of other programs on this machine come along, and not all of them keep to the rules.
+    found = (cookie_parser(line).get(name) for line in headers.getlist("cookie"))
+    return [each for each in found if each is not None]
 
 
 def _cookie(headers: Headers, name: str, value: str) -> bool:
-    # Cookies of other programs on this machine come along, and not all of them keep to the rules.
-    found = (cookie_parser(line).get(name) for line in headers.getlist("cookie"))
-    return any(each is not None and hmac.compare_digest(_bytes(each), _bytes(value)) for each in found)
+    return any(hmac.compare_digest(_bytes(each), _bytes(value)) for each in _cookies(headers, name))
+
+
+def _set_cookie(answer: Response, name: str, value: str) -> None:
+    answer.set_cookie(name, value, max_age=_COOKIE_SECONDS, httponly=True, samesite="lax", path="/")
 
 
 def _derived(token: str, purpose: str) -> str:

@@ -20,14 +20,15 @@ import suffice
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import Project
-from suffice.web.context import AppContext
+from suffice.web.context import AppContext, require_permission
 from suffice.web.http_errors import SafeHeaders, add_problem_handlers
-from suffice.web.routes import file_router, labelling_router, page_router, reading_router
-from suffice.web.security import Access, BodyLimit, Gate
+from suffice.web.routes import file_router, labelling_router, page_router, reading_router, session_router
+from suffice.web.security import Access, BodyLimit, Gate, Sessions
 
 _ABOUT = (
     "Labels for a project, and a word when it is enough. Whatever the page does, a script can do here. Where a token "
-    "is needed, a script sends it as Authorization: Bearer TOKEN. A browser sends the csrf value of /api/project as "
+    "is needed, a script sends it as Authorization: Bearer TOKEN; where there are accounts, that of a personal link. A "
+    "browser sends the csrf value of /api/project as "
     "X-Suffice-CSRF with everything that it posts."
 )
 
@@ -40,6 +41,7 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
         background: Learns its labels; started and closed by the caller.
         access: Who may come in.
     """
+    sessions = Sessions(project, access)
     app = FastAPI(
         title="suffice",
         version=suffice.__version__,
@@ -49,16 +51,18 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        middleware=[Middleware(SafeHeaders), Middleware(Gate, access=access), Middleware(BodyLimit)],
+        middleware=[Middleware(SafeHeaders), Middleware(Gate, access=access, sessions=sessions), Middleware(BodyLimit)],
     )
-    app.state.context = AppContext(project, background, access)
+    app.state.context = AppContext(project, background, access, sessions)
     # The gate checks the token; this says so in the OpenAPI.
     needed: list[Any] = [] if access.token is None else [Depends(HTTPBearer(auto_error=False))]
     routers = [labelling_router, reading_router, file_router]
     for router in routers:
-        app.include_router(router, dependencies=needed)
-    app.include_router(page_router)
-    add_problem_handlers(app, [route for router in (*routers, page_router) for route in router.routes])
+        app.include_router(router, dependencies=[*needed, Depends(require_permission)])
+    others = [session_router, page_router]
+    for router in others:
+        app.include_router(router)
+    add_problem_handlers(app, [route for router in (*routers, *others) for route in router.routes])
     # FastAPI prepares routes when they are first needed, and silences this warning of its own meanwhile, which another
     # thread could undo.
     filterwarnings("ignore", r"The '\w+' attribute with value .* was provided to the `Field\(\)` function")

@@ -2,12 +2,19 @@
 
 const PATIENCE = 20000;
 let csrf = "";
+let signedOut = () => {};
+
+/** What to do where the server wants somebody to sign in. */
+export function whenSignedOut(run) {
+  signedOut = run;
+}
 
 /** The server refused (its status and its sentence), or could not be reached (status 0). */
 export class ApiError extends Error {
-  constructor(status, detail) {
+  constructor(status, detail, signIn = false) {
     super(detail);
     this.status = status;
+    this.signIn = signIn;
   }
 
   /** Whether the same request may succeed later: no answer, an overloaded server, a full disk. */
@@ -24,7 +31,9 @@ async function ask(path, options = {}) {
     throw new ApiError(0, "The server cannot be reached.");
   }
   if (response.ok) return response;
-  throw new ApiError(response.status, await sentence(response));
+  const signIn = response.status === 401 && response.headers.has("X-Suffice-Sign-In");
+  if (signIn) signedOut();
+  throw new ApiError(response.status, await sentence(response), signIn);
 }
 
 async function sentence(response) {

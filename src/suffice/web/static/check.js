@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { button, h, many, put, quiet, unbroken } from "./dom.js";
 import { openDialog } from "./dialog.js";
 import { submit } from "./outbox.js";
-import { person } from "./person.js";
+import { can, person } from "./person.js";
 import { readNumber } from "./answer.js";
 import { refreshSoon, store } from "./store.js";
 import { toast } from "./toast.js";
@@ -18,7 +18,7 @@ export const guaranteed = (status) => (status?.guarantee?.about_present_model ? 
 
 /** A button that opens the window, unless a check is open or the model has not started. */
 export function checkButton(status, properties = {}) {
-  if (checking(status) || !status.decision.error || !status.left) return null;
+  if (!can("manage") || checking(status) || !status.decision.error || !status.left) return null;
   const first = status.decision.screening ? "Check what was missed" : "Check the predictions";
   const again = guaranteed(status) ? "Check again" : first;
   return button(() => offerCheck(status), properties, again);
@@ -51,7 +51,7 @@ export function makeCheckLine() {
         h("progress", { max: check.size, value: check.answered, "aria-label": "Answered items of the check" }),
         h("p", { class: "muted" }, "These items are drawn at random, without the model's prediction. Skip one only if it " +
           "cannot be answered: it then counts as predicted wrong. The model learns these answers afterwards."),
-        button(confirmAbort, { class: "quiet small" }, "Stop the check")));
+        can("manage") && button(confirmAbort, { class: "quiet small" }, "Stop the check")));
     },
   };
 }

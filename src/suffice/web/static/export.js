@@ -113,5 +113,6 @@ function script(project) {
     h("pre", { tabindex: 0, "aria-label": "Commands" }, h("code", {}, text)),
     h("div", { class: "row" }, navigator.clipboard && copy,
       h("a", { href: "api/openapi.json" }, "All of the API (OpenAPI)")),
-    quiet("Where the server wants a token, add -H \"Authorization: Bearer TOKEN\" to each."));
+    quiet("Where the server wants a token, add -H \"Authorization: Bearer TOKEN\" to each; where there are accounts, the " +
+      "token of a personal link."));
 }

@@ -1,5 +1,6 @@
 // What was labelled and by whom, for the progress view: bars of the classes, people, and how far they agree.
 
+import { can } from "./person.js";
 import { ago, count, h, many, moment, percent, quiet, short } from "./dom.js";
 
 // So many bars are seen at once; more are scrolled, and must be reached by keys too.
@@ -41,6 +42,6 @@ function agreement(found, project) {
     h("p", {}, `Two people labelled the same ${many(both, "item")}${alike}.`,
       kappa !== null && ` Cohen's kappa is ${short(kappa)}.`,
       difference !== null && ` Their numbers differ by ${short(difference)} on average.`),
-    h("p", {}, h("a", { href: "#labels/disagreed" }, "Show where they disagree")),
+    can("review") && h("p", {}, h("a", { href: "#labels/disagreed" }, "Show where they disagree")),
   ];
 }

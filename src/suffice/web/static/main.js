@@ -1,12 +1,14 @@
 // Opens the project, and puts header, views and routes together.
 
+import { whenSignedOut } from "./api.js";
 import { makeExportView } from "./export.js";
 import { count, many } from "./dom.js";
 import { makeLabelView } from "./label.js";
 import { watchOutbox } from "./outbox.js";
-import { askPerson, person, showPerson } from "./person.js";
+import { askPerson, can, person, showPerson } from "./person.js";
 import { makeProgressView } from "./progress.js";
 import { makeSettingsView } from "./settings.js";
+import { showAccount, signIn } from "./signin.js";
 import { makeReviewView } from "./review.js";
 import { keysTo, showShortcuts } from "./shortcuts.js";
 import { kept, openProject, refresh, store, watch } from "./store.js";
@@ -21,6 +23,9 @@ const MAKERS = {
 const TITLES = {
   label: "Label", progress: "Progress", labels: "Labels", review: "Review", export: "Export", settings: "Settings",
 };
+// The role that a view needs, where there are accounts.
+const ROLES = { review: "review", export: "manage", settings: "manage" };
+const allowed = (name) => can(ROLES[name] ?? "label");
 const views = {};
 const at = (id) => document.getElementById(id);
 
@@ -28,7 +33,7 @@ function route() {
   const [asked, rest] = location.hash.replace(/^#/, "").split("/");
   // The link to the content is no view.
   if (asked === "main") return;
-  const name = Object.hasOwn(MAKERS, asked) ? asked : "label";
+  const name = Object.hasOwn(views, asked) ? asked : "label";
   for (const view of Object.keys(MAKERS)) at(`view-${view}`).hidden = view !== name;
   for (const link of document.querySelectorAll(".tabs a")) {
     if (link.dataset.view === name) link.setAttribute("aria-current", "page");
@@ -96,6 +101,10 @@ async function open() {
     try {
       return await openProject();
     } catch (error) {
+      if (error.signIn) {
+        await signIn();
+        continue;
+      }
       const next = error.passing ? "Trying again." : "Reload this page when that is put right.";
       at("starting").textContent = `${error.message} ${next}`;
       if (!error.passing) return null;
@@ -113,9 +122,13 @@ async function start() {
   if (project === null) return;
   at("project-name").textContent = project.name;
   at("starting").remove();
-  for (const [name, make] of Object.entries(MAKERS)) views[name] = make(at(`view-${name}`), project);
-  at("person").addEventListener("click", changePerson);
+  for (const link of document.querySelectorAll(".tabs a")) link.hidden = !allowed(link.dataset.view);
+  for (const [name, make] of Object.entries(MAKERS)) if (allowed(name)) views[name] = make(at(`view-${name}`), project);
+  if (project.account) showAccount(project.account);
+  if (!project.account?.name) at("person").addEventListener("click", changePerson);
   showPerson();
+  // Removed, or given a new password, while this page is open.
+  whenSignedOut(() => signIn({ reload: true }));
   watch(header);
   window.addEventListener("hashchange", route);
   route();

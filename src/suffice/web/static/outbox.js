@@ -4,6 +4,9 @@
 import { post, requestId } from "./api.js";
 import { kept, store, tab, watch } from "./store.js";
 
+// What somebody else left in this tab waits until they sign in again.
+const isOurs = ({ body }) => !store.project.account?.name || body.person === store.project.account.name;
+
 const SLOWEST = 8000;
 const listeners = new Set();
 
@@ -60,11 +63,16 @@ export function hurry() {
 }
 
 async function flush() {
-  if (sending || !waiting.length) return;
+  // Until somebody has signed in, nobody knows whose they are.
+  if (sending || !waiting.length || store.signedOut) return;
   clearTimeout(timer);
   sending = true;
-  while (waiting.length) {
-    const entry = waiting[0];
+  for (;;) {
+    const entry = waiting.find(isOurs);
+    if (!entry) {
+      if (waiting.length) trouble = `${waiting[0].body.person} must sign in here again.`;
+      break;
+    }
     let receipt = null;
     let refused = null;
     try {
@@ -79,7 +87,7 @@ async function flush() {
     }
     trouble = "";
     pause = 1000;
-    waiting.shift();
+    waiting.splice(waiting.indexOf(entry), 1);
     changed();
     if (refused) entry.reject(refused);
     else entry.resolve(receipt);

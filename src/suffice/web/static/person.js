@@ -1,15 +1,23 @@
-// Who labels: asked once, kept in this browser, and changed with a click.
+// Who labels: asked once, kept in this browser, and changed with a click. Whoever has an account signs in instead.
 
 import { openDialog } from "./dialog.js";
 import { h } from "./dom.js";
-import { kept } from "./store.js";
+import { kept, store } from "./store.js";
 
 const LONGEST = 64;
 const WHY = "Each label is kept with the name of the person who gave it. Two people at once need two names.";
 
 /** The name, or nothing. */
-export const person = () => kept.get("person") ?? passing;
+export const person = () => store.project?.account?.name ?? kept.get("person") ?? passing;
 let passing = "";
+
+const ROLES = ["label", "review", "manage"];
+
+/** Whether whoever is here may do what needs a role; without accounts everybody may. */
+export function can(role) {
+  const account = store.project?.account;
+  return !account || ROLES.indexOf(account.role) >= ROLES.indexOf(role);
+}
 
 /** Show the name in the header. */
 export function showPerson() {

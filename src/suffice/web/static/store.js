@@ -11,8 +11,8 @@ let wait = EVERY;
 let asking = false;
 let again = false;
 
-/** The project, its status, whether the server was reached last, and the sentence where it was not. */
-export const store = { project: null, status: null, reached: true, trouble: "" };
+/** The project, its status, whether the server was reached last, the sentence where it was not, and whether to sign in. */
+export const store = { project: null, status: null, reached: true, trouble: "", signedOut: false };
 
 /** Be told whenever the status came anew, or did not come; returns what ends it. */
 export function watch(listener) {
@@ -33,6 +33,7 @@ export async function openProject() {
 /** Ask for the status now, and go on asking while the page is looked at. */
 export async function refresh() {
   clearTimeout(timer);
+  if (store.signedOut) return;
   if (asking) {
     again = true;
     return;
@@ -42,7 +43,12 @@ export async function refresh() {
   try {
     store.status = await get("api/status");
     // The views hold this object: what was changed for everybody is changed in it.
-    if (store.status.revision !== store.project.revision) Object.assign(store.project, await getProject());
+    if (store.status.revision !== store.project.revision) {
+      const fresh = await getProject();
+      // Somebody with another role, or without an account, has another page.
+      if (JSON.stringify(fresh.account) !== JSON.stringify(store.project.account)) location.reload();
+      Object.assign(store.project, fresh);
+    }
     store.reached = true;
     store.trouble = "";
     wait = EVERY;

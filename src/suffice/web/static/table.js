@@ -5,6 +5,7 @@ import { openDialog } from "./dialog.js";
 import { ago, button, count, h, labelText, many, moment, put, touched } from "./dom.js";
 import { makeEditor } from "./editor.js";
 import { showItem } from "./item.js";
+import { can } from "./person.js";
 import { onKeys } from "./shortcuts.js";
 import { watch } from "./store.js";
 
@@ -12,6 +13,9 @@ const PAGE = 50;
 const FILTERS = [
   ["all", "All"], ["unsure", "Unsure"], ["skipped", "Skipped"], ["disagreed", "Disagreed"], ["corrected", "Corrected"],
 ];
+
+// Whoever sees their own labels only sees no disagreements.
+const filters = () => FILTERS.filter(([value]) => can("review") || value !== "disagreed");
 
 /** Make the view. */
 export function makeTableView(root, project) {
@@ -25,7 +29,7 @@ export function makeTableView(root, project) {
     "aria-label": "Search the labels", autocomplete: "off",
   });
   const filter = h("div", { class: "segments", role: "group", "aria-label": "Which labels" },
-    FILTERS.map(([value, name]) => button(() => choose(value), { "data-only": value }, name)));
+    filters().map(([value, name]) => button(() => choose(value), { "data-only": value }, name)));
   const found = h("p", { class: "muted", role: "status" });
   const problem = h("p", { class: "problem", role: "alert" });
   const body = h("tbody", {});
@@ -80,7 +84,7 @@ export function makeTableView(root, project) {
     put(body, rows.map(row));
     table.hidden = !rows.length;
     const none = asked.search || asked.only !== "all" ? "Nothing fits." : "Nothing is labelled yet.";
-    found.textContent = total ? many(total, "item") : none;
+    found.textContent = total ? many(total, "item") + (can("review") ? "" : " of yours") : none;
     pager.hidden = total <= PAGE;
     before.disabled = asked.offset === 0;
     after.disabled = asked.offset + PAGE >= total;
@@ -137,7 +141,7 @@ export function makeTableView(root, project) {
 
   return {
     show(only = "all") {
-      const wanted = FILTERS.some(([value]) => value === only) ? only : "all";
+      const wanted = filters().some(([value]) => value === only) ? only : "all";
       load({ only: wanted, offset: 0 }, { quietly: wanted === asked.only });
     },
   };

@@ -6,7 +6,7 @@ import { checkButton, checking, guaranteed, guaranteeParts } from "./check.js";
 import { button, count, h, many, percent, put, quiet, short, svg, unbroken } from "./dom.js";
 import { openDialog } from "./dialog.js";
 import { submit } from "./outbox.js";
-import { person } from "./person.js";
+import { can, person } from "./person.js";
 import { scaleFor } from "./scales.js";
 import { kept, refreshSoon, store, tab } from "./store.js";
 import { toast } from "./toast.js";
@@ -141,9 +141,9 @@ function banner(status, fold) {
       (decision.plan?.check_now || goOn) && h("p", {}, unbroken(decision.outlook_note)),
       decision.remedy && h("p", {}, unbroken(decision.remedy))),
     h("div", { class: "row" }, switching, checkFirst && checks,
-      h("a", { class: switching || goOn || (checkFirst && checks) ? "button" : "button primary", ...report },
+      can("manage") && h("a", { class: switching || goOn || (checkFirst && checks) ? "button" : "button primary", ...report },
         "See the report"),
-      h("a", { class: "button", href: "#export" }, "Export"), !checkFirst && checks,
+      can("manage") && h("a", { class: "button", href: "#export" }, "Export"), !checkFirst && checks,
       button(fold, { class: goOn ? "primary" : "quiet" }, decision.answer === "complete" ? "Hide" : "Keep labelling")));
 }
 
@@ -151,7 +151,7 @@ function banner(status, fold) {
 export function switchButton(status) {
   const { alternative, answer } = status.decision;
   const known = store.project.models.some((each) => each.name === alternative?.name);
-  if (answer !== "limit" || !known || alternative.name === status.model.name) return null;
+  if (!can("manage") || answer !== "limit" || !known || alternative.name === status.model.name) return null;
   const name = NAMES[alternative.name] ?? alternative.description;
   return button(() => confirmSwitch(status, alternative, name), { class: "primary" }, `Switch to ${name}`);
 }

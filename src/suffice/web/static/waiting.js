@@ -1,6 +1,7 @@
 // What stands where an item would be, while there is none.
 
 import { h, many } from "./dom.js";
+import { can } from "./person.js";
 
 /**
  * The words and the ways on.
@@ -23,7 +24,7 @@ export function noItem({ reached, trouble, pending, left }) {
   }
   return words("Nothing is left to label", "Every item has a label or was skipped.",
     h("p", { class: "row centre" },
-      h("a", { class: "button primary", href: "#export" }, "Export"),
+      can("manage") && h("a", { class: "button primary", href: "#export" }, "Export"),
       h("a", { class: "button", href: "#progress" }, "See the progress")));
 }
 
