@@ -103,20 +103,23 @@ def test_no_secret_is_written_or_shown(place: str) -> None:
 def test_a_new_password_or_link_ends_the_old_one(place: str) -> None:
     with make(place) as project:
         first = project.add_account("Ann", role="manage", person="me")
-        since = project.accounts()[0].since
+        stamp = project.accounts()[0].stamp
         second = project.reset_account("Ann", person="me")
         assert first is not None
         assert second is not None
         (ann,) = project.accounts()
         assert account_with_link([ann], first) is None
         assert account_with_link([ann], second) == ann
-        assert ann.since > since
+        assert ann.stamp != stamp
         made = ann.made
         project.reset_account("Ann", person="me", password=PASSWORD)
         (ann,) = project.accounts()
         assert account_with_link([ann], second) is None
         assert account_with_password([ann], "Ann", PASSWORD) == ann
         assert ann.made == made
+        stamp = ann.stamp
+        project.reset_account("Ann", person="me", password=PASSWORD)
+        assert project.accounts()[0].stamp != stamp
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 65, "a\x00b", "\ud800", None, 7])

@@ -165,6 +165,17 @@ def test_whoever_is_removed_is_signed_out_and_loses_no_answer(server: Server, br
     member.close()
 
 
+def test_a_link_in_another_tab_signs_in_here_too(server: Server, browser: "Browser") -> None:
+    member = Member(browser, server)
+    other = member.page.context.new_page()
+    other.goto(f"{server.url}?token={link_for(server, 'Bob', 'label')}")
+    other.close()
+    member.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    member.item()
+    assert member.page.inner_text("#person-name") == "Bob"
+    member.close()
+
+
 def test_another_role_changes_the_page(server: Server, browser: "Browser") -> None:
     member = Member(browser, server, link_for(server, "Bob", "label"))
     assert member.tabs() == TABS["label"]

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 import secrets
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -45,7 +46,6 @@ class Account:
         role: What the person may do.
         sign_in: Whether by a password or by a personal link.
         made: When the account was made, in seconds since 1970.
-        since: Number of the event that set the password or link.
         kept: What the journal keeps of it: a salted hash of the password, or a hash of the token in the link.
     """
 
@@ -53,8 +53,12 @@ class Account:
     role: Role
     sign_in: SignInKind
     made: float
-    since: int
     kept: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def stamp(self) -> str:
+        """Another text for each password or link that the account gets, also for the same password; not to be shown."""
+        return hashlib.sha256(json.dumps(dict(self.kept), sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
         """What may be shown of an account: nothing that is kept of its password or link."""
@@ -168,14 +172,14 @@ def accounts_after(accounts: Mapping[str, Account], event: Event) -> dict[str, A
     if event.kind is EventKind.account_made:
         if name in accounts:
             raise ValueError(f"event {event.seq} makes the account {name!r} again")
-        made = Account(name, checked_role(data["role"]), _kind(data), event.at, event.seq, data[_kind(data)])
+        made = Account(name, checked_role(data["role"]), _kind(data), event.at, data[_kind(data)])
         return {**accounts, name: made}
     before = accounts[name]
     if event.kind is EventKind.account_removed:
         return {key: each for key, each in accounts.items() if key != name}
     if event.kind is EventKind.account_role_changed:
         return {**accounts, name: replace(before, role=checked_role(data["role"]))}
-    changed = replace(before, sign_in=_kind(data), since=event.seq, kept=data[_kind(data)])
+    changed = replace(before, sign_in=_kind(data), kept=data[_kind(data)])
     return {**accounts, name: changed}
 
 

@@ -443,10 +443,13 @@ def _item(row: Any, settings: Settings) -> Item:
     return Item(int(row.position), row.id, cells, image)
 
 
+# Asked with every request, so it is put together once.
+_LATER_EVENTS = sa.select(events_table).where(events_table.c.seq > sa.bindparam("after")).order_by(events_table.c.seq)
+
+
 def read_events(connection: Connection, after: int = 0) -> list[Event]:
     """Events in order, from the one after a number on."""
-    wanted = sa.select(events_table).where(events_table.c.seq > after).order_by(events_table.c.seq)
-    rows = connection.execute(wanted).all()
+    rows = connection.execute(_LATER_EVENTS, {"after": after}).all()
     before = "" if after == 0 else None
     for row in rows:
         # Of the first one the event before it was not read.

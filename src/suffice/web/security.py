@@ -255,13 +255,13 @@ class Visitor:
     Attributes:
         name: Name of the account; None for the owner, who came by the server's own token.
         role: What they may do.
-        since: Number of the event that set the password or link of the account; 0 for the owner.
+        stamp: Follows from the password or link of the account; empty for the owner.
         csrf: What their page sends with everything that changes something.
     """
 
     name: str | None
     role: Role
-    since: int
+    stamp: str = field(repr=False)
     csrf: str = field(repr=False)
 
     def require(self, method: str, route: str, person: object, accounts: Iterable[Account]) -> None:
@@ -304,9 +304,9 @@ _LOOK_AGAIN: Final = 0.05
 class Sessions:
     """People with accounts who are signed in: signed cookies, and nothing on the disk.
 
-    A cookie names the account, and holds the end of the session and a signature over both and over the event that set
-    the password or link. So a session ends when the account is removed or gets a new password or link, also from the
-    command line.
+    A cookie names the account, and holds the end of the session and a signature over both and over what the journal
+    keeps of the password or link. So a session ends when the account is removed or gets a new password or link, also
+    from the command line.
 
     The key of the signatures follows from the token of the server, so that sessions survive a restart with the same
     one; slowly, so that nobody guesses the token from a session. Without a token it is another one at each start.
@@ -341,9 +341,10 @@ class Sessions:
 
     def visitor(self, account: Account | None) -> Visitor:
         """Somebody who came by an account, or, for None, by the token of the server."""
-        name, since = (None, 0) if account is None else (account.name, account.since)
-        csrf = self._signature(f"csrf {_subject(name)} {since}")
-        return Visitor(name, "manage" if account is None else account.role, since, csrf)
+        if account is None:
+            return Visitor(None, "manage", "", self._signature(f"csrf {_subject(None)}"))
+        csrf = self._signature(f"csrf {_subject(account.name)} {account.stamp}")
+        return Visitor(account.name, account.role, account.stamp, csrf)
 
     def with_token(self, token: str, accounts: Iterable[Account]) -> Visitor | None:
         """Whose token it is: the server's own, or that of a personal link."""
@@ -418,7 +419,7 @@ class Sessions:
             await asyncio.sleep(_LOOK_AGAIN)
 
     def _signed(self, visitor: Visitor, until: str) -> str:
-        return self._signature(f"session {_subject(visitor.name)} {visitor.since} {until}")
+        return self._signature(f"session {_subject(visitor.name)} {visitor.stamp} {until}")
 
     def _signature(self, text: str) -> str:
         return hmac.new(self._key, _bytes(text), hashlib.sha256).hexdigest()

@@ -50,8 +50,8 @@ export function signIn({ reload = false } = {}) {
         h("label", { for: "sign-in-name" }, "Name"), name,
         h("label", { for: "sign-in-password" }, "Password"), password, problem,
         h("div", { class: "row end" }, send)),
-      waiting > 0 && h("p", {}, `${many(waiting, "answer")} of ${pending()[0].body.person} waits in this tab. Keep it ` +
-        "open: it is saved after signing in."),
+      waiting > 0 && h("p", {}, `${many(waiting, "answer")} of ${pending()[0].body.person} ${waiting === 1 ? "waits" : "wait"} ` +
+        "in this tab, to be saved after signing in. Keep it open."),
       quiet("Do you have a personal link? Open it instead.")));
     store.signedOut = true;
     document.body.classList.add("signed-out");
@@ -62,6 +62,13 @@ export function signIn({ reload = false } = {}) {
   });
   return asking;
 }
+
+// Somebody may have opened a personal link in another tab.
+document.addEventListener("visibilitychange", async () => {
+  if (!asking || document.hidden) return;
+  const response = await fetch("api/project", { credentials: "same-origin" }).catch(() => null);
+  if (asking && response?.ok) location.reload();
+});
 
 function close() {
   asking = null;
