@@ -14,11 +14,9 @@ from suffice.errors import SufficeError, upgrade_advice
 from suffice.project import create
 from suffice.project.connections import sa
 from suffice.project.create import open_project, project_file
-from suffice.project.labelling_project import ConflictError
 from suffice.project.storage import Database
 from tests.project.making_projects import make, picture
 from tests.project.project_workers import begin, finish, start
-from tests.thoroughness import some
 
 SIZE = 12
 FIRST_LAYOUT = """
@@ -28,6 +26,8 @@ CREATE TABLE first (
 );
 INSERT INTO first SELECT seq, kind, item, person, at, data FROM events;
 DROP TABLE events;
+ALTER TABLE items DROP COLUMN checksum;
+ALTER TABLE features DROP COLUMN checksum;
 ALTER TABLE first RENAME TO events;
 UPDATE about SET value = '1' WHERE key = 'layout'
 """
@@ -75,10 +75,10 @@ def test_an_older_project_is_brought_up_to_date_and_goes_on(place: str, expected
         assert picture(project.state(), SIZE, 0.0) == expected
         written = project.label(8, "cat", person="ann", request="r")
         assert project.label(8, "cat", person="ann", request="r") == (written.seq, 8, True)
-    assert layout(place) == "2"
-    execute(place, "INSERT INTO events VALUES (100, 'resumed', NULL, 'x', 0.0, '{}', NULL)")
+    assert layout(place) == "3"
+    execute(place, "INSERT INTO events VALUES (100, 'resumed', NULL, 'x', 0.0, '{}', NULL, '')")
     with pytest.raises(SufficeError, match=r"(?i)unique"):
-        execute(place, "INSERT INTO events VALUES (101, 'resumed', NULL, 'x', 0.0, '{}', 'r')")
+        execute(place, "INSERT INTO events VALUES (101, 'resumed', NULL, 'x', 0.0, '{}', 'r', '')")
 
 
 def test_what_was_there_is_kept_aside_and_can_be_read(place: str, expected: dict[str, Any], tmp_path: Path) -> None:
@@ -188,61 +188,6 @@ def test_a_project_of_a_later_version_is_left_alone(place: str) -> None:
     with pytest.raises(SufficeError, match=later + re.escape(upgrade_advice())):
         open_project(place)
     assert (layout(place), ask(place, "SELECT * FROM events")) == ("4", before)
-
-
-KNOWN_SINCE_0_11 = {
-    "confirm": lambda project: project.confirm(1, person="ann"),
-    "settings": lambda project: project.change_settings({"name": "animals"}, person="ann"),
-    "classes": lambda project: project.add_class("fox", person="ann"),
-    "account": lambda project: project.add_account("ann", role="manage", person="ann"),
-    "prediction": lambda project: project.show_prediction(2, person="ann"),
-}
-
-
-@pytest.mark.parametrize("kind", some(list(KNOWN_SINCE_0_11), every=4))
-def test_an_older_version_says_that_it_is_too_old_for_new_kinds_of_events(
-    place: str, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with make(place, SIZE, labels={1: "dog"}) as project:
-        project.label(3, "cat", person="ann")
-        project.unsure(4, person="ann", reason="dark")
-        assert layout(place) == "2"
-        KNOWN_SINCE_0_11[kind](project)
-        assert layout(place) == "3"
-        project.label(5, "cat", person="ann")
-        assert layout(place) == "3"
-    with open_project(place) as project:
-        assert project.state().label_of(5) == "cat"
-    assert layout(place) == "3"
-    # As version 0.10 does.
-    monkeypatch.setattr(create, "NEWEST_LAYOUT", 2)
-    with pytest.raises(SufficeError, match=r"a later version of suffice \(layout 3, this one knows up to 2\)"):
-        open_project(place)
-
-
-def test_a_new_kind_that_is_not_written_leaves_the_layout(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any, **__: Any) -> None:
-        raise SufficeError("the disk is away")
-
-    with make(place, SIZE) as project:
-        with pytest.raises(ConflictError):
-            project.change_settings({"name": "pets"}, person="ann")
-        real = sa.insert
-        monkeypatch.setattr(sa, "insert", broken)
-        with pytest.raises(SufficeError, match="the disk is away"):
-            project.add_account("ann", role="manage", person="ann")
-        monkeypatch.setattr(sa, "insert", real)
-        assert (layout(place), project.accounts()) == ("2", ())
-        project.add_account("ann", role="manage", person="ann")
-    assert layout(place) == "3"
-
-
-def test_the_first_layout_takes_new_kinds_of_events(place: str, expected: dict[str, Any]) -> None:
-    with open_project(place) as project:
-        assert picture(project.state(), SIZE, 0.0) == expected
-        project.add_account("ann", role="manage", person="ann")
-        assert layout(place) == "3"
-        assert [each.name for each in project.accounts()] == ["ann"]
 
 
 @pytest.mark.parametrize("value", ["0", "", "two", "²", "-1"])

@@ -59,6 +59,10 @@ COMMANDS: Final = {
         "suffice.cli.accounts_command:accounts_app",
         "Show the accounts of a project, or add, change and remove them. With accounts, people sign in to the page.",
     ),
+    "repair": CommandEntry(
+        "suffice.cli.repair_command:repair_command",
+        "Verify everything in a labelling project by its checksums, and recover what can be verified.",
+    ),
     "review": CommandEntry(
         "suffice.cli.review_command:review_command",
         "List the labels that are likely wrong: the model, which judges each without having learned it, says "

@@ -1579,3 +1579,48 @@ def items_added_sentences(added: int, size: int, *, trial: bool = False, guarant
         return [f"{count(added, 'item')} would be added; the project has {size:,}. {nothing}"]
     said = [f"{count(added, 'item')} {'was' if added == 1 else 'were'} added; the project has {size:,}."]
     return [*said, "The guarantee does not cover them: draw a new check to cover all."] if guaranteed else said
+
+
+def damage_sentences(report: Mapping[str, Any], place: str) -> list[str]:
+    """What was found in a project that was verified, and what was done.
+
+    Args:
+        report: The result of :meth:`suffice.project.repair.DamageReport.as_dict`.
+        place: The project, as it can be typed again.
+    """
+    events, items = f"{report['events']:,} events", f"{report['items']:,} items"
+    if report["intact"]:
+        return [f"Nothing is damaged: {events} and {items} have their checksums."]
+    found = [f"{events} and {items} are verified."]
+    if report["structure"]:
+        found.append(f"SQLite says of the file: {report['structure']}.")
+    if lost := report["lost_events"]:
+        found.append(f"{_so_many(len(lost), 'event is', 'events are')} lost: {_some_numbers(lost)}.")
+    if report["missing_events"]:
+        missing = _so_many(report["missing_events"], "event is", "events are")
+        found.append(f"{missing} missing at the end: they were acknowledged, and are not in the file.")
+    if damaged := report["damaged_items"]:
+        found.append(f"{_so_many(len(damaged), 'item is', 'items are')} damaged: {_some_numbers(damaged)}.")
+    if report["features_damaged"]:
+        found.append("The features are damaged.")
+    if report["kept"]:
+        found.append(f"Repaired. The damaged file is kept as {report['kept']}.")
+    elif report["repaired"]:
+        found.append("Repaired: the project goes on with the events that are there.")
+    elif report["labels_file"]:
+        found.append(
+            f"The project cannot be repaired. Its labels are in {report['labels_file']}: make a new project from the "
+            "data, then read them with suffice import."
+        )
+    else:
+        found.append(f"To repair it: suffice repair {place}")
+    return found
+
+
+def _so_many(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def _some_numbers(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:10]))
+    return f"{shown} and {len(numbers) - 10:,} more" if len(numbers) > 10 else shown

@@ -48,6 +48,7 @@ from suffice.project.storage import (
     item_checksum,
     items_table,
     read_head,
+    remove_head,
     require_intact,
     undamaged,
     write_contents,
@@ -84,6 +85,8 @@ def require_layout(database: Database) -> None:
         found = layout_of(database, connection)
         if found < LAYOUT:
             _keep_aside(database, connection, found)
+            if database.file is not None:
+                remove_head(database.file)  # older versions do not write it
         for layout in range(found, LAYOUT):
             _STEPS[layout](connection)
         connection.execute(sa.update(about_table).where(about_table.c.key == "layout").values(value=str(LAYOUT)))

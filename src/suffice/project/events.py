@@ -40,6 +40,7 @@ class EventKind(StrEnum):
     account_role_changed = "account role changed"
     account_secret_changed = "account secret changed"
     account_removed = "account removed"
+    lost = "event lost"
 
 
 #: Events that a person can undo.

@@ -92,6 +92,11 @@ def write_head(file: Path, head: Head) -> None:
         _head_file(file).write_text(f"{head.seq} {head.digest}\n", encoding="ascii")
 
 
+def remove_head(file: Path) -> None:
+    """Forget the last event that was noted."""
+    _head_file(file).unlink(missing_ok=True)
+
+
 def read_head(file: Path) -> Head | None:
     """The last event that was noted; None if there is none, or if it cannot be read."""
     try:
@@ -99,6 +104,18 @@ def read_head(file: Path) -> Head | None:
     except (OSError, UnicodeDecodeError):
         return None
     return None if found is None else Head(int(found[1]), found[2])
+
+
+#: Errors that reading something raises which is not what suffice writes.
+NOT_AS_WRITTEN: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
 
 
 @contextmanager
@@ -115,18 +132,11 @@ def undamaged(place: str) -> Iterator[None]:
         yield
     except SufficeError:
         raise
-    except (
-        ArithmeticError,
-        AssertionError,
-        AttributeError,
-        LookupError,
-        StopIteration,
-        TypeError,
-        ValueError,
-    ) as error:
+    except NOT_AS_WRITTEN as error:
         why = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         raise StorageError(
-            f"{place} is damaged: something in it is not as it was written ({why}); take it from a backup"
+            f"{place} is damaged: something in it is not as it was written ({why}); take it from a backup, or see what "
+            "can be recovered: suffice repair"
         ) from error
 
 
@@ -150,6 +160,7 @@ class Database:
         # A connection that is open as long as the database, and the write-ahead file that SQLite has open since.
         self._guard: sqlite3.Connection | None = None
         self._log: tuple[int, int] | None = None
+        self._new = new
         if isinstance(place, Path):
             self.file: Path | None = place
             self.place = str(place)
@@ -180,19 +191,20 @@ class Database:
                     )
                 yield own
             head: Head | None = connection.info.pop("head", None)
-        if head is not None and self.file is not None:
-            write_head(self.file, head)
+        # A new file is made under another name.
+        if self.file is not None and not self._new:
+            if head is not None:
+                write_head(self.file, head)
+            if self._guard is None:
+                self._guard = connections.sqlite_guard(self.file)
+                self._log = connections.identity(connections.log_of(self.file))
 
     def _require_log(self) -> None:
         """Refuse to write where the write-ahead file has been removed: nobody would find what is written to it.
 
         What was acknowledged before is in that file, which exists as long as it is open. It is moved to the main file.
         """
-        if self.file is None:
-            return
-        if self._guard is None:
-            self._guard = connections.sqlite_guard(self.file)
-            self._log = connections.identity(connections.log_of(self.file))
+        if self.file is None or self._guard is None:
             return
         if connections.identity(connections.log_of(self.file)) == self._log:
             return
@@ -266,7 +278,8 @@ class Database:
             sqlite3.SQLITE_READONLY: self._read_only(),
             "25006": self._read_only(),
             sqlite3.SQLITE_NOTADB: f"{self.place} is not a project: it is no SQLite file",
-            sqlite3.SQLITE_CORRUPT: f"{self.place} is damaged; take it from a backup",
+            sqlite3.SQLITE_CORRUPT: f"{self.place} is damaged; take it from a backup, or see what can be recovered: "
+            "suffice repair",
             sqlite3.SQLITE_CANTOPEN: f"{self.place} cannot be opened: is it there, and may you read it?",
         }
         said = str(cause).strip().splitlines()
@@ -420,7 +433,7 @@ def require_intact(database: Database, connection: Connection) -> None:
             found = connection.exec_driver_sql(f"PRAGMA {check}").scalars().first()
             if found != "ok":
                 raise ValueError(str(found))
-    counted = sa.func.sum(sa.func.length(features_table.c.numbers) / (8 * features_table.c.width))
+    counted = sa.func.sum(sa.func.length(features_table.c.numbers) // (8 * features_table.c.width))
     features, items = connection.execute(sa.select(counted)).scalar(), count_items(connection)
     if features != items:
         raise ValueError(f"features of {features} items, and there are {items}")

@@ -1,0 +1,355 @@
+"""Verification of everything in a project by its checksums, and recovery of what can be verified."""
+
+import csv
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from suffice.errors import SufficeError
+from suffice.project.connections import log_of, sa, sync_folder
+from suffice.project.create import is_url, project_file
+from suffice.project.events import Draft, Event, EventKind
+from suffice.project.state import ProjectState
+from suffice.project.storage import (
+    LAYOUT,
+    NOT_AS_WRITTEN,
+    Database,
+    Head,
+    StorageError,
+    block_checksum,
+    chained,
+    features_table,
+    item_checksum,
+    items_table,
+    read_head,
+    remove_head,
+    write_events,
+    write_head,
+)
+
+#: Name of the file with the labels of a project that cannot be repaired.
+LABELS_FILE: Final = "recovered-labels.csv"
+# Rows that are looked for where the end of a table cannot be read.
+_MOST_GUESSED: Final = 2**17
+_COLUMNS: Final = {
+    "events": "seq, kind, item, person, at, data, request, digest",
+    "items": "position, id, cells, checksum",
+    "features": "block, width, numbers, checksum",
+}
+
+
+@dataclass(frozen=True)
+class DamageReport:
+    """What was found in a project, and what was done.
+
+    Attributes:
+        events: Number of events that are verified.
+        lost_events: Numbers of the events that are damaged, or that depend on one.
+        missing_events: Number of events at the end that were acknowledged and are not there.
+        items: Number of items that are verified.
+        damaged_items: Positions of items whose id or cells are damaged. Their labels are kept.
+        features_damaged: Whether features are damaged.
+        structure: What SQLite says of its own structure; empty if that is right.
+        repaired: Whether the project was repaired.
+        kept: The file that the damaged project was moved to, or None.
+        labels_file: The file with the labels of a project that cannot be repaired, or None.
+    """
+
+    events: int
+    lost_events: tuple[int, ...] = ()
+    missing_events: int = 0
+    items: int = 0
+    damaged_items: tuple[int, ...] = ()
+    features_damaged: bool = False
+    structure: str = ""
+    repaired: bool = False
+    kept: Path | None = None
+    labels_file: Path | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether everything is as it was written."""
+        broken = self.lost_events or self.missing_events or self.damaged_items or self.features_damaged
+        return not broken and not self.structure
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        paths = {name: None if (path := getattr(self, name)) is None else str(path) for name in ("kept", "labels_file")}
+        return {"intact": self.intact, **asdict(self), **paths}
+
+
+def repair_project(path: str | Path, *, check: bool = False) -> DamageReport:
+    """Verify everything in a project, and recover what can be verified.
+
+    The damaged files are kept under another name. In the repaired project an event that is lost is replaced by an empty
+    one with the same number, and an item whose cells are damaged has empty cells. Where the settings or the features
+    are damaged, the project cannot be repaired; its labels are written to a file, which ``suffice import`` reads.
+
+    Nobody else may use the project meanwhile.
+
+    Args:
+        path: Its folder or its file.
+        check: Whether it is only verified.
+
+    Raises:
+        SufficeError: There is no project, it is in PostgreSQL, an older version made it, or nothing can be read.
+
+    Examples:
+        >>> import tempfile
+        >>> from suffice.project import create_project
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     create_project(f"{folder}/pets.suffice", ["cat", "dog"], classes=["a", "b"]).close()
+        ...     repair_project(f"{folder}/pets.suffice").intact
+        True
+    """
+    if is_url(path):
+        raise SufficeError("a project in PostgreSQL is repaired from the backups of its database")
+    file = project_file(path)
+    if not file.is_file():
+        raise SufficeError(f"there is no project in {path}")
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as source:
+        found = _Contents(source, file)
+    report = found.report
+    if check or report.intact:
+        return report
+    if not (report.lost_events or report.damaged_items or report.features_damaged or report.structure):
+        # The journal is whole, but ends too early.
+        return _accepted(file, found)
+    if report.features_damaged or found.settings is None:
+        return _with(report, labels_file=_write_labels(file.with_name(LABELS_FILE), found))
+    return _rebuilt(file, found)
+
+
+def _with(report: DamageReport, **changes: Any) -> DamageReport:
+    return DamageReport(**{**report.__dict__, **changes})
+
+
+class _Contents:
+    """Everything in the file of a project that can be read, and which of it is verified."""
+
+    def __init__(self, source: sqlite3.Connection, file: Path) -> None:
+        source.text_factory = bytes
+        structure = _structure(source)
+        rows = {name: list(_readable(source, name)) for name in _COLUMNS}
+        items = {row[0]: row for row in rows["items"] if isinstance(row[0], int) and row[0] >= 0}
+        if not items and not rows["events"]:
+            raise SufficeError(f"nothing in {file} can be read; take it from a backup")
+        self.items = {k: row[1:3] for k, row in items.items() if row[3] == _item_checksum(row)}
+        self.size = expected = max(items, default=-1) + 1
+        self.events = _verified_events(rows["events"])
+        state, lost = _applied(self.events, self.size)
+        self.settings = None if state.made is None else state.made.data.get("settings")
+        blocks = [row for row in rows["features"] if _block_is_right(row)]
+        self.blocks = sorted((row[0], row[1], row[2], row[3]) for row in blocks)
+        whole = [row[0] for row in self.blocks] == list(range(len(self.blocks)))
+        featured = sum(len(row[2]) // (8 * row[1]) for row in self.blocks)
+        head = read_head(file)
+        last = max(self.events, default=0)
+        self.report = DamageReport(
+            events=len(self.events) - len(lost),
+            lost_events=tuple(k for k in range(1, last + 1) if k not in self.events or k in lost),
+            missing_events=0 if head is None else max(0, head.seq - last),
+            items=len(self.items),
+            damaged_items=tuple(k for k in range(expected) if k not in self.items),
+            features_damaged=not whole or featured != expected or not expected,
+            structure=structure,
+        )
+
+
+def _structure(source: sqlite3.Connection) -> str:
+    try:
+        found = source.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        layout = source.execute("SELECT value FROM about WHERE key = 'layout'").fetchone()
+    except sqlite3.Error as error:
+        return str(error)
+    if layout is not None and layout[0].isdigit() and int(layout[0]) < LAYOUT:
+        raise SufficeError(
+            "this project was made by a version of suffice that wrote no checksums, so nothing in it can be verified; "
+            "open it once, with suffice status, to bring it up to date, or take it from a backup"
+        )
+    text = found.decode("utf-8", "replace")
+    return "" if text == "ok" else text.splitlines()[0]
+
+
+def _readable(source: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
+    """Rows that SQLite can read; where it cannot, the others are found by halving."""
+    question = f"SELECT {_COLUMNS[table]} FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ?"
+
+    def rows(first: int, last: int) -> Iterator[tuple[Any, ...]]:
+        try:
+            found = source.execute(question, (first, last)).fetchall()
+        except sqlite3.Error:
+            if first < last:
+                middle = (first + last) // 2
+                yield from rows(first, middle)
+                yield from rows(middle + 1, last)
+            return
+        yield from found
+
+    try:
+        last = source.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_IOERR):
+            return  # no database, or without this table
+        last = _MOST_GUESSED
+    for start in range(1, min(last, 2**26) + 1, 4096):
+        yield from rows(start, min(last, start + 4095))
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _item_checksum(row: Sequence[Any]) -> int | None:
+    try:
+        return item_checksum(row[0], _text(row[1]), _text(row[2]))
+    except UnicodeDecodeError:
+        return None
+
+
+def _block_is_right(row: Sequence[Any]) -> bool:
+    block, width, numbers, checksum = row
+    if not (isinstance(block, int) and isinstance(width, int) and width > 0 and isinstance(numbers, bytes)):
+        return False
+    return bool(checksum == block_checksum(block, width, numbers))
+
+
+def _verified_events(rows: Sequence[Sequence[Any]]) -> dict[int, Event]:
+    """Events whose columns give their digest, or the digest of the event after them."""
+    by_seq: dict[int, tuple[Any, ...]] = {}
+    for row in rows:
+        try:
+            seq, kind, item, person, at, data, request, digest = row
+            plain = (int(seq), _text(kind), item, _text(person), float(at), _text(data))
+            by_seq[int(seq)] = (*plain, None if request is None else _text(request), _text(digest))
+        except (UnicodeDecodeError, TypeError, ValueError):
+            continue
+    found: dict[int, Event] = {}
+    digests = {0: ""}
+    for seq in sorted(by_seq):
+        row = by_seq[seq]
+        stored = by_seq[seq - 1][-1] if seq - 1 in by_seq else ""
+        later = by_seq.get(seq + 1)
+        for before in dict.fromkeys([digests.get(seq - 1, stored), stored]):
+            digest = _digest(before, row[:-1])
+            follows = later is not None and later[-1] == _digest(digest, later[:-1])
+            if digest and (digest == row[-1] or follows) and row[1] in set(EventKind):
+                digests[seq] = digest
+                found[seq] = _event(row, digest)
+                break
+    return found
+
+
+def _digest(before: str, row: Sequence[Any]) -> str:
+    try:
+        return chained(before, *row)
+    except (TypeError, ValueError):
+        return ""
+
+
+def _event(row: Sequence[Any], digest: str) -> Event:
+    seq, kind, item, person, at, data, request, _ = row
+    return Event(EventKind(kind), person, item, json.loads(data), request, seq=seq, at=at, digest=digest)
+
+
+def _applied(events: dict[int, Event], size: int) -> tuple[ProjectState, set[int]]:
+    """The state after the events, and those that cannot be applied because others are lost."""
+    state, lost = ProjectState(size), set[int]()
+    for seq in range(1, max(events, default=0) + 1):
+        event = events.get(seq)
+        try:
+            if event is not None:
+                state.apply(event)
+                continue
+        except NOT_AS_WRITTEN:
+            lost.add(seq)
+        state.apply(_empty(seq, 0.0 if event is None else event.at))
+    return state, lost
+
+
+def _empty(seq: int, at: float) -> Event:
+    return Event(EventKind.lost, seq=seq, at=at)
+
+
+def _accepted(file: Path, found: _Contents) -> DamageReport:
+    last = found.events[max(found.events)] if found.events else None
+    if last is None:
+        remove_head(file)
+    else:
+        write_head(file, Head(last.seq, last.digest))
+    return _with(found.report, repaired=True)
+
+
+def _rebuilt(file: Path, found: _Contents) -> DamageReport:
+    """Write what is verified to a new file, and put it in place of the damaged one."""
+    part = file.with_name(f".{file.name}.repair-{os.getpid()}")
+    with closing(Database(part, new=True)) as database:
+        try:
+            with database.exclusive() as connection:
+                database.make_tables(connection)
+                connection.execute(sa.insert(items_table), [_item_row(found, k) for k in range(found.size)])
+                names = ("block", "width", "numbers", "checksum")
+                connection.execute(
+                    sa.insert(features_table), [dict(zip(names, row, strict=True)) for row in found.blocks]
+                )
+                last: Event | None = None
+                bad = set(found.report.lost_events)
+                for seq in range(1, max(found.events) + 1):
+                    event = _empty(seq, last.at if last is not None else 0.0) if seq in bad else found.events[seq]
+                    draft = Draft(event.kind, event.person, event.item, event.data, event.request)
+                    (last,) = write_events(connection, [draft], last=last, at=event.at)
+            database.close()
+            kept = _moved_away(file)
+            part.rename(file)
+        finally:
+            database.close()
+            for each in (part, log_of(part)):
+                each.unlink(missing_ok=True)
+    assert last is not None
+    write_head(file, Head(last.seq, last.digest))
+    sync_folder(file.parent)
+    return _with(found.report, repaired=True, kept=kept)
+
+
+def _item_row(found: _Contents, position: int) -> dict[str, Any]:
+    if position in found.items:
+        name, cells = map(_text, found.items[position])
+    else:
+        assert found.settings is not None
+        name, cells = f"damaged item {position}", json.dumps([""] * len(found.settings["columns"]))
+    return {"position": position, "id": name, "cells": cells, "checksum": item_checksum(position, name, cells)}
+
+
+def _moved_away(file: Path) -> Path:
+    """Give the damaged files other names."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    kept = file.with_name(f"{file.stem}-damaged-{stamp}{file.suffix}")
+    if kept.exists():
+        raise StorageError(f"{kept} is there already; try again")
+    for ending in ("-wal", "-shm"):
+        beside = file.with_name(file.name + ending)
+        if beside.exists():
+            beside.rename(kept.with_name(kept.name + ending))
+    file.rename(kept)
+    remove_head(file)
+    return kept
+
+
+def _write_labels(to: Path, found: _Contents) -> Path:
+    """Write the labels that are verified: the name of the item where it is, its cells, the label and the person."""
+    state, _ = _applied(found.events, found.size)
+    columns = list((found.settings or {}).get("columns", []))
+    with to.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["position", "id", *columns, "label", "person", "at"])
+        for each in state.labelled():
+            name, cells = map(_text, found.items.get(each.item, ("", json.dumps([""] * len(columns)))))
+            values = json.loads(cells)
+            writer.writerow([each.item, name, *values[: len(columns)], each.label, each.person, each.at])
+    return to

@@ -1,0 +1,284 @@
+"""Damage of the files of a project is noticed, and what can be verified is recovered."""
+
+import json
+import random
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from suffice.errors import SufficeError
+from suffice.project import create_project
+from suffice.project.create import open_project
+from suffice.project.events import EventKind
+from suffice.project.labelling_project import Project
+from suffice.project.repair import LABELS_FILE, repair_project
+from suffice.project.storage import FILE, StorageError, read_head
+from tests.thoroughness import some
+
+SIZE = 40
+
+
+def labelled(folder: Path, labels: int = 12) -> Path:
+    """A project with labels, corrections, a skip and changed settings."""
+    place = folder / "pets.suffice"
+    texts = [f"the {'cat' if k % 2 else 'dog'} number {k} sits on the mat" for k in range(SIZE)]
+    with create_project(place, texts, classes=["cat", "dog"]) as project:
+        for k in range(labels):
+            project.label(k, "cat" if k % 2 else "dog", person="ann", request=f"r{k}")
+        project.correct(3, "dog", person="bob")
+        project.undo(person="bob")
+        project.skip(20, person="ann", reason="blurred")
+        project.add_class("eel", person="ann")
+        project.change_settings({"guidelines": "Look *twice*."}, person="ann")
+    return place
+
+
+def contents(project: Project) -> Any:
+    """Everything that a project holds, as plain values."""
+    with project.lock:
+        state = project.state()
+        answers, revision = [tuple(each) for each in state.answers()], state.revision
+    events = [(each.seq, each.kind, each.person, each.item, dict(each.data), each.at) for each in project.events()]
+    items = [(item.position, item.id, item.cells) for item in project.items(range(project.size))]
+    return answers, revision, events, items, project.settings, project.X.tobytes()
+
+
+def opened(place: Path) -> Any:
+    """What a project holds, or the sentence that refuses it."""
+    try:
+        with open_project(place) as project:
+            found = contents(project)
+            # What is asked for by name goes through an index.
+            assert project.label(0, "dog", person="ann", request="r0").repeated
+            return found
+    except SufficeError as error:
+        return str(error)
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return labelled(tmp_path_factory.mktemp("pristine"))
+
+
+@pytest.fixture
+def place(pristine: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(pristine, tmp_path / pristine.name))
+
+
+@pytest.fixture(scope="module")
+def with_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose last labels are in the write-ahead file, as after a power cut."""
+    folder = tmp_path_factory.mktemp("log")
+    place = labelled(folder, 5)
+    with open_project(place) as project:
+        for k in range(20, 30):
+            project.label(k, "cat", person="bob")
+        return Path(shutil.copytree(place, folder / "cut.suffice"))
+
+
+@pytest.mark.parametrize("seed", some(list(range(10)), every=10))
+@pytest.mark.parametrize("name", [FILE, f"{FILE}-wal", f"{FILE}-head"])
+def test_every_flipped_bit_is_noticed_or_harmless(
+    pristine: Path, with_log: Path, tmp_path: Path, name: str, seed: int
+) -> None:
+    source = pristine if name == FILE else with_log
+    expected, rng, noticed = opened(Path(shutil.copytree(source, tmp_path / "expected"))), random.Random(seed), 0
+    assert not isinstance(expected, str)
+    original = (source / name).read_bytes()
+    for number in range(30):
+        place = Path(shutil.copytree(source, tmp_path / f"{number}"))
+        at, bit = rng.randrange(len(original)), rng.randrange(8)
+        flipped = bytearray(original)
+        flipped[at] ^= 1 << bit
+        (place / name).write_bytes(flipped)
+        found = opened(place)
+        assert isinstance(found, str) or found == expected, (at, bit)
+        noticed += isinstance(found, str)
+        shutil.rmtree(place)
+    assert noticed >= 3
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET data = '{\"label\": \"dog\"}' WHERE kind = 'labelled' AND item = 1",
+        "UPDATE events SET person = 'eve' WHERE seq = 4",
+        "UPDATE events SET at = at + 1 WHERE seq = 5",
+        "UPDATE events SET item = 30 WHERE seq = 6",
+        "UPDATE events SET digest = (SELECT digest FROM events WHERE seq = 3) WHERE seq = 4",
+        "DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)",
+        "UPDATE items SET cells = '[\"another text\"]' WHERE position = 2",
+        "UPDATE items SET id = 'x' WHERE position = 2",
+        "UPDATE features SET numbers = zeroblob(length(numbers))",
+        "DELETE FROM items WHERE position = 39",
+    ],
+)
+def test_what_was_changed_by_hand_is_noticed(place: Path, statement: str) -> None:
+    with closing(sqlite3.connect(place / FILE)) as connection, connection:
+        connection.execute(statement)
+    found = opened(place)
+    assert isinstance(found, str)
+    assert "suffice repair" in found
+
+
+def test_a_write_ahead_file_that_is_removed_loses_nothing(tmp_path: Path) -> None:
+    place = labelled(tmp_path, 5)
+    with open_project(place) as project:
+        project.label(30, "cat", person="ann")
+        project.label(31, "dog", person="ann")
+        (place / f"{FILE}-wal").unlink()
+        for _ in range(2):
+            with pytest.raises(StorageError, match=r"-wal was removed or replaced while .*acknowledged is saved"):
+                project.label(32, "cat", person="ann")
+    with open_project(place) as project:
+        assert [project.state().label_of(k) for k in (30, 31, 32)] == ["cat", "dog", None]
+        project.label(32, "cat", person="ann")
+
+
+def test_events_that_are_missing_at_the_end_are_noticed(tmp_path: Path) -> None:
+    place = labelled(tmp_path, 5)
+    with open_project(place) as project:
+        project.label(30, "cat", person="ann")
+        kept = (place / FILE).read_bytes()
+        project.label(31, "dog", person="ann")
+        project.label(32, "dog", person="ann")
+        last = project.state().seq
+    # As if the write-ahead file with the last labels were lost together with the process.
+    (place / FILE).write_bytes(kept)
+    with closing(sqlite3.connect(place / FILE)) as connection:
+        there = connection.execute("SELECT max(seq) FROM events").fetchone()[0]
+    with pytest.raises(StorageError, match=f"its last {last - there} events are missing.*suffice repair"):
+        open_project(place)
+    report = repair_project(place, check=True)
+    assert (report.intact, report.missing_events, report.repaired) == (False, last - there, False)
+    assert repair_project(place).repaired
+    with open_project(place) as project:
+        assert project.state().seq == there
+    assert repair_project(place).intact
+
+
+def damage(place: Path, statement: str) -> None:
+    with closing(sqlite3.connect(place / FILE)) as connection, connection:
+        connection.execute(statement)
+
+
+def test_a_damaged_event_is_lost_and_the_others_are_kept(place: Path) -> None:
+    with open_project(place) as project:
+        expected = {k: project.state().label_of(k) for k in range(SIZE)}
+        (lost,) = (event for event in project.events() if event.kind is EventKind.labelled and event.item == 7)
+    damage(place, f'UPDATE events SET data = \'{{"label": "dog"}}\' WHERE seq = {lost.seq}')
+    with pytest.raises(StorageError, match=f"event {lost.seq} does not have its checksum"):
+        open_project(place)
+    report = repair_project(place, check=True)
+    assert (report.lost_events, report.damaged_items, report.repaired) == ((lost.seq,), (), False)
+    report = repair_project(place)
+    assert report.repaired
+    assert report.kept is not None
+    assert report.kept.exists()
+    with open_project(place) as project:
+        assert {k: project.state().label_of(k) for k in range(SIZE)} == {**expected, 7: None}
+        assert project.settings.guidelines == "Look *twice*."
+        assert project.label(0, "dog", person="ann", request="r0").repeated
+        project.label(7, "cat", person="ann")
+    assert repair_project(place).intact
+
+
+def test_a_damaged_digest_loses_nothing(place: Path) -> None:
+    damage(place, f"UPDATE events SET digest = '{'0' * 64}' WHERE seq = 5")
+    report = repair_project(place)
+    assert report.intact or report.lost_events == ()
+
+
+def test_an_event_that_depends_on_a_lost_one_is_lost_too(place: Path) -> None:
+    with open_project(place) as project:
+        (undone,) = (event for event in project.events() if event.kind is EventKind.undone)
+        corrected = undone.data["of"]
+        assert undone.seq == corrected + 1
+    damage(place, f"UPDATE events SET person = 'eve' WHERE seq = {corrected}")
+    report = repair_project(place)
+    assert report.lost_events == (corrected, corrected + 1)
+    with open_project(place) as project:
+        assert project.state().label_of(3) == "cat"
+
+
+def test_a_damaged_item_keeps_its_label(place: Path) -> None:
+    damage(place, "UPDATE items SET cells = '[\"another text\"]' WHERE position = 2")
+    report = repair_project(place)
+    assert report.damaged_items == (2,)
+    with open_project(place) as project:
+        assert project.item(2).id == "damaged item 2"
+        assert project.state().label_of(2) == "dog"
+        assert project.item(3).cells[0][1].startswith("the cat number 3")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE features SET numbers = zeroblob(length(numbers))", "UPDATE events SET data = '{}' WHERE seq = 1"],
+)
+def test_labels_are_saved_where_the_project_cannot_be_repaired(place: Path, statement: str) -> None:
+    damage(place, statement)
+    before = (place / FILE).read_bytes()
+    report = repair_project(place)
+    assert not report.repaired
+    assert report.labels_file == place / LABELS_FILE
+    rows = report.labels_file.read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 13
+    assert rows[2].startswith("1,")
+    assert (place / FILE).read_bytes() == before
+
+
+def test_pages_that_cannot_be_read_lose_only_what_is_on_them(tmp_path: Path) -> None:
+    place = tmp_path / "many.suffice"
+    numbers = pd.DataFrame({"x": np.arange(6000.0) % 7})
+    with create_project(place, numbers, classes=["a", "b"]) as project:
+        project.label(5, "a", person="ann")
+    file = place / FILE
+    content = bytearray(file.read_bytes())
+    with closing(sqlite3.connect(file)) as connection:
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+        root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'items'").fetchone()[0]
+        leaf = int.from_bytes(content[(root - 1) * size + 12 + 2 * 3 :][:2], "big")
+        page = int.from_bytes(content[(root - 1) * size + leaf :][:4], "big")
+    content[(page - 1) * size : (page - 1) * size + 8] = b"\xff" * 8
+    file.write_bytes(content)
+    report = repair_project(place)
+    assert report.structure
+    assert report.repaired
+    assert 0 < len(report.damaged_items) < 1000
+    with open_project(place) as project:
+        assert project.state().label_of(5) == "a"
+        assert len(project.items(range(6000))) == 6000
+
+
+def test_bad_places(tmp_path: Path) -> None:
+    with pytest.raises(SufficeError, match="there is no project in"):
+        repair_project(tmp_path)
+    with pytest.raises(SufficeError, match="backups of its database"):
+        repair_project("postgresql://ann@localhost/pets")
+    (tmp_path / FILE).write_text("no database at all" * 100)
+    with pytest.raises(SufficeError, match=r"nothing in .* can be read"):
+        repair_project(tmp_path)
+
+
+def test_the_last_event_is_noted_and_a_damaged_note_is_ignored_or_noticed(place: Path) -> None:
+    head = read_head(place / FILE)
+    with open_project(place) as project:
+        last = project.state().last
+        assert last is not None
+        assert head == (last.seq, last.digest)
+    note = place / f"{FILE}-head"
+    for text in ("", "17", "x y\n", "\xff\n"):
+        note.write_text(text, encoding="latin-1")
+        assert not isinstance(opened(place), str)
+    note.write_text(f"{last.seq} {'0' * 64}\n", encoding="ascii")
+    assert "it has other events" in opened(place)
+
+
+def test_the_report_is_json(place: Path) -> None:
+    assert json.loads(json.dumps(repair_project(place).as_dict()))["intact"] is True
