@@ -83,6 +83,7 @@ _RUNNING_STREAM: Final = 19
 _FIXED_ATTRIBUTES: Final = frozenset(
     {
         "_rule",
+        "_single_use",
         "_prepared",
         "_X",
         "_compared_inputs",
