@@ -27,7 +27,7 @@ from suffice.project.events import Draft, EventKind
 from suffice.project.items import Items
 from suffice.project.learned_files import FOLDER
 from suffice.project.settings import Settings
-from suffice.project.storage import FILE, Database, write_events
+from suffice.project.storage import FILE, Database, read_events, write_events
 from tables import publish, table
 
 COMMANDS = ("status", "report", "export")
@@ -96,7 +96,7 @@ def make(place: Path, size: Size) -> list[str]:
         drafts.append(Draft(EventKind.labelled, "ann", item, {"label": y[item]}))
     database = Database(place / FILE)
     with database.exclusive() as connection:
-        write_events(connection, drafts, after=1, at=time.time())
+        write_events(connection, drafts, last=read_events(connection)[-1], at=time.time())
     database.close()
     return y
 

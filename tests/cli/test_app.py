@@ -106,7 +106,7 @@ def test_a_command_loads_no_other_one() -> None:
     ("line", "offered"),
     [
         ("suffice ", list(COMMANDS)),
-        ("suffice re", ["review", "report", "recommend", "reproduce"]),
+        ("suffice re", ["repair", "review", "report", "recommend", "reproduce"]),
         ("suffice run --acq", ["--acquisition"]),
         ("suffice run --model ", ["gp", "ridge", "logistic", "kernel", "dropout"]),
         ("suffice run --acquisition b", ["bald", "batchbald"]),

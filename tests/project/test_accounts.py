@@ -260,7 +260,8 @@ def test_a_journal_that_makes_no_sense_is_damaged(data: dict[str, Any], tmp_path
     with make(tmp_path / "p") as project:
         project.add_account("Ann", role="manage", person="me")
         with project._database.exclusive() as connection:
-            write_events(connection, [Draft(EventKind.account_made, "me", data=data)], after=2, at=3.0)
+            draft = Draft(EventKind.account_made, "me", data=data)
+            write_events(connection, [draft], last=project.events()[-1], at=3.0)
         with pytest.raises(SufficeError):
             project.accounts()
 

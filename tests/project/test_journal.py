@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from suffice.project.connections import sa
-from suffice.project.events import Draft, EventKind
+from suffice.project.connections import Connection, sa
+from suffice.project.events import Draft, Event, EventKind
 from suffice.project.labelling_project import Project
 from suffice.project.storage import Database, StorageError, read_events, write_events
 from tests.project.making_projects import make
@@ -15,6 +15,10 @@ from tests.project.making_projects import make
 def project(place: str) -> Iterator[Project]:
     with make(place) as project:
         yield project
+
+
+def last_of(connection: Connection) -> Event:
+    return read_events(connection)[-1]
 
 
 @pytest.fixture
@@ -29,7 +33,7 @@ def test_events_come_back_as_they_were_written(database: Database) -> None:
         Draft(EventKind.advised, data={"n_labelled": 10**12, "reason": "x" * 100_000}),
     ]
     with database.exclusive() as connection:
-        written = write_events(connection, drafts, after=1, at=1_700_000_000.123456)
+        written = write_events(connection, drafts, last=last_of(connection), at=1_700_000_000.123456)
     with database.reading() as connection:
         assert read_events(connection, after=1) == written
         assert [event.seq for event in read_events(connection)] == [1, 2, 3, 4]
@@ -39,14 +43,14 @@ def test_events_come_back_as_they_were_written(database: Database) -> None:
 
 def test_nothing_to_write_writes_nothing(database: Database) -> None:
     with database.exclusive() as connection:
-        assert write_events(connection, [], after=1, at=0.0) == []
+        assert write_events(connection, [], last=last_of(connection), at=0.0) == []
         assert len(read_events(connection)) == 1
 
 
 def test_events_of_a_transaction_that_fails_were_never_there(database: Database) -> None:
     def fail() -> None:
         with database.exclusive() as connection:
-            write_events(connection, [Draft(EventKind.resumed, "ann")] * 3, after=1, at=0.0)
+            write_events(connection, [Draft(EventKind.resumed, "ann")] * 3, last=last_of(connection), at=0.0)
             assert len(read_events(connection)) == 4
             raise KeyboardInterrupt
 
@@ -67,7 +71,7 @@ def test_the_place_itself_takes_nothing_twice(project: Project, seq: int, reques
     def write() -> None:
         draft = Draft(EventKind.labelled, "bob", 1, {"label": "dog"}, request_name)
         with project._database.exclusive() as connection:
-            write_events(connection, [draft], after=seq - 1, at=0.0)
+            write_events(connection, [draft], last=before[seq - 2] if seq > 1 else None, at=0.0)
 
     with pytest.raises(StorageError, match=r"(?i)unique"):
         write()
@@ -77,7 +81,8 @@ def test_the_place_itself_takes_nothing_twice(project: Project, seq: int, reques
 def test_what_is_not_json_is_not_written(database: Database) -> None:
     def write() -> None:
         with database.exclusive() as connection:
-            write_events(connection, [Draft(EventKind.labelled, "a", 0, {"label": float("nan")})], after=1, at=0.0)
+            draft = Draft(EventKind.labelled, "a", 0, {"label": float("nan")})
+            write_events(connection, [draft], last=last_of(connection), at=0.0)
 
     with pytest.raises(ValueError, match="JSON compliant"):
         write()
@@ -102,11 +107,13 @@ def test_a_journal_that_lost_events_is_not_written_on(project: Project) -> None:
 def test_a_journal_of_another_course_is_not_written_on(project: Project) -> None:
     project.label(0, "cat", person="ann")
     with project._database.exclusive() as connection:
+        last = last_of(connection)
         connection.execute(sa.text("UPDATE events SET person = 'bob' WHERE seq = 2"))
-        write_events(connection, [Draft(EventKind.resumed, "bob")], after=2, at=0.0)
+        write_events(connection, [Draft(EventKind.resumed, "bob")], last=last, at=0.0)
     with pytest.raises(StorageError, match="is not the one that was read before"):
         project.label(2, "eel", person="ann")
-    assert len(project.events()) == 3
+    with pytest.raises(StorageError, match="event 2 does not have its checksum"):
+        project.events()
 
 
 def test_a_journal_without_a_beginning_is_refused(project: Project) -> None:

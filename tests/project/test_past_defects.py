@@ -355,7 +355,7 @@ def _damaged(folder: Path, damage: Callable[[sqlite3.Connection], None]) -> Path
 def _says_so(place: Path, error: StorageError) -> None:
     said = str(error)
     assert said.startswith(f"{place / FILE} is damaged: ")
-    assert said.endswith("take it from a backup")
+    assert said.endswith("; take it from a backup, or see what can be recovered: suffice repair")
     assert len(said.splitlines()) == 1
 
 

@@ -456,7 +456,7 @@ class Project:
 
     def events(self, after: int = 0) -> list[Event]:
         """The journal from an event on."""
-        with self._database.reading() as connection:
+        with self._database.reading() as connection, undamaged(self.place):
             return read_events(connection, after)
 
     def item(self, position: int) -> Item:
