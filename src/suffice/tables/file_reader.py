@@ -131,7 +131,8 @@ def number_name(value: float) -> str:
         >>> number_name(7.0), number_name(0.5)
         ('7', '0.5')
     """
-    return str(int(value)) if np.isfinite(value) and value == np.floor(value) else repr(float(value))
+    number = float(value)
+    return str(int(number)) if number.is_integer() else repr(number)
 
 
 def as_texts(cells: Sequence[str]) -> Texts:
