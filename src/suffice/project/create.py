@@ -492,8 +492,8 @@ def open_project(path: str | Path) -> Project:
             raise SufficeError(f"there is no project in {path}; suffice label DATA.csv makes one")
         database = Database(file)
     try:
-        _require_whole(database)
         require_layout(database)
+        _require_whole(database)
         with database.reading() as connection, undamaged(database.place):
             require_intact(database, connection)
             size = count_items(connection)
