@@ -300,10 +300,11 @@ def class_labels(y: Any, classes: Any = None) -> Any:
         raise InvalidValueError(
             f"y contains {'NaN' if np.isnan(labels[row]) else 'inf'} at row {row}; every item needs a class"
         )
-    with catch_warnings():
-        # Many classes among few labels are nothing to warn of here.
-        filterwarnings("ignore", "The number of unique classes", UserWarning)
-        check_classification_targets(labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "biuU":
+        with catch_warnings():
+            # Many classes among few labels are nothing to warn of here.
+            filterwarnings("ignore", "The number of unique classes", UserWarning)
+            check_classification_targets(labels)
     if classes is not None and not np.isin(labels, np.asarray(classes)).all():
         stranger = labels[~np.isin(labels, np.asarray(classes))].tolist()[0]
         raise InvalidValueError(

@@ -8,12 +8,16 @@ from threadpoolctl import ThreadpoolController
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Run with one BLAS thread; also as a decorator."""
-    with _controller().limit(limits=1, user_api="blas"):
+    # To look takes far less time than to set, and there is often nothing to set.
+    if all(library.num_threads == 1 for library in _blas().lib_controllers):
         yield
+    else:
+        with _blas().limit(limits=1):
+            yield
