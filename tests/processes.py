@@ -218,7 +218,7 @@ def start_suffice(
     function: str | None = None,
 ) -> ForkedProcess:
     """Start ``suffice`` with arguments, as a user does it; with ``terminal`` in a session of its own."""
-    function = function or ("suffice.cli:main" if thorough() else "tests.smaller_work:main_with_smaller_forest")
+    function = function or ("suffice.cli:main" if thorough() else "tests.smaller_work:main_with_smaller_forests")
     command = arguments[0] if arguments else ""
     own = (COMMANDS[command].location.split(":")[0],) if command in COMMANDS else ()
     return ForkedProcess(

@@ -5,12 +5,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
-from tests.web.browsing import Server, Watched, served, write_rows
+from tests.web.browsing import Server, Watched, call, served, write_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -21,7 +20,7 @@ def size_of(item: int) -> int:
 
 
 def post(server: Server, path: str, **body: Any) -> dict[str, Any]:
-    answer = httpx.post(f"{server.url}api/{path}", json=body, timeout=30.0)
+    answer = call("POST", f"{server.url}api/{path}", json=body)
     answer.raise_for_status()
     found: dict[str, Any] = answer.json()
     return found
@@ -61,7 +60,7 @@ def test_labels_are_confirmed_and_corrected_by_one_key(browser: "Browser", serve
         page.reload()
         page.wait_for_selector("#view-review .segments")
         seen.until("!document.querySelector('#view-review .review-head .muted').textContent.includes('Looking')")
-        listed = httpx.get(f"{server.url}api/review", timeout=30.0).json()["labels"]
+        listed = call("GET", f"{server.url}api/review").json()["labels"]
         assert not {3, 8} & {each["item"] for each in listed}
     assert [event.item for event in server.events(EventKind.confirmed)] == [first]
     (corrected,) = server.events(EventKind.corrected)
