@@ -35,6 +35,8 @@ COMMON_MODULES: Final = (
 _OPTIONS: Final = ("pydantic.main", "pydantic.type_adapter", "rich.markdown", "typer.rich_utils")
 _FIGURES: Final = ("matplotlib.figure", "matplotlib.backends.backend_agg", "sklearn.datasets")
 _PROJECTS: Final = ("suffice.project.background_learner", "suffice.project.create", "sqlalchemy.dialects.sqlite")
+#: What a project in PostgreSQL imports besides.
+POSTGRES_MODULES: Final = ("psycopg", "sqlalchemy.dialects.postgresql.psycopg")
 #: What a server of a project imports.
 SERVER_MODULES: Final = (*_PROJECTS, "suffice.web.server", "uvicorn.protocols.http.h11_impl", "uvicorn.lifespan.off")
 _MODULES: Final = {
