@@ -285,6 +285,7 @@ def test_tensors_are_arrays(dtype: str, configurations: int) -> None:
     assert bald(tensor) == pytest.approx(bald(array), abs=1e-13)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_arithmetic_on_a_device(kind: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:

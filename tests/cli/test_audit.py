@@ -113,6 +113,7 @@ def test_never_enough_is_said_with_the_forecast() -> None:
     assert "Figure: suffice-audit.png" in shown
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sorted_by", ["y", "answer"])
 def test_labels_that_came_sorted(sorted_by: str) -> None:
     """The first labels are all of one class, or nearly one number."""
@@ -205,6 +206,7 @@ def test_help_has_an_example() -> None:
     assert "--error-cost" in shown
 
 
+@pytest.mark.slow
 @needs_data
 def test_adult() -> None:
     path = str(Path(DATA or "") / "tables" / "adult.csv")
@@ -213,6 +215,7 @@ def test_adult() -> None:
     assert len(found["curve"]["value"]) == 140
 
 
+@pytest.mark.slow
 @needs_data
 def test_grid_stability() -> None:
     path = str(Path(DATA or "") / "uci" / "grid_stability.csv")

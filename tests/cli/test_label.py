@@ -357,6 +357,7 @@ def test_many_classes_are_typed_by_their_beginning(terminal: Callable[..., Termi
     assert labels_of() == {item: "raven", second: "blackbird"}
 
 
+@pytest.mark.slow
 def test_a_terminal_of_plain_letters_is_enough(terminal: Callable[..., Terminal]) -> None:
     words = ["house", "garden", "river", "bridge", "street"]
     texts = [f"Grüße 🐌 \x1b[31m {words[k % 5]} {words[k % 3]} {words[k // 7]}" for k in range(30)]

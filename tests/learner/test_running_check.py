@@ -51,6 +51,7 @@ def state(learner: sf.ActiveLearner) -> Any:
 # What the sample is, and that it influences nothing.
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("acquisition", [None, "margin", "random"])
 def test_the_learned_items_are_those_of_a_learner_without_it(acquisition: str | None) -> None:
     X, y = classes()

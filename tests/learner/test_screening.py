@@ -241,6 +241,7 @@ def test_the_first_relevant_item_is_looked_for_at_random() -> None:
     assert learner.relevant_found == 0
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("size", [1, 4])
 def test_live_and_replayed_are_the_same(classes: int, size: int) -> None:

@@ -134,6 +134,7 @@ def test_other_models_are_compared_as_before(name: str, tmp_path: Path) -> None:
         assert resumed.learning_status() == expected.learning_status()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", ["logistic", "kernel"])
 def test_every_model_of_classes_can_be_continued(model: str, tmp_path: Path) -> None:
     case = ruled(CASES["three classes"], "predictions")

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.project.test_screening_project import Y, labelled_screening
 from tests.project.test_switching import LABELS, circle
 from tests.web.browsing import Server, Watched, call, served
@@ -90,6 +92,7 @@ def test_a_check_from_its_offer_to_its_guarantee(browser: "Browser", tmp_path: P
         watched.close()
 
 
+@pytest.mark.slow
 def test_a_check_that_is_given_up_proves_nothing(browser: "Browser", tmp_path: Path) -> None:
     circle(tmp_path / "points.suffice", 40).close()
     with served(tmp_path / "points.suffice") as server:
@@ -109,6 +112,7 @@ def test_a_check_that_is_given_up_proves_nothing(browser: "Browser", tmp_path: P
         watched.close()
 
 
+@pytest.mark.slow
 def test_a_screening_checks_what_was_missed(browser: "Browser", tmp_path: Path) -> None:
     labelled_screening(tmp_path).close()
     with served(tmp_path / "p.suffice") as server:

@@ -67,6 +67,7 @@ def test_labels_are_confirmed_and_corrected_by_one_key(browser: "Browser", serve
     assert (corrected.item, corrected.person, corrected.data["saw_prediction"]) == (second, "Eve", True)
 
 
+@pytest.mark.slow
 def test_disagreements_are_resolved_and_skipped_items_labelled(browser: "Browser", server: Server) -> None:
     with closing(Watched(browser, server, "Eve")) as seen:
         page = seen.page
@@ -116,6 +117,7 @@ def test_a_prediction_is_shown_to_whoever_wants_it(browser: "Browser", server: S
     assert [labelled[item] for item in (first, second, third, fourth)] == [False, True, True, False]
 
 
+@pytest.mark.slow
 def test_in_a_check_there_is_no_prediction(browser: "Browser", server: Server) -> None:
     post(server, "checks", person="Ann", size=30)
     with closing(Watched(browser, server, "Eve")) as seen:
@@ -125,6 +127,7 @@ def test_in_a_check_there_is_no_prediction(browser: "Browser", server: Server) -
     assert not server.events(EventKind.prediction_shown)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_review_fits_the_screen(browser: "Browser", server: Server, scheme: Any, width: int) -> None:

@@ -109,6 +109,7 @@ def with_labels(server: Server, least: int) -> None:
         post(server, "labels", person="script", item=item, label=label, request=f"some {item}")
 
 
+@pytest.mark.slow
 def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) -> None:
     with_labels(sizes, 12)
     done = list(dict.fromkeys(item for item, _ in sizes.labels()))
@@ -227,6 +228,7 @@ def test_numbers_are_typed_and_words_refused(browser: "Browser", tmp_path: Path)
         watched.close()
 
 
+@pytest.mark.slow
 def test_one_of_many_classes_is_found_by_typing(browser: "Browser", tmp_path: Path) -> None:
     names = ["apple", "banana", "cherry", "date", "elder", "fig", "grape", "hazel", "iris", "juniper", "kiwi", "pear"]
     data = write_rows(tmp_path / "fruit.csv", ("id", "weight"), [(f"f{k}", k) for k in range(30)])
@@ -248,6 +250,7 @@ def test_one_of_many_classes_is_found_by_typing(browser: "Browser", tmp_path: Pa
         watched.close()
 
 
+@pytest.mark.slow
 def test_images_are_shown(browser: "Browser", tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     folder = tmp_path / "pictures"
@@ -287,6 +290,7 @@ def test_nothing_sticks_out_of_a_telephone(browser: "Browser", sizes: Server, sc
     watched.close()
 
 
+@pytest.mark.slow
 def test_the_last_items_are_with_somebody_else(browser: "Browser", tmp_path: Path) -> None:
     data = write_rows(tmp_path / "few.csv", ("id", "size"), [(f"row {k}", k) for k in range(4)])
     with served(data, "--id", "id", "--classes", "small,large", "--initial", "2") as server:

@@ -113,6 +113,7 @@ def row_of(board: Leaderboard, rule: str) -> Row:
     return found
 
 
+@pytest.mark.slow
 def test_kinds_of_task_have_boards_of_their_own_and_one_for_what_all_runs_have(ranked: list[Leaderboard]) -> None:
     assert [board.key for board in ranked] == ["regression", "classification", "all"]
     regression, classification, every = ({row["rule"] for row in board.ranked} for board in ranked)

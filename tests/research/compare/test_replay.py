@@ -40,6 +40,7 @@ def entries_of(trace: Trace) -> list[Entry]:
     return [entry for entry in for_trace(trace) if entry.make is not None]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", some([*REAL, "made up", "relearned"], every=3))
 def test_stops_are_those_of_a_plain_replay_at_every_setting(name: str) -> None:
     trace = a_run(name)
@@ -65,6 +66,7 @@ def stops_of_all(name: str) -> dict[str, Stops]:
     return {entry.name: replayer.replay(entry).stops for entry in entries_of(a_run(name))}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", some(["relearned", "made up", *reversed(REAL)], every=3))
 @examples(20)
 @given(data=st.data())

@@ -185,6 +185,7 @@ def test_rounds_without_labels_move_the_weights_all_the_same(monkeypatch: pytest
     assert trace.error.shape == trace.measures["accuracy"].shape == (2,)
 
 
+@pytest.mark.slow
 def test_seeds_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (small_run(monkeypatch, steps=1, seed=seed, train_samples=1, samples=2) for seed in (0, 4))
     assert first.initial.tolist() != second.initial.tolist()

@@ -120,6 +120,7 @@ ONE_OF_EACH = {f"corrected-{name}" for name in ("correlations", "scatter", "erro
 READ = [pytest.param(name, marks=() if name in ONE_OF_EACH else pytest.mark.slow) for name in ALL]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", READ)
 def test_no_words_lie_on_others(every: dict[str, Sketch], name: str) -> None:
     require_readable(every[name].figure)
