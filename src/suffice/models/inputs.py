@@ -1,12 +1,16 @@
 """What a caller gave a model, as arrays that can be computed with; or an error that names the row and the column."""
 
-from typing import Any, cast
+from functools import cache
+from inspect import signature
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 # scikit-learn is imported by the functions that use it: to open a project takes none of them, and it takes seconds.
 from suffice.errors import InvalidValueError
 from suffice.numerics.special_functions import Floats
+
+Model = TypeVar("Model")
 
 
 def training_inputs(model: Any, X: Any, y: Any, *, reset: bool = True, dtype: Any = np.float64) -> tuple[Floats, Any]:
@@ -99,6 +103,19 @@ def is_missing(label: Any) -> bool:
         return bool(label != label)  # noqa: PLR0124 - only NaN is not itself
     except TypeError:  # pandas.NA does not say whether it is itself
         return True
+
+
+@cache
+def _parameter_names(kind: type) -> list[str]:
+    return list(signature(kind).parameters)
+
+
+def unfitted(model: Model) -> Model:
+    """A model of the same parameters that has learned nothing.
+
+    The parameters are not copied, which scikit-learn's ``clone`` does: it takes longer than to learn a label.
+    """
+    return type(model)(**{name: getattr(model, name) for name in _parameter_names(type(model))})
 
 
 def column_names(X: Any) -> list[str] | None:
