@@ -243,6 +243,7 @@ def test_the_error_at_the_stop_and_in_other_orders() -> None:
     assert result("labelled.csv", *options[:-1], "--orders", "0")["orders"] == []
 
 
+@pytest.mark.slow
 def test_orders_that_would_take_long_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.cli.audit_command._MOST_SECONDS", 0.0)
     options = ["--target", "y", "--ignore", "answer", *RIDGE]
@@ -260,6 +261,7 @@ def test_the_error_that_is_wanted() -> None:
     assert result("labelled.csv", *options)["decision"]["answer"] == "limit"
 
 
+@pytest.mark.slow
 def test_a_sorted_file_is_unlike_a_random_order() -> None:
     rng = np.random.default_rng(0)
     x = np.sort(rng.normal(size=150))

@@ -128,6 +128,7 @@ def test_run_takes_what_it_is_told() -> None:
     assert "a network with dropout" in done.output
 
 
+@pytest.mark.slow
 @needs_torch
 def test_audit_on_a_table() -> None:
     options = ["--target", "kind", "--model", "dropout", "--most", "65", "--orders", "1", "--json"]

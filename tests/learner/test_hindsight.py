@@ -145,6 +145,7 @@ def test_a_run_records_what_the_default_rule_needs() -> None:
     assert sf.LabelWorth().needs() <= sf.audit(BayesianRidge(), X, y).recorded
 
 
+@pytest.mark.slow
 def test_an_audit_names_a_model_that_is_better_on_the_rows_after_the_stop() -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(600, 2))

@@ -407,6 +407,7 @@ def test_a_loss_that_is_no_number_names_round_and_file(tmp_path: Path, monkeypat
 # The default rule
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("approximation", some(["dropout", "last-layer"], every=2))
 def test_what_the_default_rule_is_told(approximation: str) -> None:
     """Against draws of the network itself, and predictions of random items before their labels were learned."""
@@ -443,6 +444,7 @@ def test_what_the_default_rule_is_told(approximation: str) -> None:
     assert estimate.value == pytest.approx(estimate.model_alone * losses / expected, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_default_rule_stops_a_network_and_says_the_same_when_replayed() -> None:
     pool, labels = DIGITS.data[:400] / 16.0, DIGITS.target[:400]
     learner = sf.ActiveLearner(network(samples=6, warm_epochs=10), pool, initial=20, seed=2)

@@ -227,6 +227,7 @@ def test_results_come_in_the_order_of_the_jobs_whichever_ends_first() -> None:
     assert totals(carry_out_all(TOYS, Path("alone"), 1, Told().watcher, seen)) == totals(found)
 
 
+@pytest.mark.slow
 def test_a_job_that_takes_the_whole_machine_waits_for_the_others() -> None:
     jobs = [Toy(0, alone=True), Toy(1), Toy(2)]
     found = all_of(jobs, 2, told := Told())
@@ -251,6 +252,7 @@ def test_only_a_job_that_takes_the_whole_machine_has_more_than_one_thread(monkey
     assert limited == ["0", "0", "1"]
 
 
+@pytest.mark.slow
 def test_workers_read_what_is_kept_where_that_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
     first = all_of(TOYS)
     assert {each.process for each in read_ones(all_of(TOYS, 2))} == {os.getpid()}

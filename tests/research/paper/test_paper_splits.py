@@ -63,6 +63,7 @@ def test_rows_are_drawn_one_set_after_the_other(model: str, seed: int) -> None:
         assert found[1].tolist() == initial
 
 
+@pytest.mark.slow
 def test_a_set_asked_for_alone_has_the_rows_that_it_has_among_all() -> None:
     among_all = {each.name: each for each in choose("published", None)}
     for name in ("gpr/grid_stability", "brr/gas_emission", "blr/htru2"):

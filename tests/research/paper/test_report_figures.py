@@ -172,6 +172,7 @@ def test_no_runs_give_no_figures(tmp_path: Path) -> None:
     assert draw_paper([], tmp_path / "figures") == []
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
     given = [run("bdnn/mnist", seed=seed) for seed in (1, 2)]
     first = draw_paper(given, tmp_path / "a" / "b")

@@ -98,6 +98,7 @@ def test_rows_alone_go_to_the_terminal_and_what_is_kept_is_not_run_again() -> No
     assert json.loads(first.stdout)[0]["data"] == "power_plant"
 
 
+@pytest.mark.slow
 @needs_data
 def test_a_folder_with_an_odd_name_and_rows_inside_it() -> None:
     done = invoke("--only", "brr/power_plant", "--out", "a[/]b", "--json", "a[/]b/rows.json")
