@@ -112,8 +112,8 @@ def real_figure() -> None:
 
 
 @pytest.fixture
-def unrendered_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Save figures without rendering them, which takes longer than most runs; the slow tests render them."""
+def never_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save figures without rendering them, which takes longer than most runs."""
 
     def save(_: object, to: str | Path | BinaryIO, **__: object) -> None:
         if isinstance(to, str | Path):
@@ -121,9 +121,15 @@ def unrendered_figures(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         else:
             to.write(b"not rendered")
 
+    with suppress(ImportError):
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
+
+
+@pytest.fixture
+def unrendered_figures(request: pytest.FixtureRequest) -> None:
+    """Save figures without rendering them; the slow tests render them."""
     if not thorough() and "real_figure" not in request.fixturenames:
-        with suppress(ImportError):
-            monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
+        request.getfixturevalue("never_rendered")
 
 
 @pytest.fixture

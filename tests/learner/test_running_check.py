@@ -407,9 +407,9 @@ def test_a_model_that_is_selected_by_the_sample_breaks_the_bound() -> None:
 def test_the_bounds_of_complete_runs_hold() -> None:
     """With a model that learns, and an acquisition that takes what it is least sure of."""
     false = 0
-    for seed in range(100):
+    for seed in range(50):
         X, y = classes(400, seed)
         trace = sf.simulate(BayesianLogistic(alpha=1.0), X, y, steps=30, batch=5, check_share=0.3, seed=seed)
         assert trace.checks
         false += not all(check.holds for check in trace.checks)
-    assert false <= 5
+    assert false <= 2

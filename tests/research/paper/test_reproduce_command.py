@@ -191,6 +191,7 @@ def start(*arguments: str) -> ForkedProcess:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("never_rendered")
 @needs_data
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_killed_in_the_middle_and_resumed_the_tables_are_the_same(workers: str) -> None:
