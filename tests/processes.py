@@ -194,6 +194,9 @@ class ForkedProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:
+            # Whatever went wrong, it may be that the process never ends by itself.
+            self.kill()
         self._close()
         self.wait()
 
