@@ -173,6 +173,7 @@ def test_two_costs_on_labels_in_the_order_they_came() -> None:
     assert found["best_in_hindsight"] is None
 
 
+@pytest.mark.slow
 def test_a_rule_by_its_name() -> None:
     options = ["--target", "answer", "--ignore", "y", "--rule", "stabilizingpredictions", "--threshold", "0.9"]
     shown = RUN.invoke(app, ["audit", labelled(), *options]).output

@@ -104,6 +104,7 @@ def test_without_torch_the_rest_works() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @needs_torch
 def test_run_on_a_table() -> None:
     arguments = ["run", wine(), "--target", "kind", "--model", "dropout", "--most", "70", "--save", "run.npz", "--json"]

@@ -413,6 +413,7 @@ def run(*arguments: str, lines: str = "") -> subprocess.CompletedProcess[str]:
     return run_suffice("label", *arguments, lines=lines)
 
 
+@pytest.mark.slow
 def test_only_the_full_screen_needs_textual_and_says_how_to_install_it(
     terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -198,6 +198,7 @@ def test_a_class_that_is_met_later() -> None:
     assert learner.current_model.n_components_ >= 25
 
 
+@pytest.mark.slow
 def test_a_project_that_is_resumed_says_the_same() -> None:
     X, y = data(120, 3)
     rule = sf.ErrorStability().state_dict()

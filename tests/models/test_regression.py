@@ -25,7 +25,7 @@ from suffice.numerics.special_functions import Floats
 @pytest.mark.parametrize(
     "model",
     [
-        GaussianProcess(),
+        pytest.param(GaussianProcess(), marks=pytest.mark.slow),
         GaussianProcess(length_scale=1.0, noise=0.1),
         BayesianRidge(),
         BayesianRidge(alpha=1.0, beta=2.0, fit_intercept=True),

@@ -160,6 +160,7 @@ def test_a_full_disk(small_disk: Path) -> None:
         check_full_and_room_again(project, lambda: fill(filling), filling.unlink)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_too_small_for_a_project(small_disk: Path) -> None:
     with pytest.raises(StorageFullError, match="is full"):
         make(small_disk / "pets.suffice", 50_000)

@@ -96,6 +96,7 @@ def test_disagreements_are_resolved_and_skipped_items_labelled(browser: "Browser
         assert not any(event.data.get("saw_prediction") for event in server.events(EventKind.corrected))
 
 
+@pytest.mark.slow
 def test_a_prediction_is_shown_to_whoever_wants_it(browser: "Browser", server: Server) -> None:
     with closing(Watched(browser, server, "Eve")) as seen:
         page = seen.page

@@ -79,6 +79,7 @@ def test_a_class_with_labels_is_not_removed(browser: "Browser", sizes: Server) -
         ann.page.wait_for_selector("text=A class needs a name.")
 
 
+@pytest.mark.slow
 def test_whoever_is_unsure_says_why_and_somebody_labels_it(browser: "Browser", sizes: Server) -> None:
     with closing(Watched(browser, sizes, "Ann")) as ann:
         page = ann.page

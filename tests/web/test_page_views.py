@@ -157,6 +157,7 @@ def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) ->
     watched.close()
 
 
+@pytest.mark.slow
 def test_progress_is_drawn_and_can_be_read_without_eyes_or_mouse(browser: "Browser", sizes: Server) -> None:
     with_labels(sizes, 30)
     if call("GET", f"{sizes.url}api/status").json()["agreement"] is None:
@@ -196,6 +197,7 @@ def test_progress_is_drawn_and_can_be_read_without_eyes_or_mouse(browser: "Brows
     watched.close()
 
 
+@pytest.mark.slow
 def test_numbers_are_typed_and_words_refused(browser: "Browser", tmp_path: Path) -> None:
     data = write_rows(tmp_path / "people.csv", ("id", "age"), [(f"p{k}", k) for k in range(30)])
     with served(data, "--id", "id", "--regression", "--target", "weight") as server:

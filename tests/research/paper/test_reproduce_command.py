@@ -119,6 +119,7 @@ def test_tables_and_figures_of_other_runs_are_taken_away() -> None:
     assert Path("out/tables/mine.md").exists()
 
 
+@pytest.mark.slow
 @needs_data
 def test_slips_that_cannot_be_run_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     invoke("--only", "brr/power_plant", "--out", "out")
