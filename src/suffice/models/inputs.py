@@ -115,7 +115,8 @@ def unfitted(model: Model) -> Model:
 
     The parameters are not copied, which scikit-learn's ``clone`` does: it takes longer than to learn a label.
     """
-    return type(model)(**{name: getattr(model, name) for name in _parameter_names(type(model))})
+    kind: Any = type(model)
+    return cast(Model, kind(**{name: getattr(model, name) for name in _parameter_names(kind)}))
 
 
 def column_names(X: Any) -> list[str] | None:
