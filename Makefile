@@ -11,7 +11,9 @@ export OMP_NUM_THREADS ?= 1
 # The tests start many Python processes. Without cached bytecode, each of them compiles the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+# One process more than there are cores, for tests wait a lot, and 4 at most.
+WORKERS = $$($(BIN)/python -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # Tests of what depends on the versions of other packages; those that import torch are left out.
 LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence tests/posteriors tests/report tests/test_*.py \

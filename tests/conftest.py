@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -51,6 +52,19 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what ``one_in`` leaves to the slow tests: of every so many cases, all but the first."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        if mark is not None and item.get_closest_marker("slow") is None:
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % mark.args[0]:
+                item.add_marker(pytest.mark.slow)
+            cases[test] += 1
+
+
 class EmptyFolder:
     """A folder that is used again as long as the tests leave it empty, for making one for each test takes longer."""
 
@@ -84,11 +98,11 @@ def _in_an_empty_folder(request: pytest.FixtureRequest, _empty_folder: EmptyFold
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _smaller_forest() -> Iterator[None]:
-    """Compare models with a smaller forest; the slow tests have all of its trees."""
+def _smaller_forests() -> Iterator[None]:
+    """Compare models and rank labels with smaller forests; the slow tests have all of their trees."""
     with pytest.MonkeyPatch.context() as patch:
-        if not thorough():
-            patch.setattr(smaller_work.TREES_NAME, smaller_work.TREES)
+        for place, number in () if thorough() else smaller_work.TREES.items():
+            patch.setattr(place, number)
         yield
 
 
@@ -98,8 +112,8 @@ def real_figure() -> None:
 
 
 @pytest.fixture
-def unrendered_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Save figures without rendering them, which takes longer than most runs; the slow tests render them."""
+def never_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save figures without rendering them, which takes longer than most runs."""
 
     def save(_: object, to: str | Path | BinaryIO, **__: object) -> None:
         if isinstance(to, str | Path):
@@ -107,9 +121,15 @@ def unrendered_figures(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         else:
             to.write(b"not rendered")
 
+    with suppress(ImportError):
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
+
+
+@pytest.fixture
+def unrendered_figures(request: pytest.FixtureRequest) -> None:
+    """Save figures without rendering them; the slow tests render them."""
     if not thorough() and "real_figure" not in request.fixturenames:
-        with suppress(ImportError):
-            monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
+        request.getfixturevalue("never_rendered")
 
 
 @pytest.fixture

@@ -35,6 +35,8 @@ COMMON_MODULES: Final = (
 _OPTIONS: Final = ("pydantic.main", "pydantic.type_adapter", "rich.markdown", "typer.rich_utils")
 _FIGURES: Final = ("matplotlib.figure", "matplotlib.backends.backend_agg", "sklearn.datasets")
 _PROJECTS: Final = ("suffice.project.background_learner", "suffice.project.create", "sqlalchemy.dialects.sqlite")
+#: What a project in PostgreSQL imports besides.
+POSTGRES_MODULES: Final = ("psycopg", "sqlalchemy.dialects.postgresql.psycopg")
 #: What a server of a project imports.
 SERVER_MODULES: Final = (*_PROJECTS, "suffice.web.server", "uvicorn.protocols.http.h11_impl", "uvicorn.lifespan.off")
 _MODULES: Final = {
@@ -192,6 +194,9 @@ class ForkedProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:
+            # Whatever went wrong, it may be that the process never ends by itself.
+            self.kill()
         self._close()
         self.wait()
 
@@ -218,7 +223,7 @@ def start_suffice(
     function: str | None = None,
 ) -> ForkedProcess:
     """Start ``suffice`` with arguments, as a user does it; with ``terminal`` in a session of its own."""
-    function = function or ("suffice.cli:main" if thorough() else "tests.smaller_work:main_with_smaller_forest")
+    function = function or ("suffice.cli:main" if thorough() else "tests.smaller_work:main_with_smaller_forests")
     command = arguments[0] if arguments else ""
     own = (COMMANDS[command].location.split(":")[0],) if command in COMMANDS else ()
     return ForkedProcess(

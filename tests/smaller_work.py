@@ -1,6 +1,7 @@
 """What the fast tests make smaller because few tests are about it and it takes up to a second each time.
 
-The forest that models are compared with has fewer trees, and the demonstration fewer items where a test asks for it.
+The forests that models are compared with and that rank labels have fewer trees, and the demonstration fewer items where
+a test asks for it.
 """
 
 from dataclasses import replace
@@ -14,9 +15,8 @@ from suffice.models.factory import ModelTask
 from suffice.tables import example_data
 from suffice.tables.example_data import Task
 
-#: Where the number of trees is.
-TREES_NAME: Final = "suffice.learner.model_comparison._TREES"
-TREES: Final = 10
+#: Where the numbers of trees are, and what they are here.
+TREES: Final = {"suffice.learner.model_comparison._TREES": 10, "suffice.learner.suspicious_labels._TREES": 25}
 #: Where the demonstration gets its data from, and how many items there are to label.
 DEMO_NAME: Final = "suffice.cli.demo_command.demo_task"
 DEMO_ITEMS: Final = 90
@@ -28,16 +28,17 @@ def small_demo_task(kind: ModelTask, rng: np.random.Generator) -> Task:
     return replace(task, X_pool=task.X_pool[:DEMO_ITEMS], y_pool=task.y_pool[:DEMO_ITEMS])
 
 
-def main_with_smaller_forest() -> None:
-    """Do what the command ``suffice`` does, with a smaller forest."""
-    _set(TREES_NAME, TREES)
+def main_with_smaller_forests() -> None:
+    """Do what the command ``suffice`` does, with smaller forests."""
+    for place, number in TREES.items():
+        _set(place, number)
     main()
 
 
 def main_with_small_demo() -> None:
-    """Do what the command ``suffice`` does, with a smaller forest and a smaller demonstration."""
+    """Do what the command ``suffice`` does, with smaller forests and a smaller demonstration."""
     _set(DEMO_NAME, small_demo_task)
-    main_with_smaller_forest()
+    main_with_smaller_forests()
 
 
 def _set(place: str, value: object) -> None:

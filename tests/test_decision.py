@@ -164,6 +164,7 @@ def test_a_model_that_fits_is_not_blamed() -> None:
     assert labelled(BayesianLogistic(alpha=1.0), X, y, 100).decision().answer == "enough"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", [GaussianProcess(), BayesianRidge()])
 def test_numbers(model: Any) -> None:
     X = np.random.default_rng(1).normal(size=(300, 2))

@@ -14,6 +14,8 @@ from tests.thoroughness import thorough
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
+LONG = {"any-model.md", "compare.md", "learners.md", "networks.md"}
+
 
 @pytest.fixture(autouse=True)
 def _smaller_forests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,9 +30,9 @@ def blocks(page: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "page",
-    # The page on networks trains several.
+    # Examples of these pages learn several runs or networks.
     [
-        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name == "networks.md" else [])
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in LONG else [])
         for page in PAGES
         if blocks(page)
     ],

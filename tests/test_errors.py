@@ -90,6 +90,7 @@ def test_an_upgrade_follows_the_installation(monkeypatch: pytest.MonkeyPatch) ->
     assert upgrade_advice() == "install a newer version of suffice"
 
 
+@pytest.mark.slow
 def test_the_command_is_one_that_pip_accepts(tmp_path: Path) -> None:
     """What is installed already satisfies it, so that nothing is downloaded."""
     command = shlex.split(pip_install([*extra_requirements("plot"), "--no-index", "--dry-run"]))

@@ -21,6 +21,7 @@ DATA = os.environ.get("SUFFICE_DATA")
 RUNS = ["GPR_power_plant", "BRR_power_plant", "BLR_grid_stability_c"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.skipif(FOLDER is None, reason="reference runs: SUFFICE_REFERENCE is not set")
 @pytest.mark.parametrize("name", RUNS)
 def test_ratio_and_stops_of_the_published_run(name: str) -> None:
@@ -48,6 +49,7 @@ def test_ratio_and_stops_of_the_published_run(name: str) -> None:
         assert first == stop
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.skipif(
     FOLDER is None or DATA is None, reason="reference runs: SUFFICE_REFERENCE or SUFFICE_DATA is not set"
 )
@@ -74,6 +76,7 @@ def test_one_factorisation_gives_every_divergence_of_the_published_run(name: str
     assert pair.old_new[start:] == pytest.approx(run["kl_old_new"], rel=1e-8)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.skipif(
     FOLDER is None or DATA is None, reason="reference runs: SUFFICE_REFERENCE or SUFFICE_DATA is not set"
 )

@@ -283,6 +283,7 @@ def same_facts(one: Trace, other: Trace) -> None:
             np.testing.assert_array_equal(now.measures[name], values)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("make", [lambda: told("numbers"), lambda: told("classes"), lambda: told("batches"), made_up])
 def test_all_facts_survive_a_file(make: Any, tmp_path: Path) -> None:
     trace = make()

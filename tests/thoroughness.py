@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 #: Examples of a property that sets no number of its own, in ``make test-slow`` and in ``make test``.
-THOROUGH, FAST = 100, 15
+THOROUGH, FAST = 100, 10
 
 
 def thorough() -> bool:

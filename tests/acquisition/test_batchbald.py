@@ -186,6 +186,7 @@ def informed(p: Any, labels: Configurations) -> Any:
     return candidates.information(np.arange(len(p)), candidates.weights(labels.rows))
 
 
+@pytest.mark.slow
 def test_estimates_are_right_on_average_and_in_the_limit() -> None:
     p, picks = pool(2, 30, 6, 3), range(7)
     exact = informed(p, follow(p, picks, 3**7, 0))
@@ -285,6 +286,7 @@ def test_tensors_are_arrays(dtype: str, configurations: int) -> None:
     assert bald(tensor) == pytest.approx(bald(array), abs=1e-13)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_arithmetic_on_a_device(kind: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:

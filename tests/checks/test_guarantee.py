@@ -114,6 +114,7 @@ def test_within_a_tolerance_counts_residuals_above_it() -> None:
     assert guarantee.wrong_at_most == upper_bound(3, 5, 50, 0.05)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("share", "residuals"),
     crossed(

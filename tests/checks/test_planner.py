@@ -255,6 +255,7 @@ def cost(n: int, more: int, size: int) -> float:
     return more + size * max(1.0, size / (n + more))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("target", "error", "reducible", "n", "pool"),
     [

@@ -81,6 +81,7 @@ print([name for name in ("sklearn", "pandas", "scipy.stats", "matplotlib", "torc
 """
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "command", some([["run", "t.csv", "--target=y"], ["audit", "t.csv", "--target=y"], ["demo"]], every=2)
 )
@@ -131,6 +132,7 @@ def test_acquisitions_that_are_offered_exist() -> None:
     assert set(completed("suffice run --acquisition ")) <= {name for names in NAMES.values() for name in names}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_the_script_that_is_shown_works_in_bash(tmp_path: Path) -> None:
     program = tmp_path / "suffice"

@@ -113,6 +113,7 @@ def test_never_enough_is_said_with_the_forecast() -> None:
     assert "Figure: suffice-audit.png" in shown
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sorted_by", ["y", "answer"])
 def test_labels_that_came_sorted(sorted_by: str) -> None:
     """The first labels are all of one class, or nearly one number."""
@@ -172,6 +173,7 @@ def test_two_costs_on_labels_in_the_order_they_came() -> None:
     assert found["best_in_hindsight"] is None
 
 
+@pytest.mark.slow
 def test_a_rule_by_its_name() -> None:
     options = ["--target", "answer", "--ignore", "y", "--rule", "stabilizingpredictions", "--threshold", "0.9"]
     shown = RUN.invoke(app, ["audit", labelled(), *options]).output
@@ -205,6 +207,7 @@ def test_help_has_an_example() -> None:
     assert "--error-cost" in shown
 
 
+@pytest.mark.slow
 @needs_data
 def test_adult() -> None:
     path = str(Path(DATA or "") / "tables" / "adult.csv")
@@ -213,6 +216,7 @@ def test_adult() -> None:
     assert len(found["curve"]["value"]) == 140
 
 
+@pytest.mark.slow
 @needs_data
 def test_grid_stability() -> None:
     path = str(Path(DATA or "") / "uci" / "grid_stability.csv")
@@ -240,6 +244,7 @@ def test_the_error_at_the_stop_and_in_other_orders() -> None:
     assert result("labelled.csv", *options[:-1], "--orders", "0")["orders"] == []
 
 
+@pytest.mark.slow
 def test_orders_that_would_take_long_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suffice.cli.audit_command._MOST_SECONDS", 0.0)
     options = ["--target", "y", "--ignore", "answer", *RIDGE]
@@ -257,6 +262,7 @@ def test_the_error_that_is_wanted() -> None:
     assert result("labelled.csv", *options)["decision"]["answer"] == "limit"
 
 
+@pytest.mark.slow
 def test_a_sorted_file_is_unlike_a_random_order() -> None:
     rng = np.random.default_rng(0)
     x = np.sort(rng.normal(size=150))

@@ -27,6 +27,7 @@ def small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DEMO_NAME, small_demo_task)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_demo_stops_early_with_nearly_the_error_of_all_labels(task: str) -> None:
     done = run_suffice("demo", "--task", task, "--json")

@@ -104,6 +104,7 @@ def test_without_torch_the_rest_works() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @needs_torch
 def test_run_on_a_table() -> None:
     arguments = ["run", wine(), "--target", "kind", "--model", "dropout", "--most", "70", "--save", "run.npz", "--json"]
@@ -128,6 +129,7 @@ def test_run_takes_what_it_is_told() -> None:
     assert "a network with dropout" in done.output
 
 
+@pytest.mark.slow
 @needs_torch
 def test_audit_on_a_table() -> None:
     options = ["--target", "kind", "--model", "dropout", "--most", "65", "--orders", "1", "--json"]
@@ -164,6 +166,7 @@ def test_a_loss_that_is_no_number_ends_in_a_sentence(monkeypatch: pytest.MonkeyP
         RUN.invoke(app, ["run", wine(), "--target", "kind", "--model", "dropout"], catch_exceptions=False)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", [pytest.param("dropout", marks=needs_torch), "logistic"])
 def test_classes_that_nobody_has_met_are_told(model: str) -> None:
     X, y = load_wine(return_X_y=True)

@@ -357,6 +357,7 @@ def test_many_classes_are_typed_by_their_beginning(terminal: Callable[..., Termi
     assert labels_of() == {item: "raven", second: "blackbird"}
 
 
+@pytest.mark.slow
 def test_a_terminal_of_plain_letters_is_enough(terminal: Callable[..., Terminal]) -> None:
     words = ["house", "garden", "river", "bridge", "street"]
     texts = [f"Grüße 🐌 \x1b[31m {words[k % 5]} {words[k % 3]} {words[k // 7]}" for k in range(30)]
@@ -412,6 +413,7 @@ def run(*arguments: str, lines: str = "") -> subprocess.CompletedProcess[str]:
     return run_suffice("label", *arguments, lines=lines)
 
 
+@pytest.mark.slow
 def test_only_the_full_screen_needs_textual_and_says_how_to_install_it(
     terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -593,6 +593,7 @@ def test_two_costs_take_the_place_of_a_threshold() -> None:
     assert found["best_in_hindsight"]["regret"] == pytest.approx(paid[here] / paid[best] - 1.0)
 
 
+@pytest.mark.slow
 def test_dearer_errors_are_worth_more_labels() -> None:
     options = [houses(), *RIDGE, "--label-cost", "1", "--error-cost"]
     cheap, dear = (result(*options, cost)["labels"] for cost in ("0.1", "10"))
@@ -832,6 +833,7 @@ def test_a_tolerance_counts_predictions_that_are_off() -> None:
     assert "--tolerance is for numbers" in str(classes.exception)
 
 
+@pytest.mark.slow
 def test_where_the_model_is_the_wrong_one_another_is_named() -> None:
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(2, 500))

@@ -29,6 +29,7 @@ def greedy(model: Any, X: Floats, initial: list[int], steps: int) -> tuple[list[
     return labelled[len(initial) :], found
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "model",
     [GaussianProcess(1.0, 0.1), GaussianProcess(0.3, 1e-3), BayesianRidge(1.0, 5.0, fit_intercept=False)],
@@ -83,6 +84,7 @@ def test_points_too_far_apart_to_know_of_each_other_are_taken_in_order() -> None
     assert trace.indices.tolist() == list(range(1, 200))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", [GaussianProcess(1.0, 0.1), BayesianRidge(1.0, 5.0, fit_intercept=False)], ids=str)
 @given(seed=st.integers(0, 100), size=st.integers(2, 9))
 def test_a_batch_is_conditioned_one_by_one(model: Any, seed: int, size: int) -> None:

@@ -11,6 +11,7 @@ from suffice.models.laplace import Laplace
 from tests.thoroughness import crossed
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("averaged", "copies", "seed"), crossed([True, False], [1, 3], range(4), every=4))
 def test_same_picks_as_scoring_everything(averaged: bool, copies: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -198,6 +198,7 @@ def test_hyperparameters_that_are_learned_again(kind: str) -> None:
     assert len(learner.trace().relearned) == 2
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_sample_of_a_pool_in_several_tiles(dtype: Any) -> None:
     rng = np.random.default_rng(3)

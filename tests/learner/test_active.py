@@ -47,6 +47,7 @@ each_case = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.one_in(4)
 @each_case
 def test_the_loop_is_the_simulation(model: Any, data: Any) -> None:
     X, y = data
@@ -173,6 +174,7 @@ def test_labels_that_were_not_asked_for(seed: int) -> None:
     assert variance[learner.ask()[0]] == pytest.approx(variance.max(), rel=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("acquisition", ["random", "k-centre", "order", "variance", "entropy", "variance-reduction"])
 def test_acquisitions_of_regression(acquisition: str) -> None:
     X, y = regression()
@@ -181,6 +183,7 @@ def test_acquisitions_of_regression(acquisition: str) -> None:
     assert trace.error[-1] < trace.error[0]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("acquisition", "k"),
     crossed(["random", "k-centre", "order", "map-entropy", "entropy", "margin", "bald"], [2, 3], every=2),

@@ -128,6 +128,7 @@ def test_numbers_within_a_tolerance() -> None:
         sf.simulate(GaussianProcess(1.0, 0.1), X, y, rule=ErrorGuarantee(0.3))
 
 
+@pytest.mark.slow
 def test_recall() -> None:
     X, y = classes(1500)
     trace = sf.simulate(BayesianLogistic(), X, y, rule=RecallGuarantee("spam", 0.8), batch=10)

@@ -19,6 +19,7 @@ MODELS: dict[str, Any] = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", list(MODELS))
 def test_it_predicts_what_the_fitted_model_predicts(name: str) -> None:
     rng = np.random.default_rng(0)

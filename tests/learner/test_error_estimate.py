@@ -111,6 +111,7 @@ def test_a_model_that_is_too_unsure_is_told_so_by_its_labels() -> None:
     assert found.low < truth < found.high
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("model", "y"), MODELS)
 @pytest.mark.parametrize("batch", [1, 5])
 def test_the_estimate_is_its_formula(model: Any, y: Any, batch: int) -> None:
@@ -257,6 +258,7 @@ def test_intervals_hold_the_true_ratio_about_nine_times_in_ten() -> None:
     assert 330 <= held["regression"] <= 390
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("model", "y"), MODELS)
 def test_labels_that_make_the_model_worse_are_noticed(model: Any, y: Any) -> None:
     learner = sf.ActiveLearner(model, X, initial=[0, 1, 2, 3, 4, 5])

@@ -62,6 +62,7 @@ def _run(model: Any, y: Any, labels: int = 40, **options: Any) -> sf.ActiveLearn
     return learner
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_a_run_with_a_classifier_can_be_repeated_and_gives_a_verdict(name: str) -> None:
     before = repr(CLASSIFIERS[name].get_params())
@@ -78,6 +79,7 @@ def test_a_run_with_a_classifier_can_be_repeated_and_gives_a_verdict(name: str) 
     assert str(first.decision())
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_a_run_with_a_regressor_can_be_repeated_and_gives_a_verdict(name: str) -> None:
     first, second = (_run(REGRESSORS[name], NUMBERS, seed=3) for _ in range(2))
@@ -100,6 +102,7 @@ def test_every_kind_of_estimator_has_its_backend() -> None:
         sf.ActiveLearner(StandardScaler(), X)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["forest", "logistic"])
 def test_the_inputs_of_a_rule_are_those_of_a_monitor_beside_the_same_fits(name: str) -> None:
     model = CLASSIFIERS[name].set_params(random_state=1) if name == "forest" else CLASSIFIERS[name]
@@ -343,6 +346,7 @@ def test_skipped_and_labelled_items_are_never_asked_for(sizes: list[int], seed: 
             learner.tell(items[1:], CLASSES[items[1:]])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["forest", "logistic"])
 def test_a_screening_asks_for_the_likeliest_items_first(name: str) -> None:
     rare = np.where(X[:, 0] + X[:, 1] > 1.6, "relevant", "other")

@@ -149,6 +149,7 @@ def facts_of_numbers(run: Run, step: int, prior_of: Any) -> dict[str, float]:
     }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "batch", "dtype"), crossed(REGRESSORS, [1, 4], [np.float64, np.float32], every=3))
 def test_facts_of_numbers_are_those_of_the_textbook(name: str, batch: int, dtype: Any) -> None:
     run = regression_run(name, batch, dtype)
@@ -159,6 +160,7 @@ def test_facts_of_numbers_are_those_of_the_textbook(name: str, batch: int, dtype
             assert run.trace.measures[fact][step] == pytest.approx(value, rel=2e-6, abs=1e-9), (fact, step)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("name", "batch"),
     crossed([name for name in REGRESSORS if "learned" in name or "by feature" in name], [4, 1], every=2),
@@ -197,6 +199,7 @@ def test_a_fresh_run_under_those_hyper_parameters_tells_the_same() -> None:
         assert known.measures[fact] == pytest.approx(units * fresh.measures[fact], rel=1e-6), fact
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "batch"), crossed(REGRESSORS, [1, 4], every=2))
 def test_many_labels_at_once_tell_the_same_as_one_after_the_other(name: str, batch: int) -> None:
     """Whoever watches a run takes it step by step; otherwise picks that depend on no label come in blocks."""
@@ -465,6 +468,7 @@ def require_recomputed_facts(name: str, batch: int, steps: Iterable[int]) -> Non
             assert told == pytest.approx(value, rel=1e-6, abs=LOOSE.get(fact, 1e-7)), (fact, step)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "batch"), crossed(CLASSIFIERS, [1, 3], every=2))
 def test_facts_of_classes_are_those_of_a_recomputation(name: str, batch: int) -> None:
     """Of the long run at every fourth step, and where a class is met late: at steps 6 and 17."""
@@ -703,6 +707,7 @@ def facts_of_draws(case: str, approximation: str, step: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("approximation", ["dropout", "last-layer"])
 @pytest.mark.parametrize("case", ["three", "met late"])
 def test_facts_of_a_network_are_those_of_its_draws(case: str, approximation: str) -> None:
@@ -773,6 +778,7 @@ def interrupted(case: str, path: Any) -> tuple[Trace, Trace]:
     return whole, sf.simulate(network(), X, y, steps=4, checkpoint=path, **settings)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", ["three", "met late"])
 def test_a_run_taken_up_again_tells_the_same(case: str, tmp_path: Any) -> None:
     whole, again = interrupted(case, tmp_path / "run.pt")

@@ -151,6 +151,7 @@ def test_the_recall_of_another_class_is_not_enough() -> None:
     assert not learner.verdict.stop
 
 
+@pytest.mark.slow
 def test_a_planned_recall_check_succeeds_as_often_as_planned() -> None:
     learner, y = labelled(sf.Budget(1500))
     plan = learner.recall_plan("spam", 0.85, probability=0.7)

@@ -25,6 +25,7 @@ def numbers(rows: int = 200, seed: int = 0) -> tuple[Any, Any]:
     return X, X @ [3.0, 2.0, 1.0] + rng.normal(size=rows)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("acquisition", some([None, "margin", "random"], every=2))
 def test_the_decision_is_that_of_a_learner_that_is_asked_and_told(acquisition: str | None) -> None:
     X, y = classes()
@@ -123,6 +124,7 @@ def test_an_audit_of_classes_and_of_a_rule_that_never_stops() -> None:
     assert audited_stop(BayesianLogistic(), X, y, trace, sf.ErrorStability(0.0)).n_labelled is None
 
 
+@pytest.mark.slow
 def test_orders_are_different_and_always_the_same() -> None:
     X, y = classes(120)
     several = [audit_orders(BayesianLogistic(), X, y, orders=3, seed=seed) for seed in (0, 0, 1)]
@@ -143,6 +145,7 @@ def test_a_run_records_what_the_default_rule_needs() -> None:
     assert sf.LabelWorth().needs() <= sf.audit(BayesianRidge(), X, y).recorded
 
 
+@pytest.mark.slow
 def test_an_audit_names_a_model_that_is_better_on_the_rows_after_the_stop() -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(600, 2))

@@ -174,6 +174,7 @@ def record_of(case: str, batch: int) -> Trace:
     )
 
 
+@pytest.mark.one_in(3)
 @each_run
 def test_live_is_replayed(case: str, name: str, batch: int) -> None:
     made, rule = CASES[case], RULES[name]
@@ -215,6 +216,7 @@ def test_which_rules_a_loop_can_feed(case: str) -> None:
         assert any(need in str(raised.value) for need in rule.needs())
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", CASES)
 def test_a_record_for_one_rule_is_that_for_all(case: str) -> None:
     made = CASES[case]
@@ -249,6 +251,7 @@ def require_replayed_at_any_size(case: str, names: Iterable[str]) -> None:
         assert live == trace.replay(rule), name
 
 
+@pytest.mark.one_in(3)
 @each_part
 def test_steps_of_different_sizes(case: str, names: list[str]) -> None:
     require_replayed_at_any_size(case, names)
@@ -276,6 +279,7 @@ def test_what_is_filled_up_is_taken_off(tmp_path: Path) -> None:
             sf.Step(n_labelled=step.n_labelled, selected_probabilities=step.selected_probabilities)
 
 
+@pytest.mark.one_in(3)
 @each_part
 def test_skips_and_corrections_in_between(case: str, names: list[str]) -> None:
     y = CASES[case].data[1].copy()
@@ -347,6 +351,7 @@ def live_on_late_classes(rule: Criterion, *, steps: int = 30) -> tuple[list[Verd
     return told(learner, y, [1] * steps), learner.trace()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", some(sorted(CLASSES - {"HeldOutPlateau", "TimeLimit"}), every=4))
 def test_live_is_replayed_where_classes_are_met_late(name: str) -> None:
     live, trace = live_on_late_classes(RULES[name])
@@ -571,6 +576,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return calls
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("rule", [sf.ErrorStability(0.1), sf.Budget(50), sf.TimeLimit(1e9) | sf.PoolFraction(1.0)])
 @pytest.mark.parametrize("case", CASES)
 def test_a_rule_that_needs_nothing_costs_nothing(case: str, rule: Criterion, counted: dict[str, int]) -> None:
@@ -777,6 +783,7 @@ def test_an_audit_takes_the_remedy_that_it_names(case: str) -> None:
     assert len(trace.replay(sf.HeldOutPlateau())) == 60
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", ["process", "ridge", "logistic"])
 @pytest.mark.parametrize("stop_set", [12, sf.StopSet(np.arange(40, 52), 70)])
 def test_an_audit_tells_what_a_run_in_that_order_tells(case: str, stop_set: Any) -> None:

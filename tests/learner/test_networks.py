@@ -84,6 +84,7 @@ def test_the_loop_is_the_simulation(approximation: str, acquisition: str) -> Non
     assert told[-1].certificate.statement == f"Nothing is guaranteed: {trace.estimated}."
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", NAMES["network"])
 def test_every_acquisition(name: str) -> None:
     trace = run(acquisition=name, steps=3)
@@ -199,6 +200,7 @@ def test_a_training_that_diverges_leaves_the_learner_as_it_was(monkeypatch: pyte
     assert learner.tell(learner.ask(), [1]).n_labelled == 21
 
 
+@pytest.mark.one_in(2)
 @each_approximation
 def test_what_is_recorded(approximation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
@@ -304,6 +306,7 @@ def cut_after(saves: int, monkeypatch: pytest.MonkeyPatch, **options: Any) -> No
             run(**options)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("saves", "kind"),
     crossed([1, 2, 4], [("batchbald", "dropout"), ("random", "last-layer"), ("k-centre", "dropout")], every=3),
@@ -404,6 +407,7 @@ def test_a_loss_that_is_no_number_names_round_and_file(tmp_path: Path, monkeypat
 # The default rule
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("approximation", some(["dropout", "last-layer"], every=2))
 def test_what_the_default_rule_is_told(approximation: str) -> None:
     """Against draws of the network itself, and predictions of random items before their labels were learned."""
@@ -440,6 +444,7 @@ def test_what_the_default_rule_is_told(approximation: str) -> None:
     assert estimate.value == pytest.approx(estimate.model_alone * losses / expected, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_default_rule_stops_a_network_and_says_the_same_when_replayed() -> None:
     pool, labels = DIGITS.data[:400] / 16.0, DIGITS.target[:400]
     learner = sf.ActiveLearner(network(samples=6, warm_epochs=10), pool, initial=20, seed=2)

@@ -143,6 +143,7 @@ def test_a_composed_rule_waits_in_its_parts() -> None:
     assert both.reads() == {"pool_max_entropy", "classes_seen"}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("share", [True, False])
 def test_a_forecast_never_exceeds_the_pool(share: bool) -> None:
     rng = np.random.default_rng(0)

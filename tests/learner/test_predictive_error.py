@@ -77,6 +77,7 @@ def watched(model: Any, data: Data, **options: Any) -> tuple[Trace, list[Any]]:
     return sf.simulate(model, data.X, data.y, watch=look, **{**settings, **options}), models
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "batch"), crossed(REGRESSORS, [4, 1], every=2))
 def test_of_numbers_it_is_the_squared_error_of_the_mean(name: str, batch: int) -> None:
     data = numbers()
@@ -95,6 +96,7 @@ def test_of_numbers_it_is_the_squared_error_of_the_mean(name: str, batch: int) -
     assert plain.predictive_error == pytest.approx(trace.predictive_error, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "batch"), crossed(CLASSIFIERS, [1, 3], every=2))
 def test_of_classes_it_is_the_log_loss_of_predict_proba(name: str, batch: int) -> None:
     model, data = CLASSIFIERS[name]

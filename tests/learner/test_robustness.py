@@ -25,6 +25,7 @@ from tests.thoroughness import crossed, some
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("columns", "dtype", "beta"),
     crossed(
@@ -47,6 +48,7 @@ def test_linear_loops_at_any_scale(columns: list[float], dtype: str, beta: float
         assert trace.error[step] == pytest.approx(np.mean((y[:50] - mean) ** 2 + spread), rel=1e-6)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("noise", [1e-13, 1e-15, 1e-18, 1e-30])
 def test_processes_with_hardly_any_noise(noise: float) -> None:
     X = np.repeat(RNG.normal(size=(40, 2)), 2, axis=0)
@@ -56,6 +58,7 @@ def test_processes_with_hardly_any_noise(noise: float) -> None:
     assert np.isfinite(trace.kl_new_old).all()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("model", [GaussianProcess(1.0, 0.05), BayesianRidge(1.0, 10.0)], ids=str)
 @pytest.mark.parametrize("seed", some(range(5), every=3))
 def test_after_a_skip_the_pick_is_still_the_largest_variance(model: Any, seed: int) -> None:
@@ -253,6 +256,7 @@ def test_learned_ridge_scales_with_the_data(scale: float) -> None:
     assert other.beta == pytest.approx(one.beta, rel=1e-4)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("mean", "variance"), [(0.0, 1.0), (0.0, 100.0), (2.0, 100.0), (30.0, 1e4), (3e3, 1e8)])
 def test_bald_of_wide_logits(mean: float, variance: float) -> None:
     class Fixed(Laplace):

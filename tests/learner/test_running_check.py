@@ -51,6 +51,7 @@ def state(learner: sf.ActiveLearner) -> Any:
 # What the sample is, and that it influences nothing.
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("acquisition", [None, "margin", "random"])
 def test_the_learned_items_are_those_of_a_learner_without_it(acquisition: str | None) -> None:
     X, y = classes()
@@ -406,9 +407,9 @@ def test_a_model_that_is_selected_by_the_sample_breaks_the_bound() -> None:
 def test_the_bounds_of_complete_runs_hold() -> None:
     """With a model that learns, and an acquisition that takes what it is least sure of."""
     false = 0
-    for seed in range(100):
+    for seed in range(50):
         X, y = classes(400, seed)
         trace = sf.simulate(BayesianLogistic(alpha=1.0), X, y, steps=30, batch=5, check_share=0.3, seed=seed)
         assert trace.checks
         false += not all(check.holds for check in trace.checks)
-    assert false <= 5
+    assert false <= 2

@@ -223,6 +223,7 @@ def test_relevant_items_come_first() -> None:
     assert learner.trace().about["positive"] == "yes"
 
 
+@pytest.mark.slow
 def test_the_first_relevant_item_is_looked_for_at_random() -> None:
     rare = np.where(np.arange(N) == 170, "yes", "no")
     first = np.setdiff1d(np.arange(N), [170])[:10]
@@ -241,6 +242,7 @@ def test_the_first_relevant_item_is_looked_for_at_random() -> None:
     assert learner.relevant_found == 0
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("size", [1, 4])
 def test_live_and_replayed_are_the_same(classes: int, size: int) -> None:

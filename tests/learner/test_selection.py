@@ -97,6 +97,7 @@ def test_the_next_random_item_is_any_unlabelled_one_with_equal_probability() -> 
     assert sum((counts[item] - expected) ** 2 / expected for item in rest) < 22.46
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("model", "y", "acquisition"), CASES)
 @pytest.mark.parametrize("batch", [1, 7])
 def test_a_learner_and_a_simulation_record_the_same_random_items(

@@ -958,6 +958,7 @@ def test_tensors_of_torch() -> None:
     assert_same_in(torch.tensor(X), lambda pool, items: X[items])
 
 
+@pytest.mark.slow
 def test_data_sets_of_hugging_face() -> None:
     datasets = pytest.importorskip("datasets")
     pool = datasets.Dataset.from_dict({"x": X.tolist()})

@@ -32,6 +32,7 @@ def words(n: int = 120, k: int = 2, seed: int = 0) -> tuple[Any, Any]:
     return X, np.array(["ham", "spam", "eggs"])[(X @ rng.normal(size=(3, k)) + rng.gumbel(size=(n, k))).argmax(axis=1)]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "model", [GaussianProcess(1.5, 0.1), BayesianRidge(1.0, 4.0), GaussianProcess(), BayesianRidge()]
 )
@@ -147,6 +148,7 @@ def test_a_gain_survives_a_checkpoint() -> None:
     assert again.since_half(60, lambda past: float(past.sum())) == recent.since_half(60, lambda past: float(past.sum()))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("model", [GaussianProcess(), BayesianRidge(), BayesianLogistic(), BayesianLogistic(alpha=1.0)])
 def test_live_is_replayed_and_simulated(model: Any) -> None:
     X, y = numbers() if not isinstance(model, BayesianLogistic) else words(k=3)

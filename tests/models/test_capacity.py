@@ -175,6 +175,7 @@ def test_live_is_replayed(k: int) -> None:
     np.testing.assert_allclose(learner.model.predict_proba(X), learner.current_model.predict_proba(X), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_corrected_label_is_as_if_it_had_been_so() -> None:
     X, y = data(100, 2)
     wrong = y.copy()
@@ -197,6 +198,7 @@ def test_a_class_that_is_met_later() -> None:
     assert learner.current_model.n_components_ >= 25
 
 
+@pytest.mark.slow
 def test_a_project_that_is_resumed_says_the_same() -> None:
     X, y = data(120, 3)
     rule = sf.ErrorStability().state_dict()

@@ -142,6 +142,7 @@ SURPRISES = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("n_classes", "size", "scale"), SURPRISES)
 def test_the_divergence_of_two_states_against_50_digits(n_classes: int, size: int, scale: float) -> None:
     X, y = data(301, size, n_classes, seed=size)
@@ -277,6 +278,7 @@ EXTREMES = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("kind", "scale", "alpha", "n_classes"), EXTREMES)
 def test_converges_from_anywhere(kind: str, scale: float | str, alpha: float, n_classes: int) -> None:
     X, y = extreme(kind, n_classes, scale)

@@ -32,6 +32,7 @@ def data(n: int, n_classes: int, seed: int = 0) -> tuple[Floats, Any]:
     return X, NAMES[codes]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", [BayesianLogistic(), BayesianLogistic(alpha=1.0, fit_intercept=False)], ids=repr)
 def test_scikit_learn_contract(model: BayesianLogistic) -> None:
     check_estimator(model, on_skip=None)

@@ -237,6 +237,7 @@ def test_the_divergence_of_convolutions_by_the_same_formula() -> None:
     assert float(kl(new, old)) == pytest.approx(shares.sum(), rel=1e-12)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sigma", [1.0, 0.05, 0.02])
 def test_the_bound_lies_above_the_divergence_itself(sigma: float) -> None:
     options: dict[str, Any] = {"hidden": (4,), "epochs": 20, "learning_rate": 0.02, "device": "cpu"}

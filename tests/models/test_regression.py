@@ -11,7 +11,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import BayesianRidge as SklearnRidge
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 import suffice as sf
 from suffice.errors import InvalidValueError, NotPositiveDefiniteError
@@ -22,23 +22,20 @@ from suffice.models.ridge import RidgePrior
 from suffice.numerics.special_functions import Floats
 
 
-@parametrize_with_checks(  # type: ignore[untyped-decorator]
+@pytest.mark.parametrize(
+    "model",
     [
-        GaussianProcess(),
+        pytest.param(GaussianProcess(), marks=pytest.mark.slow),
         GaussianProcess(length_scale=1.0, noise=0.1),
         BayesianRidge(),
         BayesianRidge(alpha=1.0, beta=2.0, fit_intercept=True),
         RadialBasis(),
-    ]
+        pytest.param(GaussianProcess(per_feature=True), marks=pytest.mark.slow),
+    ],
+    ids=repr,
 )
-def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
-
-
-@pytest.mark.slow
-@parametrize_with_checks([GaussianProcess(per_feature=True)])  # type: ignore[untyped-decorator]
-def test_scikit_learn_contract_of_one_length_scale_per_feature(estimator: Any, check: Any) -> None:
-    check(estimator)
+def test_scikit_learn_contract(model: Any) -> None:
+    check_estimator(model, on_skip=None)
 
 
 def data(n: int = 40, d: int = 3, seed: int = 0) -> tuple[Floats, Floats]:

@@ -497,6 +497,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 4), st.integers(6, 14), st.integers(1, 5))

@@ -19,7 +19,7 @@ from suffice.project.create import open_project
 from suffice.project.events import ACTS, Draft, Event, EventKind
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.state import Answer
-from tests.processes import SERVER_MODULES, ForkedProcess
+from tests.processes import POSTGRES_MODULES, SERVER_MODULES, ForkedProcess
 from tests.project.crash_clients import Client, Connection
 from tests.project.crash_parent import fork_servers
 from tests.project.making_projects import make, picture, replayed, some_items
@@ -45,7 +45,7 @@ class Mother:
 
     def __init__(self, place: str, kind: str, log: Path) -> None:
         function, pipe = f"{fork_servers.__module__}:{fork_servers.__name__}", subprocess.PIPE
-        modules = [fork_servers.__module__, *SERVER_MODULES]
+        modules = [fork_servers.__module__, *SERVER_MODULES, *POSTGRES_MODULES]
         self._process = ForkedProcess(function, [place, kind, str(log)], modules=modules, stdin=pipe, stdout=pipe)
         self.port = int(self._read())
 

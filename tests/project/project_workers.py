@@ -15,14 +15,15 @@ from typing import Any
 from suffice.errors import SufficeError
 from suffice.project import create as create_module
 from suffice.project.create import open_project, write_project
-from tests.processes import ForkedProcess
+from tests.processes import POSTGRES_MODULES, ForkedProcess
 from tests.project.making_projects import CLASSES, about, some_items
 
 
 def start(*arguments: str) -> ForkedProcess:
     """Start a process that does something; it says "ready" and waits for a line before it begins."""
     pipe = subprocess.PIPE
-    process = ForkedProcess(f"{__name__}:main", arguments, modules=[__name__], stdin=pipe, stdout=pipe, cwd="/")
+    modules = [__name__, *POSTGRES_MODULES]
+    process = ForkedProcess(f"{__name__}:main", arguments, modules=modules, stdin=pipe, stdout=pipe, cwd="/")
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n", process.wait()
     return process

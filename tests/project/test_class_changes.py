@@ -249,6 +249,7 @@ def learned(project: Project) -> ProjectLearner:
     return learner
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", ["logistic", "kernel"])
 def test_the_model_does_not_depend_on_names_and_their_order(tmp_path: Path, model: str) -> None:
     with bands(tmp_path / "one", model=model) as project:

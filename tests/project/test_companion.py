@@ -136,6 +136,7 @@ def test_a_label_that_is_taken_back_is_forgotten(project: Small, case: Case) -> 
     assert background.learning_status.verdict == by_hand.learning_status().verdict
 
 
+@pytest.mark.one_in(2)
 def test_advice_is_given_and_withdrawn_when_it_changes(project: Small, case: Case) -> None:
     with BackgroundLearner(project) as background:
         # All but one, which leaves the rule to judge, and then nothing. The first come together.

@@ -34,7 +34,8 @@ def served_verdict(port: int, expected: tuple[bool, float | None]) -> tuple[bool
     return found
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("times", [2, pytest.param(60, marks=pytest.mark.slow)])
 def test_servers_killed_at_random_moments(place: str, times: int, tmp_path: Path) -> None:
     make(place, SIZE, task="regression", rule=RULE).close()
     times = max(2, times // 2) if "://" in place else times

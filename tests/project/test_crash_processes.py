@@ -25,6 +25,7 @@ from tests.project.making_projects import make
 from tests.project.postgres_server import Server
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("times", [8, pytest.param(100, marks=pytest.mark.slow)])
 def test_two_processes_on_one_project_killed_at_random_moments(place: str, times: int, tmp_path: Path) -> None:
     make(place, SIZE, task="regression", rule=RULE).close()
@@ -37,6 +38,7 @@ def test_two_processes_on_one_project_killed_at_random_moments(place: str, times
     assert acknowledged(clients) > (times if times >= 50 else 0)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("times", [8, pytest.param(100, marks=pytest.mark.slow)])
 def test_checks_of_a_project_whose_servers_are_killed(place: str, times: int, tmp_path: Path) -> None:
     with make(place, SIZE, task="regression", rule=RULE, lease=0.2) as project:

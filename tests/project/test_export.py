@@ -156,6 +156,7 @@ def test_labels_say_which_items_were_drawn_at_random(tmp_path: Path, format: For
     assert [row["random"] for row in rows] == [flags[each] for each in (1, 0, 0, 0, 0, 1, 1)]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("format", FORMATS)
 def test_predictions_are_of_all_items_without_a_label(busy: Project, format: Format) -> None:
     project_learner, _ = learned(busy)
@@ -291,6 +292,7 @@ def checked(project: Project, size: int = 20) -> list[int]:
     return items
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("task", "format"), crossed(["classification", "regression"], FORMATS, every=2))
 def test_predictions_are_those_that_the_guarantee_is_about(tmp_path: Path, format: Format, task: str) -> None:
     asked: dict[str, Any] = {} if task == "classification" else {"tolerance": 0.5}

@@ -183,6 +183,7 @@ def test_predicted_numbers(tmp_path: Path) -> None:
         assert project.state().imported_prediction(3) == (1.5, None, "predictions")
 
 
+@pytest.mark.slow
 def test_many_labels_are_imported_in_one_step(tmp_path: Path) -> None:
     texts = [f"text number {k}" for k in range(3000)]
     with create_project(tmp_path / "texts", texts, classes=["a", "b"]) as project:

@@ -35,6 +35,7 @@ def followed(case: Case, answers: Sequence[Answer], queue: int = 0) -> LearningS
     return project_learner.learning_status(queue=queue)
 
 
+@pytest.mark.one_in(2)
 def test_a_verdict_follows_from_the_labels_however_they_came(case: Case) -> None:
     answers = case.answers(37, skips=3)
     at_once = followed(case, answers)
@@ -78,6 +79,7 @@ def test_impatience_leaves_the_rest_for_another_time(case: Case) -> None:
     assert project_learner.learning_status() == followed(case, answers)
 
 
+@pytest.mark.one_in(2)
 def test_a_changed_past_is_learned_anew(case: Case) -> None:
     answers = case.answers(30)
     other = next(label for label in labels_of(case) if label != answers[4].label)
@@ -357,6 +359,7 @@ def rules() -> Iterator[tuple[str, Criterion, bool, bool]]:
     yield "composed", Budget(500) & ErrorStability(calibration=3), True, True
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("rule", "curve", "ratio"), [each[1:] for each in rules()], ids=[each[0] for each in rules()])
 def test_any_rule_has_its_curve(case: Case, rule: Criterion, curve: bool, ratio: bool) -> None:
     other = case._replace(settings=replace(case.settings, rule=rule.state_dict()))
@@ -427,6 +430,7 @@ def test_a_large_pool_is_kept_in_single_precision(monkeypatch: pytest.MonkeyPatc
     assert found == followed(case, case.answers(30), queue=1)
 
 
+@pytest.mark.one_in(2)
 def test_a_stop_stands_though_the_curve_rises_again(case: Case) -> None:
     def judged(threshold: float, n: int) -> LearningStatus:
         rule = ErrorStability(threshold).state_dict()

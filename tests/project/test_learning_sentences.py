@@ -159,6 +159,7 @@ def test_problems_are_said() -> None:
     assert said[-1] == "Items are asked for at random."
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("name", "model"), crossed([name for name in RULES if name != "TimeLimit"], ["two classes", "process"], every=8)
 )

@@ -282,6 +282,7 @@ def test_the_pipeline_predicts_as_the_project_does(project: Project) -> None:
     np.testing.assert_array_equal(pipeline.predict_proba(frame), before)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
 @pytest.mark.parametrize("out", ["csv", "jsonl", "parquet"])
 def test_new_rows_are_predicted_some_at_a_time(
@@ -306,6 +307,7 @@ def test_new_rows_are_predicted_some_at_a_time(
     np.testing.assert_allclose(found["p(weak)"] + found["p(strong)"], 1.0)
 
 
+@pytest.mark.slow
 def test_large_files_are_read_as_small_ones_are(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -218,6 +218,7 @@ def _say_how_far_they_are(parts: list[LearningStatus], answers: int) -> None:
         assert part.verdict.reason == f"the model is learning the labels again, {part.n_answers} of {answers} so far"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("from_the_start", [True, False])
 def test_nothing_is_said_of_a_part_while_the_past_is_learned_again(
     project: Project, from_the_start: bool, monkeypatch: pytest.MonkeyPatch

@@ -39,6 +39,7 @@ def check_journal(place: str, acknowledged: list[tuple[int, str, int]]) -> None:
         assert state.n_labelled == len({item for item, _, _ in acknowledged})
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("labels", [60, pytest.param(300, marks=pytest.mark.slow)])
 def test_two_processes_at_full_speed_lose_nothing_and_double_nothing(place: str, labels: int) -> None:
     make(place, 2 * labels).close()
@@ -52,6 +53,7 @@ def test_two_processes_at_full_speed_lose_nothing_and_double_nothing(place: str,
     check_journal(place, done[0] + done[1])
 
 
+@pytest.mark.one_in(2)
 def test_two_projects_in_four_threads_lose_nothing_and_double_nothing(place: str) -> None:
     make(place, 200).close()
     acknowledged: list[tuple[int, str, int]] = []

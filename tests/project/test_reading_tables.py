@@ -226,6 +226,7 @@ def test_a_first_line_of_data_is_noticed() -> None:
     assert read(Path("sms.tsv")).notes[0].startswith("the first line may be data: 'ham' is the name of a column")
 
 
+@pytest.mark.slow
 @needs_data
 def test_adult() -> None:
     path = Path(DATA or "") / "tables" / "adult.csv"

@@ -1,12 +1,12 @@
 """What was learned is read from files: to the last bit what the labels give, and never something else."""
 
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,6 @@ from tests.project.making_projects import make
 from tests.project.test_companion import LONG, until
 from tests.thoroughness import crossed, examples, some, thorough
 
-ROOT = Path(__file__).parents[2]
 NAMES = ("status.npz", "predictions.npz", "learner.npz", "earlier-learner.npz")
 RULES: dict[str, Criterion] = {
     # Labels that are worth much: where the rule says stop, models are compared, which takes seconds.
@@ -57,11 +56,16 @@ def files_in(folder: Path, checksum: str = "features") -> LearnedFiles:
     return LearnedFiles(folder / FOLDER, lambda: checksum)
 
 
+_LEARNED: dict[tuple[Any, ...], ProjectLearner] = {}
+
+
 def learner_of(case: Case, answers: Sequence[Answer]) -> ProjectLearner:
-    """One that learned from the first answer on."""
-    learner = ProjectLearner(case.settings, case.X)
-    learner.follow(answers)
-    return learner
+    """One that learned from the first answer on; the same answers are learned once, and each caller has a copy."""
+    key = (repr(case.settings), case.X.tobytes(), *answers)
+    if key not in _LEARNED:
+        _LEARNED[key] = ProjectLearner(case.settings, case.X)
+        _LEARNED[key].follow(answers)
+    return deepcopy(_LEARNED[key])
 
 
 def drawn(case: Case, n: int, skips: int = 0) -> list[Answer]:
@@ -134,6 +138,7 @@ def test_other_models_are_compared_as_before(name: str, tmp_path: Path) -> None:
         assert resumed.learning_status() == expected.learning_status()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", ["logistic", "kernel"])
 def test_every_model_of_classes_can_be_continued(model: str, tmp_path: Path) -> None:
     case = ruled(CASES["three classes"], "predictions")
@@ -146,6 +151,7 @@ def test_every_model_of_classes_can_be_continued(model: str, tmp_path: Path) -> 
     assert resumed.learning_status() == learner_of(case, answers).learning_status()
 
 
+@pytest.mark.slow
 def test_components_of_a_text_are_chosen_as_before(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(90, 24)) / np.sqrt(1.0 + np.arange(24))
@@ -174,6 +180,7 @@ def test_the_same_labels_give_the_same_files(case: Case, tmp_path: Path) -> None
     contents = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
+        _LEARNED.clear()
         kept(case, drawn(case, 20), tmp_path / name)
         found = [(tmp_path / name / FOLDER / each).read_bytes() for each in NAMES[:3]]
         # Times of files apart, which are in their heads.
@@ -510,29 +517,27 @@ def test_a_full_disk_keeps_what_was_there(case: Case, tmp_path: Path, monkeypatc
     assert sorted(path.name for path in (tmp_path / FOLDER).iterdir() if path.name[0] == ".") == []
 
 
-_KILLED_WHILE_WRITING = """
-import os, signal, sys
-import numpy as np
-from tests.project.test_reopening import drawn, files_in, learner_of
-from tests.project.following import CASES
-from pathlib import Path
-case = CASES["three classes"]
-learner = learner_of(case, drawn(case, 25))
-savez = np.savez
-def half(file, **contents):
-    savez(file, **contents)
-    file.truncate(file.tell() // 2)
-    file.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
-np.savez = half
-learner.keep_in(files_in(Path(sys.argv[1])), learner.learning_status())
-"""
+def killed_while_writing(case: Case, folder: Path) -> None:
+    """Keep what was learned, and be killed in the middle of a file."""
+    learner, savez = learner_of(case, drawn(case, 25)), np.savez
+
+    def half(file: Any, **contents: Any) -> None:
+        savez(file, **contents)
+        file.truncate(file.tell() // 2)
+        file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "savez", half)
+        learner.keep_in(files_in(folder), learner.learning_status())
 
 
 def test_killed_while_writing_leaves_what_was_there(case: Case, tmp_path: Path) -> None:
     files = kept(case, drawn(case, 12), tmp_path)
-    done = subprocess.run([sys.executable, "-c", _KILLED_WHILE_WRITING, str(tmp_path)], cwd=ROOT, check=False)
-    assert done.returncode == -signal.SIGKILL
+    process = multiprocessing.get_context("fork").Process(target=killed_while_writing, args=(case, tmp_path))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     parts = [path for path in (tmp_path / FOLDER).iterdir() if path.name[0] == "."]
     assert len(parts) == 1
     assert files.status(case.settings, drawn(case, 12)) is not None
@@ -592,6 +597,7 @@ def test_a_command_learns_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert learned_project(project, "p").learning_status == expected
 
 
+@pytest.mark.slow
 def test_what_was_learned_by_another_model_is_not_used(tmp_path: Path) -> None:
     with labelled_project(tmp_path / "p") as project:
         before = learned_project(project, "p").learning_status

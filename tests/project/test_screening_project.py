@@ -185,6 +185,7 @@ def test_options_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         opened(rule="Safe")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("rule", [sf.RecallTest(0.8), sf.QuantCI(0.8), sf.ConsecutiveIrrelevant(20)], ids=repr)
 def test_a_screening_continues_from_a_checkpoint(tmp_path: Path, rule: sf.Criterion) -> None:
     with made(tmp_path, rule=rule) as project:

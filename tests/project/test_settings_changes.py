@@ -103,6 +103,7 @@ def test_descriptions_follow_their_classes(project: Project) -> None:
     assert project.settings.descriptions == {"tiger": "meows", "x": "barks"}
 
 
+@pytest.mark.slow
 def test_other_costs_judge_the_same_labels_anew(tmp_path: Path) -> None:
     with bands(tmp_path / "p", rule=LabelWorth().state_dict()) as project:
         label_some(project, 30)

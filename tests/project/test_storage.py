@@ -160,6 +160,7 @@ def test_a_full_disk(small_disk: Path) -> None:
         check_full_and_room_again(project, lambda: fill(filling), filling.unlink)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_too_small_for_a_project(small_disk: Path) -> None:
     with pytest.raises(StorageFullError, match="is full"):
         make(small_disk / "pets.suffice", 50_000)
@@ -338,6 +339,7 @@ def test_there_is_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.one_in(2)
 def test_a_place_that_somebody_else_keeps_to_themselves(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "PATIENCE", 0.2)
     make(place).close()

@@ -156,6 +156,7 @@ def test_the_first_good_step_is_good_and_none_before_is(errors: list[float]) -> 
     assert (curve[:good] > 1.05 * curve.min() - 1e-12).all()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", REAL)
 def test_real_runs_can_be_judged(name: str) -> None:
     trace = real_run(name)

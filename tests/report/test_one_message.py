@@ -52,6 +52,7 @@ def screen(project: Project, found: Any, width: int = 200) -> str:
     return words(" ".join(line.plain for line in lines))
 
 
+@pytest.mark.one_in(2)
 @settings(examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_the_same_words_and_numbers_everywhere(project: Project, data: st.DataObject) -> None:

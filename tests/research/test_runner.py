@@ -1,16 +1,18 @@
 """Jobs of any kind carried out: kept, taken up again, side by side; with workers killed, and with data missing."""
 
 import io
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -22,7 +24,18 @@ from suffice.trace import Trace
 from tests.processes import environment
 
 # A worker imports this module by its name, from the same path as this process.
-from tests.research.toy_jobs import Seen, Toy, after_toy_1, broken, killed_after_toy_1, no_room, noted, refused, seen
+from tests.research.toy_jobs import (
+    Seen,
+    Toy,
+    after_toy_1,
+    broken,
+    half_a_message,
+    killed_after_toy_1,
+    no_room,
+    noted,
+    refused,
+    seen,
+)
 
 TRACES = Path("traces")
 Found: TypeAlias = Seen | SkippedRun[Toy]
@@ -227,6 +240,7 @@ def test_results_come_in_the_order_of_the_jobs_whichever_ends_first() -> None:
     assert totals(carry_out_all(TOYS, Path("alone"), 1, Told().watcher, seen)) == totals(found)
 
 
+@pytest.mark.slow
 def test_a_job_that_takes_the_whole_machine_waits_for_the_others() -> None:
     jobs = [Toy(0, alone=True), Toy(1), Toy(2)]
     found = all_of(jobs, 2, told := Told())
@@ -251,6 +265,7 @@ def test_only_a_job_that_takes_the_whole_machine_has_more_than_one_thread(monkey
     assert limited == ["0", "0", "1"]
 
 
+@pytest.mark.slow
 def test_workers_read_what_is_kept_where_that_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
     first = all_of(TOYS)
     assert {each.process for each in read_ones(all_of(TOYS, 2))} == {os.getpid()}
@@ -330,3 +345,16 @@ def test_an_interrupt_ends_the_workers_and_what_is_done_is_kept() -> None:
     assert "Traceback" not in complaint
     jobs: list[RunJob] = [Toy(number) for number in range(3)]
     assert [is_kept(job, TRACES) for job in jobs] == [True, False, False]
+
+
+def test_half_a_message_of_a_worker_that_is_ended_is_not_waited_for() -> None:
+    context, threads = multiprocessing.get_context("spawn"), list[Any]()
+    with suppress(KeyboardInterrupt), runner._pool(1, context, context.Queue()) as pool:
+        pool.submit(half_a_message, "told")
+        # The interpreter waits for this thread when it ends.
+        threads.append(vars(pool)["_executor_manager_thread"])
+        while not Path("told").exists():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    threads[0].join(60.0)
+    assert not threads[0].is_alive()

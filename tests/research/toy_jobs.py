@@ -2,11 +2,13 @@
 
 import os
 import signal
+import struct
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -113,3 +115,13 @@ def seen(job: Toy, trace: Trace) -> Seen:
 
 def refused(job: Toy, trace: Trace) -> Seen:
     raise SufficeError(f"{len(trace)} steps of {job.name} are too few")
+
+
+def half_a_message(told: str) -> None:
+    """Write the beginning of a long result, and hold still."""
+    frame: Any = sys._getframe()
+    while "result_queue" not in frame.f_locals:
+        frame = frame.f_back
+    os.write(frame.f_locals["result_queue"]._writer.fileno(), struct.pack("!i", 1000) + b"half")
+    Path(told).touch()
+    time.sleep(600.0)

@@ -453,6 +453,7 @@ def test_parquet_gives_the_table_that_csv_gives() -> None:
     assert one.y.tolist() == two.y.tolist()
 
 
+@pytest.mark.slow
 @needs_data
 def test_adult() -> None:
     table = read_table(Path(DATA or "") / "tables" / "adult.csv", "class")
@@ -465,6 +466,7 @@ def test_adult() -> None:
     assert table.X[:, table.columns.index("age")].std() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @needs_data
 def test_grid_stability() -> None:
     path = Path(DATA or "") / "uci" / "grid_stability.csv"

@@ -167,6 +167,7 @@ def test_the_openapi_says_that_a_token_is_needed(guarded: FastAPI, local: FastAP
     assert "securitySchemes" not in script_of(local).get("/api/openapi.json").json()["components"]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

@@ -89,6 +89,7 @@ def test_from_the_offer_to_the_guarantee_and_its_files(app: FastAPI, script: Scr
     assert script.get("/api/export/checked-predictions?format=jsonl").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_check_that_is_given_up(app: FastAPI, script: Script) -> None:
     label(app, script, 20)
     assert post(script, "checks/abort").status_code == 409

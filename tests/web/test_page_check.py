@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import pytest
 
 from tests.project.test_screening_project import Y, labelled_screening
 from tests.project.test_switching import LABELS, circle
-from tests.web.browsing import Server, Watched, served
+from tests.web.browsing import Server, Watched, call, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -16,7 +16,7 @@ KEYS = {"inside": "1", "outside": "2"}
 
 
 def status_of(server: Server) -> dict[str, Any]:
-    told: dict[str, Any] = httpx.get(f"{server.url}api/status").json()
+    told: dict[str, Any] = call("GET", f"{server.url}api/status").json()
     return told
 
 
@@ -92,6 +92,7 @@ def test_a_check_from_its_offer_to_its_guarantee(browser: "Browser", tmp_path: P
         watched.close()
 
 
+@pytest.mark.slow
 def test_a_check_that_is_given_up_proves_nothing(browser: "Browser", tmp_path: Path) -> None:
     circle(tmp_path / "points.suffice", 40).close()
     with served(tmp_path / "points.suffice") as server:
@@ -111,6 +112,7 @@ def test_a_check_that_is_given_up_proves_nothing(browser: "Browser", tmp_path: P
         watched.close()
 
 
+@pytest.mark.slow
 def test_a_screening_checks_what_was_missed(browser: "Browser", tmp_path: Path) -> None:
     labelled_screening(tmp_path).close()
     with served(tmp_path / "p.suffice") as server:

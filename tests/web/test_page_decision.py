@@ -3,18 +3,16 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
-
 from suffice.project.events import EventKind
 from tests.project.test_switching import LABELS, circle
-from tests.web.browsing import Server, Watched, served
+from tests.web.browsing import Server, Watched, call, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
 def status_of(server: Server) -> dict[str, Any]:
-    told: dict[str, Any] = httpx.get(f"{server.url}api/status").json()
+    told: dict[str, Any] = call("GET", f"{server.url}api/status").json()
     return told
 
 

@@ -5,12 +5,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from suffice.project.create import open_project
 from suffice.project.events import EventKind
-from tests.web.browsing import Server, Watched, served, write_rows
+from tests.web.browsing import Server, Watched, call, served, write_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -21,7 +20,7 @@ def size_of(item: int) -> int:
 
 
 def post(server: Server, path: str, **body: Any) -> dict[str, Any]:
-    answer = httpx.post(f"{server.url}api/{path}", json=body, timeout=30.0)
+    answer = call("POST", f"{server.url}api/{path}", json=body)
     answer.raise_for_status()
     found: dict[str, Any] = answer.json()
     return found
@@ -61,13 +60,14 @@ def test_labels_are_confirmed_and_corrected_by_one_key(browser: "Browser", serve
         page.reload()
         page.wait_for_selector("#view-review .segments")
         seen.until("!document.querySelector('#view-review .review-head .muted').textContent.includes('Looking')")
-        listed = httpx.get(f"{server.url}api/review", timeout=30.0).json()["labels"]
+        listed = call("GET", f"{server.url}api/review").json()["labels"]
         assert not {3, 8} & {each["item"] for each in listed}
     assert [event.item for event in server.events(EventKind.confirmed)] == [first]
     (corrected,) = server.events(EventKind.corrected)
     assert (corrected.item, corrected.person, corrected.data["saw_prediction"]) == (second, "Eve", True)
 
 
+@pytest.mark.slow
 def test_disagreements_are_resolved_and_skipped_items_labelled(browser: "Browser", server: Server) -> None:
     with closing(Watched(browser, server, "Eve")) as seen:
         page = seen.page
@@ -96,6 +96,7 @@ def test_disagreements_are_resolved_and_skipped_items_labelled(browser: "Browser
         assert not any(event.data.get("saw_prediction") for event in server.events(EventKind.corrected))
 
 
+@pytest.mark.slow
 def test_a_prediction_is_shown_to_whoever_wants_it(browser: "Browser", server: Server) -> None:
     with closing(Watched(browser, server, "Eve")) as seen:
         page = seen.page
@@ -117,6 +118,7 @@ def test_a_prediction_is_shown_to_whoever_wants_it(browser: "Browser", server: S
     assert [labelled[item] for item in (first, second, third, fourth)] == [False, True, True, False]
 
 
+@pytest.mark.slow
 def test_in_a_check_there_is_no_prediction(browser: "Browser", server: Server) -> None:
     post(server, "checks", person="Ann", size=30)
     with closing(Watched(browser, server, "Eve")) as seen:
@@ -126,6 +128,7 @@ def test_in_a_check_there_is_no_prediction(browser: "Browser", server: Server) -
     assert not server.events(EventKind.prediction_shown)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_review_fits_the_screen(browser: "Browser", server: Server, scheme: Any, width: int) -> None:

@@ -66,6 +66,7 @@ def test_classes_are_changed_and_keys_follow(browser: "Browser", sizes: Server) 
         page.wait_for_selector("tr >> text=tiny")
 
 
+@pytest.mark.slow
 def test_a_class_with_labels_is_not_removed(browser: "Browser", sizes: Server) -> None:
     with closing(Watched(browser, sizes, "Ann")) as ann:
         ann.press("1")
@@ -78,6 +79,7 @@ def test_a_class_with_labels_is_not_removed(browser: "Browser", sizes: Server) -
         ann.page.wait_for_selector("text=A class needs a name.")
 
 
+@pytest.mark.slow
 def test_whoever_is_unsure_says_why_and_somebody_labels_it(browser: "Browser", sizes: Server) -> None:
     with closing(Watched(browser, sizes, "Ann")) as ann:
         page = ann.page
@@ -108,6 +110,7 @@ def test_whoever_is_unsure_says_why_and_somebody_labels_it(browser: "Browser", s
         assert sizes.labels() == [(item, "small")]
 
 
+@pytest.mark.slow
 def test_guidelines_and_costs_are_changed(browser: "Browser", tmp_path: Path) -> None:
     rows = [(f"row {k}", (k * 37) % 100 - 50) for k in range(60)]
     data = write_rows(tmp_path / "costs.csv", ("id", "size"), rows)

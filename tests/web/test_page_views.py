@@ -8,12 +8,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from suffice.project.events import EventKind
 from tests.thoroughness import some
-from tests.web.browsing import Server, Watched, served, write_rows
+from tests.web.browsing import Server, Watched, call, served, write_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -51,7 +50,7 @@ def size_of(item: int) -> int:
 
 def post(server: Server, path: str, **body: Any) -> dict[str, Any]:
     """Do as a script does."""
-    answer = httpx.post(f"{server.url}api/{path}", json=body, timeout=30.0)
+    answer = call("POST", f"{server.url}api/{path}", json=body)
     answer.raise_for_status()
     found: dict[str, Any] = answer.json()
     return found
@@ -110,6 +109,7 @@ def with_labels(server: Server, least: int) -> None:
         post(server, "labels", person="script", item=item, label=label, request=f"some {item}")
 
 
+@pytest.mark.slow
 def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) -> None:
     with_labels(sizes, 12)
     done = list(dict.fromkeys(item for item, _ in sizes.labels()))
@@ -157,9 +157,10 @@ def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) ->
     watched.close()
 
 
+@pytest.mark.slow
 def test_progress_is_drawn_and_can_be_read_without_eyes_or_mouse(browser: "Browser", sizes: Server) -> None:
     with_labels(sizes, 30)
-    if httpx.get(f"{sizes.url}api/status").json()["agreement"] is None:
+    if call("GET", f"{sizes.url}api/status").json()["agreement"] is None:
         item, label = sizes.labels()[0]
         post(sizes, "labels", person="Eve", item=item, label=label, request="the same opinion")
     watched = Watched(browser, sizes, "Dot")
@@ -176,7 +177,7 @@ def test_progress_is_drawn_and_can_be_read_without_eyes_or_mouse(browser: "Brows
     page.click(".numbers summary >> nth=0")
     # The corrected label of another test may still be learned: then both numbers grow.
     for _ in range(150):
-        told = httpx.get(f"{sizes.url}api/status").json()
+        told = call("GET", f"{sizes.url}api/status").json()
         rows, drawn = len(told["error"]["estimates"]), page.locator(".plain-table tbody tr").count()
         if rows == drawn:
             break
@@ -196,6 +197,7 @@ def test_progress_is_drawn_and_can_be_read_without_eyes_or_mouse(browser: "Brows
     watched.close()
 
 
+@pytest.mark.slow
 def test_numbers_are_typed_and_words_refused(browser: "Browser", tmp_path: Path) -> None:
     data = write_rows(tmp_path / "people.csv", ("id", "age"), [(f"p{k}", k) for k in range(30)])
     with served(data, "--id", "id", "--regression", "--target", "weight") as server:
@@ -228,6 +230,7 @@ def test_numbers_are_typed_and_words_refused(browser: "Browser", tmp_path: Path)
         watched.close()
 
 
+@pytest.mark.slow
 def test_one_of_many_classes_is_found_by_typing(browser: "Browser", tmp_path: Path) -> None:
     names = ["apple", "banana", "cherry", "date", "elder", "fig", "grape", "hazel", "iris", "juniper", "kiwi", "pear"]
     data = write_rows(tmp_path / "fruit.csv", ("id", "weight"), [(f"f{k}", k) for k in range(30)])
@@ -249,6 +252,7 @@ def test_one_of_many_classes_is_found_by_typing(browser: "Browser", tmp_path: Pa
         watched.close()
 
 
+@pytest.mark.slow
 def test_images_are_shown_and_enlarged(browser: "Browser", tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     folder = tmp_path / "pictures"
@@ -297,6 +301,7 @@ def test_nothing_sticks_out_of_a_telephone(browser: "Browser", sizes: Server, sc
     watched.close()
 
 
+@pytest.mark.slow
 def test_the_last_items_are_with_somebody_else(browser: "Browser", tmp_path: Path) -> None:
     data = write_rows(tmp_path / "few.csv", ("id", "size"), [(f"row {k}", k) for k in range(4)])
     with served(data, "--id", "id", "--classes", "small,large", "--initial", "2") as server:

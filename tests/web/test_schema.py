@@ -14,7 +14,7 @@ from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import Project
 from suffice.web.security import Access
 from suffice.web.server import create_app
-from tests.thoroughness import examples, some
+from tests.thoroughness import examples, some, thorough
 from tests.web.web_projects import make_project, running_app, script_of
 
 # The host that schemathesis names.
@@ -22,6 +22,8 @@ ACCESS = Access(host="testserver", csrf="csrf-of-the-page")
 # The OpenAPI is the same for all projects, and none is needed to write it.
 NO_PROJECT = create_app(cast(Project, None), cast(BackgroundLearner, None), ACCESS)
 SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", NO_PROJECT)
+# Values at every limit of the OpenAPI are made when tests are collected, by each process; the slow tests have them.
+SCHEMA.config.phases.coverage.enabled = thorough()
 # A label may be well formed and still be none of the classes of the project; so may a model and what is to be checked.
 PROJECT_DECIDES = {
     *("/api/labels", "/api/corrections", "/api/model", "/api/classes", "/api/settings"),
@@ -39,7 +41,7 @@ def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @SCHEMA.parametrize()
-@examples(40)
+@settings(max_examples=20 if thorough() else 4)
 def test_every_request_has_the_answer_that_the_openapi_names(case: schemathesis.Case[Any], app: FastAPI) -> None:
     case.call_and_validate(app=app, excluded_checks=[positive_data_acceptance] if case.path in PROJECT_DECIDES else [])
 

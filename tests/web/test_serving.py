@@ -25,6 +25,7 @@ from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.project.create import open_project
 from suffice.web.server import listening, url_of
 from tests.processes import ForkedProcess, start_suffice
+from tests.web.browsing import call
 
 TOKEN = "correct-horse-battery"
 OWN = {"Authorization": f"Bearer {TOKEN}"}
@@ -67,7 +68,7 @@ def mails(tmp_path: Path) -> Path:
 
 
 def posted(url: str, path: str, **body: Any) -> dict[str, Any]:
-    answer = httpx.post(f"{url}api/{path}", json=body, headers=OWN, timeout=60)
+    answer = call("POST", f"{url}api/{path}", json=body, headers=OWN)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
@@ -78,13 +79,13 @@ def test_labels_outlive_the_server_and_two_can_share_a_project(mails: Path) -> N
         posted(server.url, "labels", person="Ann", item=first, label="spam", request="a")
         with served(str(mails.with_suffix(".suffice")), SUFFICE_TOKEN=TOKEN) as other:
             assert "token" not in other.url
-            assert httpx.get(f"{other.url}api/status").status_code == 401
-            assert httpx.get(f"{other.url}api/status", headers=OWN, timeout=60).json()["n_labelled"] == 1
+            assert call("GET", f"{other.url}api/status").status_code == 401
+            assert call("GET", f"{other.url}api/status", headers=OWN).json()["n_labelled"] == 1
             second = posted(other.url, "next", person="Bob")["items"][0]["item"]
             assert second != first
             posted(other.url, "labels", person="Bob", item=second, label="ham", request="b")
             assert other.ended(signal.SIGINT)[0] == 0
-        assert httpx.get(f"{server.url}api/status", timeout=60).json()["n_labelled"] == 2
+        assert call("GET", f"{server.url}api/status").json()["n_labelled"] == 2
         assert server.ended(signal.SIGTERM) == (0, "")
     with open_project(mails.with_suffix(".suffice")) as project:
         assert [call.label for call in project.state().answers()] == ["spam", "ham"]
@@ -94,8 +95,8 @@ def test_a_token_is_in_the_address_once_and_in_no_log(mails: Path) -> None:
     with served(str(mails), "--classes", "spam,ham", "--host", "0.0.0.0", "--token") as server:
         address, _, token = server.url.partition("?token=")
         assert len(token) >= 32
-        assert httpx.get(f"{address}api/project").status_code == 401
-        with httpx.Client(follow_redirects=True) as browser:
+        assert call("GET", f"{address}api/project").status_code == 401
+        with httpx.Client(follow_redirects=True, verify=False) as browser:
             page = browser.get(server.url)
             assert (page.status_code, str(page.url)) == (200, address)
             assert browser.get(f"{address}api/project").status_code == 200
@@ -128,7 +129,7 @@ def test_what_comes_over_the_wire_as_it_is(mails: Path) -> None:
         answer = connection.getresponse()
         assert (answer.status, "65536" in json.loads(answer.read())["detail"]) == (413, True)
         connection.close()
-        assert httpx.get(f"{server.url}health", headers={"Host": "evil.example"}).status_code == 403
+        assert call("GET", f"{server.url}health", headers={"Host": "evil.example"}).status_code == 403
 
 
 def refused(*options: str) -> Exception:

@@ -2,7 +2,9 @@
 
 import datetime
 from contextlib import suppress
-from typing import Any, Final, cast
+from functools import cache
+from inspect import signature
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from suffice.numerics.special_functions import Floats
 
 #: Largest size of a feature or of a label that is a number. Projects have the same limit.
 LARGEST: Final = 1e100
+Model = TypeVar("Model")
 
 
 def training_inputs(model: Any, X: Any, y: Any, *, reset: bool = True, dtype: Any = np.float64) -> tuple[Floats, Any]:
@@ -115,6 +118,20 @@ def is_missing(label: Any) -> bool:
         return bool(label != label)  # noqa: PLR0124 - only NaN is not itself
     except TypeError:  # pandas.NA does not say whether it is itself
         return True
+
+
+@cache
+def _parameter_names(kind: type) -> list[str]:
+    return list(signature(kind).parameters)
+
+
+def unfitted(model: Model) -> Model:
+    """A model of the same parameters that has learned nothing.
+
+    The parameters are not copied, which scikit-learn's ``clone`` does: it takes longer than to learn a label.
+    """
+    kind: Any = type(model)
+    return cast(Model, kind(**{name: getattr(model, name) for name in _parameter_names(kind)}))
 
 
 def column_names(X: Any) -> list[str] | None:

@@ -1,5 +1,6 @@
 """What a Laplace posterior says of each of its labels without that label: no model is fitted anew."""
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -135,8 +136,7 @@ def sharpness(guessed: Guesses, weights: Any = 1.0) -> Floats:
         >>> bool(p @ np.log(FACTORS) > np.log(4.0))
         True
     """
-    rows = np.arange(len(guessed.codes))
-    likely = np.array([(weights * log_probabilities(t * guessed.logits)[rows, guessed.codes]).sum() for t in FACTORS])
+    likely = np.concatenate([(weights * logs).sum(axis=1) for logs in _own_logs(guessed, FACTORS)])
     likely -= 0.5 * (np.log(FACTORS) / _SPREAD) ** 2
     odds = np.exp(likely - likely.max())
     return np.asarray(odds / odds.sum())
@@ -156,9 +156,28 @@ def left_out_loss(posterior: Any) -> float:
         >>> round(left_out_loss(laplace(np.ones((4, 1)), np.array([0, 1, 0, 1]), 2, alpha=1.0)), 3)
         0.706
     """
-    guessed = guesses(posterior)
-    rows = np.arange(len(guessed.codes))
-    return min(-float(log_probabilities(t * guessed.logits)[rows, guessed.codes].mean()) for t in _FACTORS)
+    return min(-float(logs.mean(axis=1).max()) for logs in _own_logs(guesses(posterior), _FACTORS))
+
+
+def scaled_logits(logits: Floats, factors: Floats) -> Iterator[Floats]:
+    """Logits times each of some factors, ``F x m`` or ``F x m x K``: a few factors at a time where items are many.
+
+    Examples:
+        >>> [part.tolist() for part in scaled_logits(np.array([1.0, -2.0]), np.array([1.0, 3.0]))]
+        [[[1.0, -2.0], [3.0, -6.0]]]
+    """
+    size = max(1, _MOST_HELD // max(1, logits.size))
+    for start in range(0, len(factors), size):
+        yield np.multiply.outer(factors[start : start + size], logits)
+
+
+def _own_logs(guessed: Guesses, factors: Floats) -> Iterator[Floats]:
+    """Log probability of each label if all logits are multiplied by a factor, ``F x m``: a few factors at a time."""
+    for logits in scaled_logits(guessed.logits, factors):
+        if logits.ndim == 2:
+            yield -np.logaddexp(0.0, np.where(guessed.codes == 1, -logits, logits))
+        else:
+            yield np.take_along_axis(log_softmax(logits, axis=2), guessed.codes[None, :, None], axis=2)[..., 0]
 
 
 def log_probabilities(logits: Floats) -> Floats:

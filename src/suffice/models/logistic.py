@@ -4,14 +4,14 @@ from typing import Any, Self
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.arguments import real
 from suffice.errors import InvalidValueError
 from suffice.models.capacity import Capacity
-from suffice.models.inputs import as_labels, is_missing, prediction_inputs, training_inputs
+from suffice.models.inputs import as_labels, is_missing, prediction_inputs, training_inputs, unfitted
 from suffice.models.laplace import laplace, learn_alpha
 from suffice.models.predictive import moderated_logits, probabilities
 from suffice.numerics.special_functions import Floats
@@ -157,7 +157,7 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         With ``state``, the posterior after these labels, nothing is computed: the model refers to that object.
         ``n_components`` is required if the model has ``components``.
         """
-        model: Self = clone(self)
+        model = unfitted(self)
         model.n_features_in_ = X.shape[1]
         if state is None:
             return model._set(X, y, model.known_classes(y), alpha, learned_at, n_components)
@@ -177,7 +177,7 @@ class BayesianLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def posterior_after(self, X: Any, y: Any) -> Gaussian:
         """The posterior after other labels under the hyper-parameters in use, of the classes known now."""
-        model = clone(self).set_params(classes=self.classes_)
+        model = unfitted(self).set_params(classes=self.classes_)
         inputs, labels = np.asarray(X, dtype=np.float64), class_labels(y, self.classes_)
         found: Self = model.at(inputs, labels, self.alpha_, self.learned_at_, n_components=self.n_components_)
         return found.posterior
@@ -300,10 +300,11 @@ def class_labels(y: Any, classes: Any = None) -> Any:
         raise InvalidValueError(
             f"y contains {'NaN' if np.isnan(labels[row]) else 'inf'} at row {row}; every item needs a class"
         )
-    with catch_warnings():
-        # Many classes among few labels are nothing to warn of here.
-        filterwarnings("ignore", "The number of unique classes", UserWarning)
-        check_classification_targets(labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "biuU":
+        with catch_warnings():
+            # Many classes among few labels are nothing to warn of here.
+            filterwarnings("ignore", "The number of unique classes", UserWarning)
+            check_classification_targets(labels)
     if classes is not None and not np.isin(labels, np.asarray(classes)).all():
         stranger = labels[~np.isin(labels, np.asarray(classes))].tolist()[0]
         raise InvalidValueError(

@@ -3,11 +3,11 @@
 from typing import Any, Final, Protocol, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from suffice.models.gaussian_state import KernelState, Scaling, WeightState
-from suffice.models.inputs import prediction_inputs, targets, training_inputs
+from suffice.models.inputs import prediction_inputs, targets, training_inputs, unfitted
 from suffice.numerics.special_functions import Floats
 
 # Rows predicted for at a time: what is held for them stays within a few tens of megabytes.
@@ -107,7 +107,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         With ``state``, the posterior after these labels, nothing is computed: the model refers to that object.
         """
-        model: Self = clone(self)
+        model = unfitted(self)
         model.n_features_in_ = X.shape[1]
         model._set(X, y, prior, learned_at, state)
         return model

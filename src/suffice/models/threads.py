@@ -15,8 +15,8 @@ _R = TypeVar("_R")
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
@@ -25,8 +25,12 @@ def one_thread() -> Iterator[None]:
 
     For small work a second thread costs more than it brings, and very much more on a busy machine.
     """
-    with _controller().limit(limits=1, user_api="blas"):
+    # To look takes far less time than to set, and there is often nothing to set.
+    if all(library.num_threads == 1 for library in _blas().lib_controllers):
         yield
+    else:
+        with _blas().limit(limits=1):
+            yield
 
 
 class SingleUse:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from suffice.learner.backend import backend_type
-from suffice.models.leave_one_out import FACTORS, guesses, sharpness
+from suffice.models.leave_one_out import FACTORS, guesses, scaled_logits, sharpness
 from suffice.models.predictive import moderated_logits, weight_draws
 from suffice.models.threads import one_thread
 from suffice.numerics.special_functions import Floats
@@ -41,19 +41,24 @@ def error_changes(logits: Floats, drawn: Floats) -> Floats:
         >>> error_changes(np.array([1.0, -2.0]), np.array([1.0, 2.0])).round(3)
         array([1.   , 0.354])
     """
-    wrong = np.array([_wrong_shares(t * logits).mean() for t in (1.0, *FACTORS)])
+    scaled = scaled_logits(logits, np.array([1.0, *FACTORS]))
+    wrong = np.concatenate([_wrong_shares(each).mean(axis=1) for each in scaled])
     if not wrong[0] > 0.0:
         return np.ones(len(drawn))
     return np.asarray(np.interp(np.log(drawn), np.log(FACTORS), wrong[1:] / wrong[0]))
 
 
 def _wrong_shares(logits: Floats) -> Floats:
-    """Probability of all classes but the likeliest, ``m``, with all its digits also where it is next to nothing."""
-    if logits.ndim == 1:
+    """Probability of all classes but the likeliest, with all its digits also where it is next to nothing.
+
+    Args:
+        logits: ``F x m`` for two classes, ``F x m x K`` for many.
+    """
+    if logits.ndim == 2:
         return np.asarray(expit(-np.abs(logits)))
-    others = np.exp(logits - logits.max(axis=1, keepdims=True))
-    np.put_along_axis(others, logits.argmax(axis=1)[:, None], 0.0, axis=1)
-    odds = others.sum(axis=1)
+    others = np.exp(logits - logits.max(axis=2, keepdims=True))
+    np.put_along_axis(others, logits.argmax(axis=2)[..., None], 0.0, axis=2)
+    odds = others.sum(axis=2)
     return np.asarray(odds / (1.0 + odds))
 
 

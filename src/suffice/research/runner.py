@@ -306,6 +306,11 @@ def _pool(workers: int, context: Any, moves: Any) -> Iterator[ProcessPoolExecuto
         # After an error or Ctrl-C: do not wait for the current runs.
         for process in set(multiprocessing.active_children()) - others:
             process.terminate()
+        # A worker may have left half a message, and the thread that reads it waits for the rest as long as anybody
+        # could write it; this process would wait for that thread when it ends.
+        results: Any = getattr(pool, "_result_queue", None)
+        if results is not None:
+            results._writer.close()
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()

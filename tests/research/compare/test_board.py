@@ -380,6 +380,7 @@ def real_rows() -> list[Row]:
     return rows(several)
 
 
+@pytest.mark.slow
 def test_a_board_of_real_runs(real_rows: list[Row]) -> None:
     assert {row["rule"] for row in real_rows} == {entry.name for entry in catalogue()}
     assert all(value >= 0.0 for row in real_rows for value in row["regret"].values())

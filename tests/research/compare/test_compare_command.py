@@ -189,6 +189,7 @@ def test_rules_that_no_run_has_are_named() -> None:
     assert {row["rule"] for row in rows("out/rows.json")} == {"MaxVariance"} | REFERENCES
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_figures")
 def test_every_way_to_set_a_rule_is_shown_where_it_is_asked_for() -> None:
     options = ("--data", "wine,breast_cancer", *TINY, "--rules", "EntropyMax", "--out", "out")
@@ -199,6 +200,7 @@ def test_every_way_to_set_a_rule_is_shown_where_it_is_asked_for() -> None:
     assert "--all-settings" not in every
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_figures")
 def test_where_labels_are_dear_a_rule_may_be_set_to_stop_at_once() -> None:
     options = ("--data", "wine,breast_cancer", *TINY, "--rules", "HeldOutPlateau", "--out", "out")
@@ -247,6 +249,7 @@ def test_a_table_of_ones_own() -> None:
     assert "no-such.csv" in str(missing)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_figures")
 def test_tables_with_columns_of_their_own() -> None:
     rng = np.random.default_rng(0)
@@ -326,6 +329,7 @@ def start(*arguments: str) -> ForkedProcess:
     return start_suffice("compare", *arguments, env={**os.environ, "PYTHONUNBUFFERED": "1"})
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_killed_in_the_middle_and_resumed_the_rows_are_the_same(workers: str) -> None:

@@ -113,6 +113,7 @@ def row_of(board: Leaderboard, rule: str) -> Row:
     return found
 
 
+@pytest.mark.slow
 def test_kinds_of_task_have_boards_of_their_own_and_one_for_what_all_runs_have(ranked: list[Leaderboard]) -> None:
     assert [board.key for board in ranked] == ["regression", "classification", "all"]
     regression, classification, every = ({row["rule"] for row in board.ranked} for board in ranked)
@@ -287,6 +288,7 @@ def test_every_figure_is_there(drawn: dict[str, Sketch]) -> None:
     assert all(each.title and each.caption and each.alt for each in drawn.values())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("part", some([0, 1, 2], every=3))
 def test_no_words_lie_on_others_or_are_cut_off(drawn: dict[str, Sketch], part: int) -> None:
     for sketch in list(drawn.values())[part::3]:

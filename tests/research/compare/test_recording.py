@@ -51,6 +51,7 @@ def write(name: str, **columns: Any) -> str:
 
 
 class TestARun:
+    @pytest.mark.one_in(3)
     @pytest.mark.parametrize(("model", "batch"), crossed(MODELS, [1, 3], every=2))
     def test_the_same_job_gives_the_same_run(self, model: str, batch: int) -> None:
         one, other = (run(job(model, batch=batch)) for _ in range(2))
@@ -126,6 +127,7 @@ class TestARun:
         with pytest.raises(InvalidValueError, match="svm"):
             run(RecordingJob("wine", "svm", 0, setting=SMALL))
 
+    @pytest.mark.one_in(3)
     @pytest.mark.parametrize(
         "setting", [{"validation": 0}, {"test": 3}], ids=["no validation rows wanted", "a test set of three rows"]
     )

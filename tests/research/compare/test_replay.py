@@ -40,6 +40,7 @@ def entries_of(trace: Trace) -> list[Entry]:
     return [entry for entry in for_trace(trace) if entry.make is not None]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", some([*REAL, "made up", "relearned"], every=3))
 def test_stops_are_those_of_a_plain_replay_at_every_setting(name: str) -> None:
     trace = a_run(name)
@@ -52,7 +53,7 @@ def test_stops_are_those_of_a_plain_replay_at_every_setting(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", some(sorted(name for name, entry in ENTRIES.items() if entry.sense), every=4))
-@examples(12)
+@examples(6)
 @given(seed=st.integers(0, 30), relearned=st.sets(st.integers(0, 39), max_size=3))
 def test_one_replay_tells_what_all_would(name: str, seed: int, relearned: set[int]) -> None:
     trace = made_up_run(40, seed=seed, relearned=tuple(sorted(relearned)))
@@ -65,8 +66,9 @@ def stops_of_all(name: str) -> dict[str, Stops]:
     return {entry.name: replayer.replay(entry).stops for entry in entries_of(a_run(name))}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", some(["relearned", "made up", *reversed(REAL)], every=3))
-@examples(20)
+@examples(10)
 @given(data=st.data())
 def test_no_rule_sees_a_later_step(name: str, data: Any) -> None:
     trace = a_run(name)

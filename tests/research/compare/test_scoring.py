@@ -21,6 +21,7 @@ def by_name(found: list[RuleScore]) -> dict[str, RuleScore]:
     return {score.rule: score for score in found}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", REAL)
 def test_every_entry_is_judged_by_its_own_stops(name: str) -> None:
     trace = real_run(name)

@@ -299,6 +299,7 @@ def test_friedmans_function() -> None:
     assert (labelled.target - truth).std() == pytest.approx(1.0, rel=0.05)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name == "newsgroups" else name for name in FETCHED]
 )

@@ -186,6 +186,7 @@ def test_a_bar_where_there_is_a_terminal(copy: Path, monkeypatch: pytest.MonkeyP
     assert "\x1b" not in plain
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 @pytest.mark.usefixtures("interruptible")
 def test_interrupted_and_run_again(tmp_path: Path) -> None:

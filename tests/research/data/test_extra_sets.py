@@ -139,6 +139,7 @@ def test_the_real_newsgroups() -> None:
     assert sum("Newsgroups: " in text for text in texts) < 200
 
 
+@pytest.mark.slow
 def test_the_real_tables_with_words() -> None:
     require("letter")
     letter = read_words("letter")

@@ -667,6 +667,7 @@ def public(name: str) -> dict[str, bytes]:
     return {f"{archive}.zip": zipped({"Readme.txt": b"", member: content})}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.skipif(DATA is None, reason="the paper's data sets: SUFFICE_DATA is not set")
 @pytest.mark.parametrize("name", some(list(SETS), every=3))
 def test_the_real_data_sets(name: str, tmp_path: Path) -> None:

@@ -258,6 +258,7 @@ CORRECTED_COLUMNS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("protocol", "name"), crossed(["published", "corrected"], TABLES, every=2))
 def test_samples_are_the_columns_of_the_file(protocol: str, name: str) -> None:
     published = protocol == "published"

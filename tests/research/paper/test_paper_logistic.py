@@ -235,6 +235,7 @@ SWITCHES: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("switch", "changes"), SWITCHES, ids=lambda value: str(min(value, default="")))
 def test_a_setting_changes_what_it_should_and_nothing_else(switch: dict[str, Any], changes: set[str]) -> None:
     split, other = small_split(), replace(SMALL, **switch)

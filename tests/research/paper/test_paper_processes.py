@@ -144,6 +144,7 @@ def told_of_the_killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, l
     return str(told.value), [kept(job, traces) is not None for job in jobs]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_told_in_a_sentence(told_of_the_killed: tuple[str, list[bool]]) -> None:
     said, kept_ones = told_of_the_killed
     assert said.startswith("a worker was killed")
@@ -172,6 +173,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_workers_end_with_the_process_that_asked() -> None:
     Path("endless.py").write_text(ENDLESS)
     pipe = subprocess.PIPE

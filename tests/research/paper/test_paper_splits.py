@@ -52,6 +52,7 @@ def drawn(model: str, seed: int) -> Iterator[tuple[list[int], list[int]]]:
         random.setstate(before)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("model", list(SCRIPTS))
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_rows_are_drawn_one_set_after_the_other(model: str, seed: int) -> None:
@@ -62,6 +63,7 @@ def test_rows_are_drawn_one_set_after_the_other(model: str, seed: int) -> None:
         assert found[1].tolist() == initial
 
 
+@pytest.mark.slow
 def test_a_set_asked_for_alone_has_the_rows_that_it_has_among_all() -> None:
     among_all = {each.name: each for each in choose("published", None)}
     for name in ("gpr/grid_stability", "brr/gas_emission", "blr/htru2"):
@@ -136,6 +138,7 @@ def rows(split: DataSplit) -> dict[str, list[int]]:
     return {**found, "initial": split.initial.tolist()}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", some(TABLES, every=2))
 def test_a_published_split(numbered: list[Any], name: str) -> None:
     experiment, folder = PUBLISHED[name], Path("somewhere")

@@ -120,6 +120,7 @@ ONE_OF_EACH = {f"corrected-{name}" for name in ("correlations", "scatter", "erro
 READ = [pytest.param(name, marks=() if name in ONE_OF_EACH else pytest.mark.slow) for name in ALL]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", READ)
 def test_no_words_lie_on_others(every: dict[str, Sketch], name: str) -> None:
     require_readable(every[name].figure)
@@ -171,6 +172,7 @@ def test_no_runs_give_no_figures(tmp_path: Path) -> None:
     assert draw_paper([], tmp_path / "figures") == []
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
     given = [run("bdnn/mnist", seed=seed) for seed in (1, 2)]
     first = draw_paper(given, tmp_path / "a" / "b")

@@ -98,6 +98,7 @@ def test_rows_alone_go_to_the_terminal_and_what_is_kept_is_not_run_again() -> No
     assert json.loads(first.stdout)[0]["data"] == "power_plant"
 
 
+@pytest.mark.slow
 @needs_data
 def test_a_folder_with_an_odd_name_and_rows_inside_it() -> None:
     done = invoke("--only", "brr/power_plant", "--out", "a[/]b", "--json", "a[/]b/rows.json")
@@ -118,6 +119,7 @@ def test_tables_and_figures_of_other_runs_are_taken_away() -> None:
     assert Path("out/tables/mine.md").exists()
 
 
+@pytest.mark.slow
 @needs_data
 def test_slips_that_cannot_be_run_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     invoke("--only", "brr/power_plant", "--out", "out")
@@ -190,10 +192,11 @@ def start(*arguments: str) -> ForkedProcess:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("never_rendered")
 @needs_data
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_killed_in_the_middle_and_resumed_the_tables_are_the_same(workers: str) -> None:
-    options = ("--only", "brr/power_plant,brr/gas_emission", "--seeds", "2", "--jobs", workers)
+def test_killed_in_the_middle_and_resumed_the_tables_are_the_same() -> None:
+    # One worker is tried by the tests of the processes.
+    options = ("--only", "brr/power_plant,brr/gas_emission", "--seeds", "2", "--jobs", "2")
     with start(*options, "--out", "broken") as process:
         assert process.stdout is not None
         assert "correlation" in process.stdout.readline()
