@@ -40,7 +40,7 @@ COMMANDS: Final = {
         "Label in the browser, alone or with others: starts a project, or goes on with it.",
     ),
     "status": CommandEntry(
-        "suffice.cli.status_command:status_command",
+        "suffice.cli.project_commands:status_command",
         "Say where a labelling project stands: whether it is enough, the estimated error, counts, people, agreement.",
     ),
     "check": CommandEntry(
@@ -48,11 +48,11 @@ COMMANDS: Final = {
         "Guarantee how many predictions are wrong, by a random check of the unlabelled items.",
     ),
     "switch": CommandEntry(
-        "suffice.cli.switch_command:switch_command",
+        "suffice.cli.project_commands:switch_command",
         "Let another model learn the labels of a project, from the first one on.",
     ),
     "classes": CommandEntry(
-        "suffice.cli.classes_command:classes_command",
+        "suffice.cli.project_commands:classes_command",
         "Show the classes of a project, or add, rename, merge, reorder and remove them. No label is lost.",
     ),
     "accounts": CommandEntry(
@@ -60,11 +60,11 @@ COMMANDS: Final = {
         "Show the accounts of a project, or add, change and remove them. With accounts, people sign in to the page.",
     ),
     "repair": CommandEntry(
-        "suffice.cli.repair_command:repair_command",
+        "suffice.cli.project_commands:repair_command",
         "Verify everything in a labelling project by its checksums, and recover what can be verified.",
     ),
     "review": CommandEntry(
-        "suffice.cli.review_command:review_command",
+        "suffice.cli.project_commands:review_command",
         "List the labels that are likely wrong: the model, which judges each without having learned it, says "
         "otherwise.",
     ),
@@ -82,7 +82,7 @@ COMMANDS: Final = {
         "Write the labels, the model's predictions with their uncertainty for all other items, and the report.",
     ),
     "report": CommandEntry(
-        "suffice.cli.report_command:report_command",
+        "suffice.cli.project_commands:report_command",
         "Write a page for the boss: whether it is enough, how large the error is, what was labelled.",
     ),
     "run": CommandEntry(
