@@ -69,16 +69,16 @@ COMMANDS: Final = {
         "otherwise.",
     ),
     "import": CommandEntry(
-        "suffice.cli.import_command:import_command",
+        "suffice.cli.exchange_commands:import_command",
         "Import labels from a file into a project, or predictions of another model.",
     ),
-    "add": CommandEntry("suffice.cli.add_command:add_command", "Add rows to a labelling project."),
+    "add": CommandEntry("suffice.cli.exchange_commands:add_command", "Add rows to a labelling project."),
     "predict": CommandEntry(
-        "suffice.cli.predict_command:predict_command",
+        "suffice.cli.exchange_commands:predict_command",
         "Predict the labels of new rows with the model of a project.",
     ),
     "export": CommandEntry(
-        "suffice.cli.export_command:export_command",
+        "suffice.cli.exchange_commands:export_command",
         "Write the labels, the model's predictions with their uncertainty for all other items, and the report.",
     ),
     "report": CommandEntry(
