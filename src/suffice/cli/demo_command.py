@@ -19,9 +19,7 @@ from rich.table import Table
 from rich.text import Text
 from threadpoolctl import threadpool_limits
 
-from suffice.cli.rule_options import BoundName, DemoModel, TaskName
-from suffice.cli.rule_values import RuleValues
-from suffice.cli.side_problems import problem
+from suffice.cli.rule_options import BoundName, DemoModel, RuleValues, TaskName, problem
 from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import make_model
