@@ -320,7 +320,7 @@ def _require_network(task: TaskName | None, model: DemoModel) -> None:
         return
     if task is TaskName.regression:
         raise InvalidValueError("--model dropout predicts classes; leave --task out, or use --task classification")
-    from suffice.models.deep.network_arguments import require_torch
+    from suffice.models.deep.network import require_torch
 
     require_torch()
 
