@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
-from suffice.report.report_table import NOTHING, ReportTable
+from suffice.report.html_page import NOTHING, ReportTable
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.protocols import PUBLISHED, Experiment
 from suffice.research.paper.groups import spread
