@@ -18,7 +18,7 @@ from suffice.tables.table import Table, read_table
 
 #: What data sets are that are no tables of numbers, and how to read them.
 _OTHERWISE: Final = {
-    "images": "images, not a table; read it with suffice.research.data.paper_sets.read_mnist(mnist_folder())",
+    "images": "images, not a table; read it with suffice.research.data.set_readers.read_mnist(mnist_folder())",
     "words": "a table with words in it, not of numbers alone; read it with suffice.research.data.read_words",
     "texts": "texts, not a table; read it with suffice.research.data.read_texts",
 }
