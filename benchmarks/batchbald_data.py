@@ -47,7 +47,7 @@ def _kept(name: str, **options: Any) -> Probabilities:
 
 
 def _predicted(folder: Path, options: dict[str, Any]) -> Any:
-    from suffice.research.data.paper_sets import read_mnist
+    from suffice.research.data.set_readers import read_mnist
     from suffice.research.paper.experiments import published_network
 
     images, labels = read_mnist(folder)

@@ -22,8 +22,8 @@ import suffice as sf
 from acquisitions import TASKS, model_of
 from evaluation_sets import arguments, decision_names, evaluation_set, names
 from suffice.learner.error_estimate import calibrated_error
-from suffice.project.error_estimates import expected_error
 from suffice.project.learning_status import ITEMS
+from suffice.project.project_learner import expected_error
 from tables import publish, table
 
 #: Labels at which estimates are compared with the truth.

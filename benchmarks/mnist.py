@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from suffice.criteria import ErrorStability
-from suffice.research.data.paper_sets import read_mnist
 from suffice.research.data.protocols import PUBLISHED
+from suffice.research.data.set_readers import read_mnist
 from suffice.research.paper.experiments import published_run, unlabelled_run
 from suffice.research.paper.outcome import correlation
 from suffice.trace import Trace

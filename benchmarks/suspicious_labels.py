@@ -27,7 +27,7 @@ from evaluation_sets import evaluation_set
 from suffice.models.capacity import most_components
 from suffice.models.factory import make_model
 from suffice.numerics.special_functions import Floats
-from suffice.research.data.extra_sets import read_texts
+from suffice.research.data.set_readers import read_texts
 from suffice.tables.transformers import NgramComponents
 from tables import publish, table
 

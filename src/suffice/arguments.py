@@ -1,7 +1,7 @@
 """What a caller gave, as plain numbers; or an error that names it."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,21 @@ def whole(value: Any, name: str, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InvalidValueError(f"{name} must be a whole number, {least} or more, not {value!r}")
     return int(value)
+
+
+def sizes(value: Any, name: str) -> tuple[int, ...]:
+    """Return several sizes as ints of at least 1.
+
+    Raises:
+        InvalidValueError: They are not several whole numbers, or one is below 1.
+
+    Examples:
+        >>> sizes([64, 32], "hidden")
+        (64, 32)
+    """
+    if not isinstance(value, Iterable) or isinstance(value, str):
+        raise InvalidValueError(f"{name} must be several whole numbers, such as (64, 64), not {value!r}")
+    return tuple(whole(size, name, least=1) for size in value)
 
 
 def real(value: Any, name: str, requirement: str = "", holds: Callable[[float], bool] = math.isfinite) -> float:

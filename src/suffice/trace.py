@@ -14,7 +14,7 @@ from suffice.criteria import Criterion, ErrorStability, Step, Verdict
 from suffice.criteria.step import FIELD_KINDS
 from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError, SufficeError
 from suffice.numerics.special_functions import Floats
-from suffice.presentation.html_card import card, curve
+from suffice.presentation.html_parts import card, curve
 
 _FORMAT = "suffice-trace-1"
 _MEASURE = "measure_"

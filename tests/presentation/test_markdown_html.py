@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.presentation.markdown_html import markdown_html
+from suffice.presentation.html_parts import markdown_html
 
 TAGS = {
     *("p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "em", "strong", "code", "pre", "blockquote", "hr", "br", "a"),

@@ -13,7 +13,7 @@ from suffice.models.laplace import laplace
 from suffice.models.leave_one_out import FACTORS, Guesses, guesses, sharpness
 from suffice.models.predictive import moderated_logits
 from suffice.numerics.special_functions import Floats
-from suffice.project.error_estimates import error_changes, expected_error, factors
+from suffice.project.project_learner import error_changes, expected_error, factors
 from tests.thoroughness import examples
 
 

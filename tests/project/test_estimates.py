@@ -12,7 +12,7 @@ from suffice.errors import InvalidValueError
 from suffice.forecast import features, labels_left, value_after
 from suffice.models import BayesianLogistic, BayesianRidge, GaussianProcess
 from suffice.numerics.special_functions import Floats
-from suffice.project.error_estimates import expected_error
+from suffice.project.project_learner import expected_error
 from tests.project.following import CASES
 from tests.thoroughness import examples
 
@@ -126,7 +126,7 @@ def test_many_classes_in_pieces_are_as_at_once(monkeypatch: pytest.MonkeyPatch) 
     case = CASES["three classes"]
     model = BayesianLogistic(alpha=1.0).fit(case.X[:40], np.array(case.labels[:40]))
     at_once = expected_error(model, case.X)
-    monkeypatch.setattr("suffice.project.error_estimates._HELD", 1000)
+    monkeypatch.setattr("suffice.project.project_learner._HELD", 1000)
     np.testing.assert_allclose(expected_error(model, case.X), at_once, rtol=1e-12)
 
 
@@ -158,7 +158,7 @@ def test_a_factor_of_one_changes_nothing(n_classes: int, monkeypatch: pytest.Mon
     model = BayesianLogistic(alpha=1.0).fit(case.X[:40], np.array(case.labels[:40]))
     plain = expected_error(model, case.X, calibrated=False)
     assert abs(expected_error(model, case.X).value - plain.value) > 1e-4
-    monkeypatch.setattr("suffice.project.error_estimates.factors", lambda _, n: np.ones(n))
+    monkeypatch.setattr("suffice.project.project_learner.factors", lambda _, n: np.ones(n))
     np.testing.assert_allclose(expected_error(model, case.X), plain, rtol=1e-12)
 
 
@@ -171,7 +171,7 @@ def test_a_factor_changes_each_draw_as_it_changes_the_averaged_probabilities(mon
     sharper /= sharper.sum(axis=1, keepdims=True)
     change = (1.0 - sharper.max(axis=1)).mean() / (1.0 - p.max(axis=1)).mean()
     plain = np.array(expected_error(model, case.X, calibrated=False))
-    monkeypatch.setattr("suffice.project.error_estimates.factors", lambda _, n: np.full(n, 10.0**0.25))
+    monkeypatch.setattr("suffice.project.project_learner.factors", lambda _, n: np.full(n, 10.0**0.25))
     np.testing.assert_allclose(expected_error(model, case.X), change * plain, rtol=1e-9)
 
 

@@ -15,9 +15,8 @@ from suffice.models.factory import MODEL_FAMILIES
 from suffice.models.gaussian_state import KernelState, WeightState
 from suffice.models.laplace import GrowingPosterior
 from suffice.project import project_learner
-from suffice.project.error_estimates import expected_error
 from suffice.project.learning_status import LearningStatus
-from suffice.project.project_learner import ProjectLearner, SelfErrorTracker, spacing
+from suffice.project.project_learner import ProjectLearner, SelfErrorTracker, expected_error, spacing
 from suffice.project.state import Answer
 from tests.project.following import CASES, Case, labels_of, settings_of
 from tests.thoroughness import some

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from textual.geometry import Size
 
-from suffice.cli import status_command
+from suffice.cli import project_commands
 from suffice.cli.labeller.label_widgets import Standing, header_line, progress_lines
 from suffice.cli.labeller.labeller import Counts
 from suffice.cli.stored_project import Reading
@@ -42,7 +42,7 @@ def words(text: str) -> str:
 def terminal(project: Project, told: dict[str, Any], found: Any) -> str:
     out = io.StringIO()
     reading = Reading(project, "p", project.settings, [], found)
-    status_command._tell(Console(file=out, width=10_000, force_terminal=False), reading, told)
+    project_commands._print_status(Console(file=out, width=10_000, force_terminal=False), reading, told)
     return words(out.getvalue())
 
 

@@ -1,8 +1,20 @@
 """Which label would be most useful: scores, and choices that cover the pool."""
 
 from suffice.acquisition.batchbald import BatchBALD, batchbald
-from suffice.acquisition.label_free import Chooser, Indices, InOrder, KCentre, RandomOrder, label_free_chooser
-from suffice.acquisition.scores import NAMES, bald, class_scores, entropy, margin, require_known
+from suffice.acquisition.scores import (
+    NAMES,
+    Chooser,
+    Indices,
+    InOrder,
+    KCentre,
+    RandomOrder,
+    bald,
+    class_scores,
+    entropy,
+    label_free_chooser,
+    margin,
+    require_known,
+)
 
 __all__ = [
     "NAMES",

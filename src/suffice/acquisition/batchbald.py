@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.acquisition.candidates import TINY, Candidates, Weights, candidates, plogp
-from suffice.acquisition.label_free import Indices
+from suffice.acquisition.scores import Indices
 from suffice.arguments import whole
 from suffice.errors import InvalidValueError
 from suffice.models.threads import one_thread

@@ -14,7 +14,7 @@ from suffice.arguments import floats, real, whole
 from suffice.checks.hypergeometric import check_counts, last_that_holds, lower_bound, probability, upper_bound
 from suffice.checks.planner import plan
 from suffice.errors import InvalidValueError
-from suffice.presentation.html_card import card
+from suffice.presentation.html_parts import card
 from suffice.presentation.number_format import count, number_at_most, percent_at_least, percent_at_most
 
 #: What a guarantee can be about.

@@ -40,7 +40,7 @@ COMMANDS: Final = {
         "Label in the browser, alone or with others: starts a project, or goes on with it.",
     ),
     "status": CommandEntry(
-        "suffice.cli.status_command:status_command",
+        "suffice.cli.project_commands:status_command",
         "Say where a labelling project stands: whether it is enough, the estimated error, counts, people, agreement.",
     ),
     "check": CommandEntry(
@@ -48,11 +48,11 @@ COMMANDS: Final = {
         "Guarantee how many predictions are wrong, by a random check of the unlabelled items.",
     ),
     "switch": CommandEntry(
-        "suffice.cli.switch_command:switch_command",
+        "suffice.cli.project_commands:switch_command",
         "Let another model learn the labels of a project, from the first one on.",
     ),
     "classes": CommandEntry(
-        "suffice.cli.classes_command:classes_command",
+        "suffice.cli.project_commands:classes_command",
         "Show the classes of a project, or add, rename, merge, reorder and remove them. No label is lost.",
     ),
     "accounts": CommandEntry(
@@ -60,29 +60,29 @@ COMMANDS: Final = {
         "Show the accounts of a project, or add, change and remove them. With accounts, people sign in to the page.",
     ),
     "repair": CommandEntry(
-        "suffice.cli.repair_command:repair_command",
+        "suffice.cli.project_commands:repair_command",
         "Verify everything in a labelling project by its checksums, and recover what can be verified.",
     ),
     "review": CommandEntry(
-        "suffice.cli.review_command:review_command",
+        "suffice.cli.project_commands:review_command",
         "List the labels that are likely wrong: the model, which judges each without having learned it, says "
         "otherwise.",
     ),
     "import": CommandEntry(
-        "suffice.cli.import_command:import_command",
+        "suffice.cli.exchange_commands:import_command",
         "Import labels from a file into a project, or predictions of another model.",
     ),
-    "add": CommandEntry("suffice.cli.add_command:add_command", "Add rows to a labelling project."),
+    "add": CommandEntry("suffice.cli.exchange_commands:add_command", "Add rows to a labelling project."),
     "predict": CommandEntry(
-        "suffice.cli.predict_command:predict_command",
+        "suffice.cli.exchange_commands:predict_command",
         "Predict the labels of new rows with the model of a project.",
     ),
     "export": CommandEntry(
-        "suffice.cli.export_command:export_command",
+        "suffice.cli.exchange_commands:export_command",
         "Write the labels, the model's predictions with their uncertainty for all other items, and the report.",
     ),
     "report": CommandEntry(
-        "suffice.cli.report_command:report_command",
+        "suffice.cli.project_commands:report_command",
         "Write a page for the boss: whether it is enough, how large the error is, what was labelled.",
     ),
     "run": CommandEntry(

@@ -19,9 +19,7 @@ from rich.table import Table
 from rich.text import Text
 from threadpoolctl import threadpool_limits
 
-from suffice.cli.rule_options import BoundName, DemoModel, TaskName
-from suffice.cli.rule_values import RuleValues
-from suffice.cli.side_problems import problem
+from suffice.cli.rule_options import BoundName, DemoModel, RuleValues, TaskName, problem
 from suffice.criteria import Criterion, ErrorStability, Verdict
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import make_model
@@ -322,7 +320,7 @@ def _require_network(task: TaskName | None, model: DemoModel) -> None:
         return
     if task is TaskName.regression:
         raise InvalidValueError("--model dropout predicts classes; leave --task out, or use --task classification")
-    from suffice.models.deep.network_arguments import require_torch
+    from suffice.models.deep.network import require_torch
 
     require_torch()
 

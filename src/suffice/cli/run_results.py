@@ -12,8 +12,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from suffice.cli.rule_values import RuleValues
-from suffice.cli.side_problems import problem
+from suffice.cli.rule_options import RuleValues, problem
 from suffice.cli.table_run import RunOutput, RunRequest, TableJob
 from suffice.criteria import Criterion, ExpectedCost, LabelWorth, Verdict
 from suffice.errors import SufficeError

@@ -12,8 +12,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 from suffice.checks import Guarantee, plan_recall, spent_alpha
-from suffice.cli.rule_options import screening_rule, share_of
-from suffice.cli.side_problems import problem
+from suffice.cli.rule_options import problem, screening_rule, share_of
 from suffice.cli.table_run import RunRequest, TableJob, checked_output, labelling_bar, read_job
 from suffice.criteria import Criterion, Verdict
 from suffice.errors import InvalidValueError, SufficeError

@@ -18,10 +18,10 @@ from suffice.cli.rule_options import (
     RuleOptions,
     TaskName,
     chosen_rule,
+    problem,
     require_provided_fields,
     target_error,
 )
-from suffice.cli.side_problems import problem
 from suffice.criteria import Criterion
 from suffice.errors import InvalidValueError
 from suffice.files import require_writable

@@ -189,7 +189,7 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         """The verdict for notebooks."""
-        from suffice.presentation.html_card import card
+        from suffice.presentation.html_parts import card
 
         rows = [("rule", self.rule)]
         rows += [("value", f"{self.value:.6g}")] if self.value is not None else []

@@ -75,7 +75,7 @@ from suffice.models.inputs import as_labels, is_missing
 from suffice.models.logistic import class_labels
 from suffice.models.threads import SingleUse, one_at_a_time
 from suffice.numerics.special_functions import Floats
-from suffice.presentation.html_card import card, curve
+from suffice.presentation.html_parts import card, curve
 from suffice.presentation.number_format import percent
 from suffice.trace import DIVERGENCES, Trace, drawn_curve
 

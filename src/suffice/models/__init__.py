@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from suffice.models.deep.network import DropoutNetwork
     from suffice.models.gaussian_process import GaussianProcess
-    from suffice.models.kernel_features import KernelFeatures
-    from suffice.models.kernels import GaussianKernel
+    from suffice.models.kernels import GaussianKernel, KernelFeatures
     from suffice.models.logistic import BayesianLogistic
     from suffice.models.ridge import BayesianRidge, RadialBasis
 
@@ -28,7 +27,7 @@ _LAZY_NAMES = {
     "DropoutNetwork": "deep.network",
     "GaussianKernel": "kernels",
     "GaussianProcess": "gaussian_process",
-    "KernelFeatures": "kernel_features",
+    "KernelFeatures": "kernels",
     "RadialBasis": "ridge",
 }
 

@@ -134,7 +134,7 @@ def make_model(  # noqa: PLR0913 - all but one by keyword
     if name == "gp":
         return models.GaussianProcess(regularize=regularize)
     if name == "dropout":
-        from suffice.models.deep.network_arguments import require_torch
+        from suffice.models.deep.network import require_torch
 
         require_torch()
         # Trained a little in every round, as in the paper: the rule watches the network converge.

@@ -3,7 +3,6 @@
 Old and new posterior are two objects that never change; :func:`suffice.kl` compares them.
 """
 
-from suffice.posteriors.conversion import as_posterior, caveat
 from suffice.posteriors.distributions import (
     Draws,
     DropoutLayer,
@@ -11,6 +10,8 @@ from suffice.posteriors.distributions import (
     Gaussian,
     GaussianProcessPosterior,
     IndependentPosteriors,
+    as_posterior,
+    caveat,
 )
 from suffice.posteriors.fitted_models import PosteriorPair, fitted_posterior, posterior_pair
 

@@ -14,7 +14,7 @@ from suffice.errors import SufficeError
 #: Modules whose classes are saved and restored. An object of any other class is refused.
 MODULES: Final = frozenset(
     {
-        "suffice.acquisition.label_free",
+        "suffice.acquisition.scores",
         "suffice.checks.guarantee",
         "suffice.checks.planner",
         "suffice.criteria.base",

@@ -41,8 +41,7 @@ from suffice.project.project_check import ProjectCheck
 from suffice.project.settings import Settings, described_model
 from suffice.project.state import LabelledItem
 from suffice.project.status_summary import status
-from suffice.report.html_page import rendered
-from suffice.report.report_table import ReportTable
+from suffice.report.html_page import ReportTable, rendered
 
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project

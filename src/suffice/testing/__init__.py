@@ -28,27 +28,25 @@ from suffice.testing.criterion_checks import (
     verdicts_are_well_formed,
     verdicts_stay_as_given,
 )
-from suffice.testing.model_checks import (
+from suffice.testing.protocol_checks import (
     MODEL_CHECKS,
+    POSTERIOR_CHECKS,
     MakeModel,
     ModelCheck,
+    PosteriorCheck,
     a_copy_goes_on_alone,
     a_posterior_is_a_value,
     check_model,
-    learning_leaves_parameters_and_data_alone,
-    observing_is_fitting,
-    predictions_carry_their_deviation,
-    the_first_label_may_be_observed,
-)
-from suffice.testing.posterior_checks import (
-    POSTERIOR_CHECKS,
-    PosteriorCheck,
     check_posterior,
     divergence_feeds_a_step,
     divergence_is_finite_and_nonnegative,
     divergence_is_not_below_monte_carlo,
     divergence_is_repeatable,
     divergence_to_itself_is_zero,
+    learning_leaves_parameters_and_data_alone,
+    observing_is_fitting,
+    predictions_carry_their_deviation,
+    the_first_label_may_be_observed,
 )
 
 __all__ = [

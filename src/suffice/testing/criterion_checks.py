@@ -14,7 +14,7 @@ from suffice.criteria.step import FIELD_KINDS, PREDICTION_FIELDS
 from suffice.errors import MissingInputError, SufficeError
 from suffice.forecast import Forecast
 from suffice.numerics.special_functions import Floats
-from suffice.testing.failures import require
+from suffice.testing.protocol_checks import require
 
 MakeRule = Callable[[], Criterion]
 CriterionCheck = Callable[[MakeRule, Sequence[Step]], None]

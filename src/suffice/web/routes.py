@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 import suffice
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.markdown_html import markdown_html
+from suffice.presentation.html_parts import markdown_html
 from suffice.presentation.messages import prediction_sentence, setting_change_sentence
 from suffice.presentation.shortening import item_summary, shortened
 from suffice.project.background_learner import BackgroundLearner

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from suffice.cli.app import app
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.recommendation.compared_rules import catalogue
-from suffice.report.report_table import ReportTable
+from suffice.report.html_page import ReportTable
 from suffice.research.compare.compare_command import (
     chosen_data,
     chosen_models,

@@ -18,7 +18,7 @@ from suffice.research.compare.recording import SOURCES, LabelledData, Task, cut,
 from suffice.research.compare.sources import text_features
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.folder import FileState, set_status
-from suffice.research.data.paper_sets import read_set
+from suffice.research.data.set_readers import read_set
 
 DATA = os.environ.get("SUFFICE_DATA")
 EMBEDDED = [name for name, each in SOURCES.items() if each.origin == "embedded"]

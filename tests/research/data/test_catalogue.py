@@ -13,7 +13,7 @@ from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError
 from suffice.research.data import catalogue
 from suffice.research.data.catalogue import PAPER_SETS, SETS, DataFile, DataSet, FileSource, data_set
 from suffice.research.data.folder import FileState, checked_contents, data_folder, require_set, set_status
-from suffice.research.data.paper_sets import mnist_folder
+from suffice.research.data.set_readers import mnist_folder
 
 DATA = os.environ.get("SUFFICE_DATA")
 ONE = b"1 2\n3 4\n"

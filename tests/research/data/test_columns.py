@@ -9,7 +9,7 @@ import pytest
 from suffice.errors import CorruptDataError, InvalidValueError, MissingDataError
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.folder import FileState, set_status
-from suffice.research.data.paper_sets import NumericColumns, read_columns
+from suffice.research.data.set_readers import NumericColumns, read_columns
 
 DATA = os.environ.get("SUFFICE_DATA")
 TABLES = [name for name, each in SETS.items() if each.holds == "numbers"]

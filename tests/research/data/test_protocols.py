@@ -13,7 +13,6 @@ import pytest
 from suffice.errors import InvalidValueError, MissingDataError
 from suffice.numerics.special_functions import Floats
 from suffice.research.data.catalogue import SETS
-from suffice.research.data.paper_sets import read_samples, read_set
 from suffice.research.data.protocols import (
     CORRECTED,
     CORRECTED_VIEWS,
@@ -24,6 +23,7 @@ from suffice.research.data.protocols import (
     TITLES,
     ColumnRoles,
 )
+from suffice.research.data.set_readers import read_samples, read_set
 from tests.thoroughness import crossed
 
 DATA = os.environ.get("SUFFICE_DATA")

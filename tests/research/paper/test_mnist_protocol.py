@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from suffice import kl
-from suffice.research.data.paper_sets import Digits, read_mnist
+from suffice.research.data.set_readers import Digits, read_mnist
 from suffice.research.paper import experiments
 from suffice.research.paper.experiments import published_error, published_network, published_run, unlabelled_run
 from suffice.research.paper.outcome import correlation
@@ -134,7 +134,7 @@ def test_two_rounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 KILLED = """
 from pathlib import Path
 import numpy as np
-from suffice.research.data.paper_sets import Digits
+from suffice.research.data.set_readers import Digits
 from suffice.research.paper import experiments
 experiments.INITIAL = 30
 data = np.load("data.npz")

@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 from suffice.errors import SufficeError
 from suffice.numerics.special_functions import Floats
-from suffice.research.data.paper_sets import Samples
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
+from suffice.research.data.set_readers import Samples
 from suffice.research.paper.experiments import DataSplit, logistic_run, most_probable
 from suffice.trace import Trace
 

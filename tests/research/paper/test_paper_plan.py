@@ -11,7 +11,7 @@ from suffice.errors import InvalidValueError
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.protocols import CORRECTED, MODELS, PUBLISHED, Experiment
 from suffice.research.paper import jobs as planning
-from suffice.research.paper.errata import erratum_runs
+from suffice.research.paper.claims import erratum_runs
 from suffice.research.paper.jobs import PaperRun, choose, plan
 
 

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from suffice.models import BayesianRidge, GaussianProcess, RadialBasis
 from suffice.models.hyperparameters import log_marginal
 from suffice.numerics.special_functions import Floats
-from suffice.research.data.paper_sets import Samples
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
+from suffice.research.data.set_readers import Samples
 from suffice.research.paper import experiments
 from suffice.research.paper.experiments import DataSplit, label, published_process, published_ridge, regression_run
 from suffice.trace import Trace

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, Experiment
-from suffice.research.paper.errata import ERRATA, Erratum, erratum_runs
+from suffice.research.paper.claims import ERRATA, Erratum, erratum_runs
 from suffice.research.paper.jobs import PaperRun
 
 GPR, BRR, BLR = ([name for name in PUBLISHED if name.startswith(model)] for model in ("gpr", "brr", "blr"))

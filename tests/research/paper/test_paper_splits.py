@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.research.data.paper_sets import Samples
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, ColumnRoles, Experiment
+from suffice.research.data.set_readers import Samples
 from suffice.research.paper import experiments
 from suffice.research.paper.experiments import DataSplit, corrected_split, published_rows, published_split
 from suffice.research.paper.jobs import choose

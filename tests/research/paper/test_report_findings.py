@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suffice.report.report_table import ReportTable, plain
+from suffice.report.html_page import ReportTable, plain
 from suffice.research.data.protocols import PUBLISHED, TITLES
-from suffice.research.paper.claims import ClaimFinding
-from suffice.research.paper.errata import ERRATA, ErratumEffect, errata_tables
+from suffice.research.paper.claims import ERRATA, ClaimFinding, ErratumEffect, errata_tables
 from suffice.research.paper.outcome import RunOutcome
 from suffice.research.paper.paper_report import findings_markdown
 

@@ -9,7 +9,7 @@ import pytest
 
 from suffice.errors import SufficeError
 from suffice.report.figure_style import Drawn
-from suffice.report.report_table import ReportTable
+from suffice.report.html_page import ReportTable
 from suffice.research.paper.claims import ClaimFinding
 from suffice.research.paper.paper_report import PaperReportContents, report, write_report
 from tests.research.paper.reading import Reader

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from suffice.report.report_table import ReportTable
+from suffice.report.html_page import ReportTable
 from suffice.research.data.protocols import PROTOCOLS, PUBLISHED
 from suffice.research.paper.outcome import RunOutcome
 from suffice.research.paper.paper_report import PaperReportContents, paper_tables, report

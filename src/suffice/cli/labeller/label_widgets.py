@@ -14,7 +14,7 @@ from textual.widget import Widget
 from suffice.cli.labeller.labeller import TONE_STYLES, Counts, direct_keys, possible_classes
 from suffice.cli.labeller.pictures import Picture, drawn
 from suffice.cli.labeller.visible_text import one_line, visible, wrapped
-from suffice.cli.rule_values import RuleValues
+from suffice.cli.rule_options import RuleValues
 from suffice.presentation.messages import RATIO_RULE, DecisionWords
 from suffice.presentation.text_chart import chart, number_chart
 from suffice.project.items import Item

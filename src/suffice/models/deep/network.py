@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from suffice.arguments import real, whole
-from suffice.errors import InvalidValueError
-from suffice.models.deep.network_arguments import require_torch, sizes
+from suffice.arguments import real, sizes, whole
+from suffice.errors import InvalidValueError, MissingExtraError
 from suffice.models.inputs import as_labels, prediction_inputs, training_inputs
 from suffice.models.logistic import class_labels
 from suffice.models.predictive import exponentials
@@ -392,3 +391,16 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from suffice.models.deep import trained_module
 
         return trained_module
+
+
+def require_torch() -> Any:
+    """Return torch, or say how to get it.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError("torch", "torch", "A dropout network") from None
+    return torch

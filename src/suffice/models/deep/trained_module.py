@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from suffice.arguments import sizes
 from suffice.errors import InvalidValueError
 from suffice.models.deep.dropout_layers import Masks, Structure, dropout_posterior, must_multiply_early, structure
-from suffice.models.deep.network_arguments import sizes
 from suffice.models.deep.sampling import head_features, log_draws
 from suffice.models.deep.training import Recipe, fitting_threads, seeded, train
 from suffice.numerics.special_functions import Floats

@@ -34,7 +34,7 @@ from suffice.research.runner import (
 
 if TYPE_CHECKING:
     from suffice.report.figure_style import Drawn
-    from suffice.report.report_table import ReportTable
+    from suffice.report.html_page import ReportTable
     from suffice.research.compare.comparison_tables import Leaderboard
     from suffice.research.compare.judging import DefaultStop, JudgedRun
     from suffice.research.compare.leaderboard import Row

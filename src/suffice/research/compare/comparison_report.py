@@ -7,8 +7,7 @@ from typing import Final
 
 from suffice.recommendation.stopping_costs import RATIOS
 from suffice.report.figure_style import Drawn
-from suffice.report.html_page import page_figure, rendered, write_page
-from suffice.report.report_table import ReportTable
+from suffice.report.html_page import ReportTable, page_figure, rendered, write_page
 from suffice.research.compare.comparison_tables import (
     REFERENCES,
     REGRET,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from suffice.recommendation.compared_rules import catalogue
-from suffice.report.report_table import NOTHING, ReportTable
+from suffice.report.html_page import NOTHING, ReportTable
 from suffice.research.compare.leaderboard import Row, leaderboard, mean_by_group
 from suffice.research.compare.recording import MODELS
 from suffice.research.compare.sources import SOURCES

@@ -13,8 +13,7 @@ import numpy as np
 from suffice.errors import InvalidValueError
 from suffice.numerics.special_functions import Floats
 from suffice.research.data.catalogue import SETS
-from suffice.research.data.extra_sets import read_texts, read_words
-from suffice.research.data.paper_sets import read_set
+from suffice.research.data.set_readers import read_set, read_texts, read_words
 from suffice.tables.file_reader import read_columns
 from suffice.tables.table import Kind, read_table
 

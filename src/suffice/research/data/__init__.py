@@ -1,10 +1,17 @@
 """The data sets of the paper and four others: where they come from, and their contents as arrays."""
 
 from suffice.research.data.catalogue import PAPER_SETS, SETS, DataSet
-from suffice.research.data.extra_sets import LabelledTexts, read_texts, read_words
 from suffice.research.data.folder import data_folder
-from suffice.research.data.paper_sets import Samples, read_columns, read_mnist, read_set
 from suffice.research.data.protocols import CORRECTED, PUBLISHED, ColumnRoles, Experiment
+from suffice.research.data.set_readers import (
+    LabelledTexts,
+    Samples,
+    read_columns,
+    read_mnist,
+    read_set,
+    read_texts,
+    read_words,
+)
 
 __all__ = [
     "CORRECTED",

@@ -25,8 +25,8 @@ from suffice.numerics.cholesky import solve_lower
 from suffice.numerics.special_functions import Floats
 from suffice.posteriors import Gaussian
 from suffice.research.data.folder import data_folder
-from suffice.research.data.paper_sets import Digits, Samples, mnist_folder, read_mnist, read_samples
 from suffice.research.data.protocols import PUBLISHED, Experiment
+from suffice.research.data.set_readers import Digits, Samples, mnist_folder, read_mnist, read_samples
 from suffice.trace import Trace
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from suffice.report.figure_style import Drawn
-from suffice.report.html_page import PageFigure, page_figure, rendered, write_page
-from suffice.report.report_table import NOTHING, ReportTable, plain
+from suffice.report.html_page import NOTHING, PageFigure, ReportTable, page_figure, plain, rendered, write_page
 from suffice.research.data.catalogue import SETS
 from suffice.research.data.protocols import MODELS, PROTOCOLS, TITLES, Experiment
 from suffice.research.paper.claims import ClaimFinding

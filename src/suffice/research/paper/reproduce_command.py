@@ -196,7 +196,7 @@ def _errata(
     request: ReproduceRequest, outcomes: "Sequence[RunOutcome]", console: Console
 ) -> "tuple[list[ReportTable], list[SkippedPaperRun]]":
     """Return tables of what each erratum changes when it alone is corrected, and the runs that were skipped."""
-    from suffice.research.paper.errata import ErratumEffect, errata_tables, erratum_runs
+    from suffice.research.paper.claims import ErratumEffect, errata_tables, erratum_runs
     from suffice.research.paper.outcome import RunOutcome
 
     bases = {(each.name, each.seed): each for each in outcomes if each.protocol == "published"}

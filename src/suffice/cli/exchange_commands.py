@@ -1,4 +1,4 @@
-"""``suffice export``: labels, predictions for the unlabelled items, and the report as files."""
+"""Commands that bring data into a labelling project and take results out of it: import, add, predict, export."""
 
 import gc
 import json
@@ -10,13 +10,197 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from suffice.cli.project_options import ProjectOptions
 from suffice.cli.rule_options import AsJson
-from suffice.cli.stored_project import Place, Reading, made_folder, plain_console, reading
-from suffice.errors import SufficeError
+from suffice.cli.stored_project import Place, Reading, made_folder, plain_console, reading, stored_project
+from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, write_bytes_whole, write_whole
+from suffice.presentation.messages import items_added_sentences
 
 if TYPE_CHECKING:
     from suffice.project.exported_files import Exported
+
+
+class ConflictsName(StrEnum):
+    """What happens to a label where the item has another one."""
+
+    keep = "keep"
+    # A text has a method of the plain name.
+    replace_label = "replace"
+    opinion = "opinion"
+
+
+class MatchName(StrEnum):
+    """By what rows are matched with items."""
+
+    id = "id"
+    row = "row"
+    text = "text"
+
+
+def import_command(
+    place: Place,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file.", show_default=False)],
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of labels.")] = None,
+    prediction: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of predictions of another model, instead of labels. They are shown on request and used for "
+            "nothing else.",
+        ),
+    ] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the ids of the items, or with their texts for --by text."),
+    ] = None,
+    by: Annotated[
+        MatchName | None,
+        typer.Option(help="How rows are matched with items.", show_default="id, else text, else row"),
+    ] = None,
+    probability: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column with the probability of the prediction.", show_default="columns p(CLASS)"
+        ),
+    ] = None,
+    conflicts: Annotated[
+        ConflictsName,
+        typer.Option(
+            help="Where an item has another label: keep it, replace it by a correction, or add the new one as an "
+            "opinion of the person."
+        ),
+    ] = ConflictsName.keep,
+    person: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who gave the labels.", show_default="your login name")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing, and say what would happen.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Import labels from a file into a project, or predictions of another model.
+
+    Rows are matched with items by id, by their exact text, or by their order. All labels are written together, or none;
+    importing the same file again changes nothing. A running server takes them over within a second.
+
+    Example: suffice import mails.suffice labels.csv --id id --label kind --person Ann --check
+    """
+    if (label is None) == (prediction is None):
+        raise InvalidValueError("give either --label, the column of labels, or --prediction, the column of predictions")
+    with stored_project(place) as (project, _):
+        who = ProjectOptions(place, person=person).who
+        fate: Any = conflicts.value
+        match: Any = None if by is None else by.value
+        if label is not None:
+            report = project.import_labels(file, label=label, person=who, id=id, by=match, conflicts=fate, check=check)
+        else:
+            assert prediction is not None
+            report = project.import_predictions(
+                file, prediction=prediction, person=who, id=id, by=match, probability=probability, check=check
+            )
+    if as_json:
+        typer.echo(json.dumps(report.as_dict()))
+        return
+    console = plain_console()
+    for sentence in report.sentences(trial=check):
+        console.print(sentence)
+
+
+def add_command(
+    place: Place,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA", help="New rows: a CSV or Parquet file, or a folder of images.", show_default=False
+        ),
+    ],
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the items.")] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.npy", help="Features of the new rows, if those of the project were given as a file."
+        ),
+    ] = None,
+    person: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who adds them.", show_default="your login name")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing, and say how many would be added.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add rows to a labelling project.
+
+    The rows must have the columns of the project. All are added or none. A column with the name of the label holds
+    labels that exist already. The model learns all labels again, with the larger pool; a running server notices within
+    a second. A guarantee covers the items that were there when its check was drawn, and no items that are added later.
+
+    Example: suffice add mails.suffice more.csv
+    """
+    with stored_project(place) as (project, _):
+        who = ProjectOptions(place, person=person).who
+        added = project.add_items(data, person=who, id=id, features=features, check=check)
+        size, guaranteed = project.size, project.guarantee() is not None
+    if as_json:
+        typer.echo(json.dumps({"added": added, "size": size, "written": not check}))
+        return
+    for sentence in items_added_sentences(added, size, trial=check, guaranteed=guaranteed):
+        plain_console().print(sentence)
+
+
+_FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+
+
+def predict_command(
+    place: Place,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA", help="New rows: a CSV or Parquet file, or a folder of images.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="Where the predictions go: a name that ends in .csv, .jsonl or .parquet.",
+            show_default="DATA-predictions.csv in the current folder",
+        ),
+    ] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.npy", help="Features of the new rows, if those of the project were given as a file."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the labels of new rows with the model of a project.
+
+    The rows must have the columns of the project. The file has their cells, the prediction, its uncertainty, and for
+    classes the probability of each. Large files are read and written a few thousand rows at a time. No guarantee of the
+    project covers new rows: a guarantee is about the items that were in the project when its check was drawn.
+
+    Example: suffice predict mails.suffice new.csv -o answers.csv
+    """
+    to = out or Path(f"{data.stem}-predictions.csv")
+    format = _FORMATS.get(to.suffix.lower())
+    if format is None:
+        raise InvalidValueError(f"--out must end in .csv, .jsonl or .parquet, not {to.name!r}")
+    require_writable(to, "the predictions")
+    rows = 0
+    with stored_project(place) as (project, _):
+        from suffice.project.new_rows import write_predictions
+        from suffice.tables.file_writer import checked_format
+
+        def write(part: Path) -> None:
+            nonlocal rows
+            rows = write_predictions(project, data, part, checked_format(format), features=features)
+
+        write_whole(to, write)
+    if as_json:
+        typer.echo(json.dumps({"path": str(to), "rows": rows}))
+        return
+    plain_console().print(f"Predictions: {to} ({rows:,} rows)")
 
 
 class FormatName(StrEnum):
@@ -83,7 +267,7 @@ def export_command(
         for name in names:
             require_writable(folder / name, name)
         with _without_collector():
-            told = _write(found, folder, format)
+            told = _write_files(found, folder, format)
             told |= _write_for_others(found, folder, format) | _write_model(found, model)
     if as_json:
         typer.echo(json.dumps(told))
@@ -167,7 +351,7 @@ def _require_free(folder: Path, names: Sequence[str]) -> None:
         )
 
 
-def _write(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
+def _write_files(found: Reading, folder: Path, format: FormatName) -> dict[str, Any]:
     """Make everything, then write it: what cannot be made leaves no file."""
     from suffice.project.exported_files import (
         checked_predictions_file,

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from suffice import ExpectedCost, PerformanceConvergence, Step
 from suffice.cli.demo_command import LiveView
-from suffice.cli.rule_values import RuleValues
+from suffice.cli.rule_options import RuleValues
 from suffice.criteria import Verdict
 from suffice.presentation.text_chart import number_chart
 

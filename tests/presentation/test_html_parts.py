@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice.presentation.html_card import card, curve
+from suffice.presentation.html_parts import card, curve
 
 
 class Reader(HTMLParser):

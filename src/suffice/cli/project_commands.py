@@ -1,0 +1,284 @@
+"""Commands on a labelling project: its state, and changes of it."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from suffice.cli.project_options import ProjectOptions, place_of, require_store
+from suffice.cli.rule_options import AsJson
+from suffice.cli.stored_project import Place, Reading, made_folder, plain_console, reading, shown_place, stored_project
+from suffice.errors import InvalidValueError
+from suffice.files import require_writable
+from suffice.presentation.messages import STOPS, count_lines, damage_sentences, progress_sentence
+from suffice.presentation.number_format import count, utc_time
+
+if TYPE_CHECKING:
+    from suffice.project.labelling_project import Project
+
+
+def status_command(place: Place, as_json: AsJson = False) -> None:
+    """Say where a labelling project stands: whether it is enough, the estimated error, counts, people, agreement.
+
+    Nothing is written to the journal, so it may be asked while people label.
+
+    Example: suffice status mails.suffice
+    """
+    from suffice.project.status_summary import status
+
+    with reading(place) as found:
+        told = status(found.project, found.learning_status)
+        if as_json:
+            typer.echo(json.dumps(told, allow_nan=False))
+            return
+        _print_status(plain_console(), found, told)
+
+
+def _print_status(console: Console, found: Reading, told: dict[str, Any]) -> None:
+    from suffice.cli.labeller.labeller import TONE_STYLES
+    from suffice.cli.labeller.visible_text import one_line
+
+    decision = told["decision"]
+    name = one_line(found.project.settings.name, console.encoding)
+    console.print(progress_sentence(name, told))
+    guaranteed = {*told["guarantee"]["sentences"][:1]} if told["guarantee"] is not None else set()
+    for sentence in told["words"]:
+        first = sentence in decision["sentences"][:1] or sentence in guaranteed
+        style = TONE_STYLES[decision["tone"]] if first or sentence == told["words"][0] else None
+        console.print(one_line(sentence, console.encoding), style=style)
+    console.print(one_line(f"Model: {told['model']['description']}.", console.encoding))
+    for line in [
+        *count_lines(told, found.project.settings.source),
+        *_last_activity(found),
+        *_next_commands(found, told),
+    ]:
+        console.print(one_line(line, console.encoding))
+
+
+def _last_activity(found: Reading) -> list[str]:
+    with found.project.lock:
+        last = found.project.state().seq
+    events = found.project.events(after=last - 1)
+    return [f"Last activity: {utc_time(events[0].when)} ({events[0].kind.value})."] if events else []
+
+
+def _next_commands(found: Reading, told: dict[str, Any]) -> list[str]:
+    decision, place = told["decision"], shown_place(found.place)
+    go_on, take = f"Go on with: suffice label {place}", f"Take the results: suffice export {place}"
+    if told["check"] is not None and told["check"]["state"] == "open":
+        return [go_on, f"Stop the check: suffice check {place} --abort", take]
+    better = decision["alternative"] if decision["answer"] == "limit" else None
+    if better is not None and better["name"] in found.project.settings.models():
+        return [f"Switch the model: suffice switch {place} --model {better['name']}", take, go_on]
+    return [take, go_on] if decision["answer"] in STOPS else [go_on, take]
+
+
+def report_command(
+    place: Place,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Where to write it; what is there is replaced.",
+            show_default="DIR/export/report.html",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page for the boss: whether it is enough, how large the error is, what was labelled.
+
+    The page holds everything that it shows, and can be sent on.
+
+    Example: suffice report mails.suffice --out report.html
+    """
+    from suffice.report.html_page import require_jinja2, write_page
+
+    require_jinja2()
+    if out is not None:
+        require_writable(out, "the report")
+    with reading(place) as found:
+        from suffice.report.project_report import report_page
+
+        file = out or made_folder(found.folder) / "report.html"
+        write_page(file, report_page(found.project, found.learning_status))
+    if as_json:
+        typer.echo(json.dumps({"report": str(file)}))
+        return
+    plain_console().print(f"Report: {file}")
+
+
+def review_command(
+    place: Place,
+    most: Annotated[int, typer.Option("-n", "--most", min=1, help="How many labels to list at most.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List the labels that are likely wrong: the model, which judges each without having learned it, says otherwise.
+
+    Labels that somebody has confirmed are not listed, and neither are items of a check. Nothing is written. To confirm
+    or correct them, open the page with suffice serve, under Review.
+
+    Example: suffice review mails.suffice -n 50
+    """
+    with stored_project(place) as (project, found):
+        from suffice.cli.labeller.visible_text import one_line
+        from suffice.project.project_learner import learned_project, suspicious_labels
+        from suffice.project.review import review
+
+        listed = review(project, suspicious_labels(learned_project(project), project.X), most)
+    if as_json:
+        typer.echo(json.dumps(listed.as_dict(), allow_nan=False))
+        return
+    console = plain_console()
+    console.print(listed.sentence)
+    for each in listed.labels:
+        console.print(one_line(f"{each.id}: {each.summary}", console.encoding), style="bold")
+        console.print("  " + one_line(f"{each.sentence} By {each.person}.", console.encoding))
+    if listed.labels:
+        console.print(listed.note)
+        console.print(f"Confirm or correct them: suffice serve {shown_place(found)}, under Review")
+
+
+def switch_command(
+    place: Place,
+    model: Annotated[
+        str, typer.Option(help="The model that learns from now on: logistic or kernel for classes, gp or ridge.")
+    ],
+    person: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who switches.", show_default="your login name")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let another model learn the labels of a project, from the first one on.
+
+    All labels stay. The page, the terminal, exports and the report use the new model from then on; a server that is
+    running takes it over within a second. Switch back in the same way.
+
+    Example: suffice switch mails.suffice --model kernel
+    """
+    require_store()
+    from suffice.project.create import open_project
+    from suffice.project.settings import described_model
+
+    options = ProjectOptions(place, person=person)
+    found = place_of(options)[0]
+    with open_project(found) as project:
+        before = project.current_settings.model
+        project.switch_model(model, person=options.who)
+    if as_json:
+        typer.echo(json.dumps({"model": model, "before": before}))
+        return
+    console = plain_console()
+    console.print(f"The model is now {described_model(model)}; it was {described_model(before)}. All labels stay.")
+    console.print(f"See what it makes of them: suffice status {shown_place(found)}")
+
+
+def classes_command(
+    place: Place,
+    add: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Add a class; can be given again.")] = None,
+    rename: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="OLD NEW", help="Give a class another name.")
+    ] = None,
+    merge: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A class to merge, with --into; can be given again.")
+    ] = None,
+    into: Annotated[str | None, typer.Option(metavar="NAME", help="The class that those of --merge become.")] = None,
+    order: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="All classes in another order, which is that of their keys.")
+    ] = None,
+    remove: Annotated[str | None, typer.Option(metavar="NAME", help="Remove a class that has no labels.")] = None,
+    person: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who changes them.", show_default="your login name")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the classes of a project, or add, rename, merge, reorder and remove them. No label is lost.
+
+    One kind of change at a time. The model learns all labels again; a server that is running takes the change over
+    within a second. While a check is open, classes can be renamed and reordered only.
+
+    Example: suffice classes mails.suffice --merge advert --merge newsletter --into advert
+    """
+    require_store()
+    from suffice.project.create import open_project
+
+    options = ProjectOptions(place, person=person)
+    found = place_of(options)[0]
+    given = {"--add": add, "--rename": rename, "--merge": merge, "--order": order, "--remove": remove}
+    kinds = [name for name, value in given.items() if value]
+    if len(kinds) > 1:
+        raise InvalidValueError(f"{' and '.join(kinds)} cannot be done at once; call the command once for each")
+    if bool(merge) != (into is not None):
+        raise InvalidValueError("--merge and --into belong together: --merge A --merge B --into B")
+    with open_project(found) as project:
+        before = project.settings.classes
+        if kinds:
+            _change_classes(
+                project, options.who, add=add, rename=rename, merge=(merge, into), order=order, remove=remove
+            )
+        with project.lock:
+            counts, classes = project.state().counts(), project.settings.classes
+    if as_json:
+        listed = [{"name": name, "labels": counts.get(name, 0)} for name in classes]
+        typer.echo(json.dumps({"classes": listed, "before": list(before)}, ensure_ascii=False))
+        return
+    console = plain_console()
+    if not classes:
+        console.print("The labels of this project are numbers, so it has no classes.")
+    for name in classes:
+        console.print(f"{name}: {count(counts.get(name, 0), 'label')}", markup=False, highlight=False)
+    if kinds:
+        console.print(f"The classes are changed; all labels stay. See: suffice status {shown_place(found)}")
+
+
+def _change_classes(
+    project: "Project",
+    person: str,
+    *,
+    add: list[str] | None,
+    rename: tuple[str, str] | None,
+    merge: tuple[list[str] | None, str | None],
+    order: str | None,
+    remove: str | None,
+) -> None:
+    names, into = merge
+    if add:
+        before = project.settings.classes
+        project.change_classes([*before, *add], person=person, before=before)
+    elif rename:
+        project.rename_class(*rename, person=person)
+    elif names and into is not None:
+        project.merge_classes(names, into, person=person)
+    elif order:
+        from suffice.project.reading_options import parse_classes
+
+        project.reorder_classes(parse_classes(order), person=person)
+    elif remove:
+        project.remove_class(remove, person=person)
+
+
+def repair_command(
+    place: Place,
+    check: Annotated[bool, typer.Option("--check", help="Verify only, and change nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Verify everything in a labelling project by its checksums, and recover what can be verified.
+
+    The damaged files are kept under another name. Stop a server that uses the project first.
+
+    Example: suffice repair mails.suffice --check
+    """
+    require_store()
+    from suffice.project.repair import repair_project
+
+    found = place_of(ProjectOptions(place))[0]
+    report = repair_project(found, check=check)
+    if as_json:
+        typer.echo(json.dumps(report.as_dict()))
+    else:
+        console = plain_console()
+        for sentence in damage_sentences(report.as_dict(), place):
+            console.print(sentence, soft_wrap=True)
+    if not report.intact and not report.repaired:
+        raise typer.Exit(1)
