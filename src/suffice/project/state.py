@@ -582,6 +582,12 @@ class ProjectState:
         """The last lease of an item that was not answered, past or not."""
         return self._leases.get(item)
 
+    def end_lease_at(self, item: int, until: float) -> None:
+        """Set the end of the lease of an item, for whoever measures time by another clock than the journal."""
+        lease = self._leases.get(item)
+        if lease is not None:
+            self._leases[item] = lease._replace(until=until)
+
     def known_request(self, request: str | None) -> Event | None:
         """The event that was written under a name, if there is one."""
         return None if request is None else self._requests.get(request)
