@@ -49,6 +49,7 @@ from suffice.project.events import (
 from suffice.project.imported_predictions import PredictedLabel, predictions_of
 from suffice.project.items import Item
 from suffice.project.learned_files import FOLDER, LearnedFiles
+from suffice.project.permissions import make_private
 from suffice.project.project_check import (
     CheckDraw,
     ProjectCheck,
@@ -59,6 +60,7 @@ from suffice.project.project_check import (
 from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
 from suffice.project.storage import (
+    FILE,
     Database,
     StorageError,
     features_checksum,
@@ -375,12 +377,21 @@ class Project:
         # Items are drawn at random in this order.
         self._order: NDArray[np.intp] | None = None
         made = self.state().made
+        self._keep_private()
         if made is None:
             raise SufficeError(f"the journal of {self.place} has no beginning; take the project from a backup")
         with undamaged(self.place):
             self._made_with = Settings.from_dict(made.data["settings"])
             self._changed: tuple[Mapping[str, Any], Settings] = {}, self._made_with
             self._order = self._random_order()
+
+    def _keep_private(self) -> None:
+        """Let only their owner read the files of the project, also those of earlier versions."""
+        file = self._database.file
+        # A file that was opened by its own name may lie among others.
+        if file is not None and file.name == FILE:
+            kept = [each.name for each in file.parent.iterdir() if each.name.startswith(file.stem)]
+            make_private(file.parent, [*kept, FOLDER])
 
     def _random_order(self) -> NDArray[np.intp]:
         """The order in which items are drawn at random; another one once items were added."""
