@@ -73,7 +73,7 @@ def test_leases_after_the_clock_was_set_are_of_the_usual_length(place: str, cloc
         clock.wall += jump
         mine = project.next("bob")[0]
         assert mine.until == pytest.approx(clock.wall + LEASE, abs=1e-3)
-        asked = [event for event in project.events() if event.kind is EventKind.asked and event.person == "bob"][0]
+        asked = next(event for event in project.events() if event.kind is EventKind.asked and event.person == "bob")
         # The journal is by the clock of the system, so that others understand it.
         assert asked.at == clock.wall
         assert asked.data["until"] == pytest.approx(clock.wall + LEASE, abs=1e-3)

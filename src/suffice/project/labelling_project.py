@@ -433,11 +433,16 @@ class Project:
                     self._X = read_features(connection, self.size)
             return self._X
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the project; None if it is in PostgreSQL."""
+        file = self._database.file
+        return None if file is None else file.parent
+
     @cached_property
     def learned_files(self) -> LearnedFiles:
         """What the model has learned, in files beside the project; a project in PostgreSQL keeps none."""
-        file = self._database.file
-        return LearnedFiles(None if file is None else file.parent / FOLDER, self._features_checksum)
+        return LearnedFiles(None if self.folder is None else self.folder / FOLDER, self._features_checksum)
 
     @property
     def made_with(self) -> Mapping[str, Any]:
