@@ -561,6 +561,12 @@ class ProjectState:
         random = self._random_items()
         return [self._labelled(item, item in random) for item, label in self._told.items() if label is not None]
 
+    def labelled_often(self) -> list[LabelledItem]:
+        """The items with a label about which somebody has said something more than once, in the order of labelling."""
+        often = [item for item, label in self._told.items() if label is not None and len(self._acts[item]) > 1]
+        random = self._random_items() if often else set()
+        return [self._labelled(item, item in random) for item in often]
+
     def skipped(self) -> list[SkippedItem]:
         """All items that were skipped and have no label, in order; by who was unsure first, or else skipped first."""
         skips = ((item, self._acts[item]) for item, label in self._told.items() if label is None)

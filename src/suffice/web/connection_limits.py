@@ -272,7 +272,7 @@ class GuardedProtocol(H11Protocol):
             self._enter("body")
         elif self.cycle is not None and not self.cycle.response_complete:
             self._enter("answer")
-        elif received or self._phase is None:
+        elif received or self._phase is None or self.conn.trailing_data[0]:
             self._enter("header")
         else:
             self._enter("idle")
