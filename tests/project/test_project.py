@@ -34,6 +34,9 @@ class Clock:
     def time(self) -> float:
         return self.now
 
+    def monotonic(self) -> float:
+        return self.now
+
 
 def kinds(project: Project) -> list[EventKind]:
     return [event.kind for event in project.events()]

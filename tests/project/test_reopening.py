@@ -32,6 +32,7 @@ from suffice.project.learning_status import LearningStatus, Predictions
 from suffice.project.project_learner import ProjectLearner, predicted_labels, spacing
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
+from suffice.project.storage import block_checksum
 from tests.project.following import CASES, Case, labels_of
 from tests.project.making_projects import make
 from tests.project.test_companion import LONG, until
@@ -617,7 +618,9 @@ def test_features_that_were_changed_are_learned_anew(tmp_path: Path) -> None:
     (numbers,) = database.execute("SELECT numbers FROM features").fetchone()
     X = np.frombuffer(numbers, dtype="<f8").copy()
     X[::2] *= 1.5
-    database.execute("UPDATE features SET numbers = ?", (X.tobytes(),))
+    (width,) = database.execute("SELECT width FROM features").fetchone()
+    checksum = block_checksum(0, width, X.tobytes())
+    database.execute("UPDATE features SET numbers = ?, checksum = ?", (X.tobytes(), checksum))
     database.commit()
     database.close()
     with open_project(tmp_path / "p") as project:

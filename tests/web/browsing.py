@@ -50,7 +50,7 @@ class Server:
 
     def __init__(self, data: Path, *options: str) -> None:
         self.project = data.with_suffix(".suffice")
-        self.url = ""
+        self.url = self.token = ""
         self._arguments = ["serve", str(data), *options, "--json", "--port"]
         self._process: ForkedProcess | None = None
 
@@ -59,7 +59,18 @@ class Server:
         port = urlsplit(self.url).port or 0
         self._process = start_suffice(*self._arguments, str(port), stderr=None)
         assert self._process.stdout is not None
-        self.url = json.loads(self._process.stdout.readline())["url"]
+        said = json.loads(self._process.stdout.readline())
+        self.url, self.token = said["url"].partition("?")[0], said["token"]
+
+    @property
+    def link(self) -> str:
+        """The address to open first, with the token."""
+        return f"{self.url}?token={self.token}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a script sends."""
+        return {"Authorization": f"Bearer {self.token}"}
 
     def kill(self) -> None:
         """End it as a power cut would."""
@@ -119,7 +130,7 @@ class Watched:
 
     def enter(self, person: str) -> None:
         """Open the page and come in under a name."""
-        self.page.goto(self.server.url)
+        self.page.goto(self.server.link)
         self.page.fill("#your-name", person)
         self.page.keyboard.press("Enter")
         self.item()

@@ -37,7 +37,7 @@ def guarded(apps: dict[str, FastAPI]) -> FastAPI:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.7", "::", "", "example.org", "localhost.example.org"])
 def test_others_are_not_let_in_without_a_token(host: str) -> None:
-    with pytest.raises(InvalidValueError, match=r"--host .* refuses without a token: give --token too"):
+    with pytest.raises(InvalidValueError, match=r"--host .* refuses without a token: leave --no-token out"):
         granted_access(host)
     assert granted_access(host, TOKEN).token == TOKEN
 

@@ -308,7 +308,7 @@ def test_guesses_for_one_name_wait_for_each_other(team: Team, monkeypatch: pytes
     assert statuses == [401] * 3
     monkeypatch.setattr(security, "_SIGN_IN_PATIENCE", 0.05)
     sessions = team.app.state.context.sessions
-    sessions._names.add("ann")
+    sessions._names.add(("ann", "testclient"))
     guess("Ann")
     sessions._names.clear()
     sessions._looking = 2

@@ -16,7 +16,7 @@ KEYS = {"inside": "1", "outside": "2"}
 
 
 def status_of(server: Server) -> dict[str, Any]:
-    told: dict[str, Any] = call("GET", f"{server.url}api/status").json()
+    told: dict[str, Any] = call("GET", f"{server.url}api/status", headers=server.headers).json()
     return told
 
 

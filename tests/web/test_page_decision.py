@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def status_of(server: Server) -> dict[str, Any]:
-    told: dict[str, Any] = call("GET", f"{server.url}api/status").json()
+    told: dict[str, Any] = call("GET", f"{server.url}api/status", headers=server.headers).json()
     return told
 
 

@@ -20,7 +20,7 @@ def size_of(item: int) -> int:
 
 
 def post(server: Server, path: str, **body: Any) -> dict[str, Any]:
-    answer = call("POST", f"{server.url}api/{path}", json=body)
+    answer = call("POST", f"{server.url}api/{path}", json=body, headers=server.headers)
     answer.raise_for_status()
     found: dict[str, Any] = answer.json()
     return found
@@ -60,7 +60,7 @@ def test_labels_are_confirmed_and_corrected_by_one_key(browser: "Browser", serve
         page.reload()
         page.wait_for_selector("#view-review .segments")
         seen.until("!document.querySelector('#view-review .review-head .muted').textContent.includes('Looking')")
-        listed = call("GET", f"{server.url}api/review").json()["labels"]
+        listed = call("GET", f"{server.url}api/review", headers=server.headers).json()["labels"]
         assert not {3, 8} & {each["item"] for each in listed}
     assert [event.item for event in server.events(EventKind.confirmed)] == [first]
     (corrected,) = server.events(EventKind.corrected)

@@ -50,7 +50,7 @@ def size_of(item: int) -> int:
 
 def post(server: Server, path: str, **body: Any) -> dict[str, Any]:
     """Do as a script does."""
-    answer = call("POST", f"{server.url}api/{path}", json=body)
+    answer = call("POST", f"{server.url}api/{path}", json=body, headers=server.headers)
     answer.raise_for_status()
     found: dict[str, Any] = answer.json()
     return found
@@ -160,7 +160,7 @@ def test_labels_are_corrected_in_the_table(browser: "Browser", sizes: Server) ->
 @pytest.mark.slow
 def test_progress_is_drawn_and_can_be_read_without_eyes_or_mouse(browser: "Browser", sizes: Server) -> None:
     with_labels(sizes, 30)
-    if call("GET", f"{sizes.url}api/status").json()["agreement"] is None:
+    if call("GET", f"{sizes.url}api/status", headers=sizes.headers).json()["agreement"] is None:
         item, label = sizes.labels()[0]
         post(sizes, "labels", person="Eve", item=item, label=label, request="the same opinion")
     watched = Watched(browser, sizes, "Dot")
@@ -177,7 +177,7 @@ def test_progress_is_drawn_and_can_be_read_without_eyes_or_mouse(browser: "Brows
     page.click(".numbers summary >> nth=0")
     # The corrected label of another test may still be learned: then both numbers grow.
     for _ in range(150):
-        told = call("GET", f"{sizes.url}api/status").json()
+        told = call("GET", f"{sizes.url}api/status", headers=sizes.headers).json()
         rows, drawn = len(told["error"]["estimates"]), page.locator(".plain-table tbody tr").count()
         if rows == drawn:
             break

@@ -36,6 +36,12 @@ class Server(NamedTuple):
 
     process: ForkedProcess
     url: str
+    token: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a script sends."""
+        return {"Authorization": f"Bearer {self.token}"}
 
     def ended(self, number: signal.Signals) -> tuple[int, str]:
         """Send a signal; return the exit code and all that was said after the first line."""
@@ -54,7 +60,8 @@ def served(*options: str, **variables: str) -> Iterator[Server]:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("{"), line + process.stdout.read()
-        yield Server(process, json.loads(line)["url"])
+        said = json.loads(line)
+        yield Server(process, said["url"].partition("?")[0], said.get("token", variables.get("SUFFICE_TOKEN", "")))
     finally:
         process.kill()
         process.communicate()
@@ -67,25 +74,24 @@ def mails(tmp_path: Path) -> Path:
     return path
 
 
-def posted(url: str, path: str, **body: Any) -> dict[str, Any]:
-    answer = call("POST", f"{url}api/{path}", json=body, headers=OWN)
+def posted(server: Server, path: str, **body: Any) -> dict[str, Any]:
+    answer = call("POST", f"{server.url}api/{path}", json=body, headers=server.headers)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
 def test_labels_outlive_the_server_and_two_can_share_a_project(mails: Path) -> None:
     with served(str(mails), "--classes", "spam,ham") as server:
-        first = posted(server.url, "next", person="Ann")["items"][0]["item"]
-        posted(server.url, "labels", person="Ann", item=first, label="spam", request="a")
+        first = posted(server, "next", person="Ann")["items"][0]["item"]
+        posted(server, "labels", person="Ann", item=first, label="spam", request="a")
         with served(str(mails.with_suffix(".suffice")), SUFFICE_TOKEN=TOKEN) as other:
-            assert "token" not in other.url
             assert call("GET", f"{other.url}api/status").status_code == 401
             assert call("GET", f"{other.url}api/status", headers=OWN).json()["n_labelled"] == 1
-            second = posted(other.url, "next", person="Bob")["items"][0]["item"]
+            second = posted(other, "next", person="Bob")["items"][0]["item"]
             assert second != first
-            posted(other.url, "labels", person="Bob", item=second, label="ham", request="b")
+            posted(other, "labels", person="Bob", item=second, label="ham", request="b")
             assert other.ended(signal.SIGINT)[0] == 0
-        assert call("GET", f"{server.url}api/status").json()["n_labelled"] == 2
+        assert call("GET", f"{server.url}api/status", headers=server.headers).json()["n_labelled"] == 2
         assert server.ended(signal.SIGTERM) == (0, "")
     with open_project(mails.with_suffix(".suffice")) as project:
         assert [call.label for call in project.state().answers()] == ["spam", "ham"]
@@ -93,11 +99,11 @@ def test_labels_outlive_the_server_and_two_can_share_a_project(mails: Path) -> N
 
 def test_a_token_is_in_the_address_once_and_in_no_log(mails: Path) -> None:
     with served(str(mails), "--classes", "spam,ham", "--host", "0.0.0.0", "--token") as server:
-        address, _, token = server.url.partition("?token=")
+        address, token = server.url, server.token
         assert len(token) >= 32
         assert call("GET", f"{address}api/project").status_code == 401
         with httpx.Client(follow_redirects=True, verify=False) as browser:
-            page = browser.get(server.url)
+            page = browser.get(f"{address}?token={token}")
             assert (page.status_code, str(page.url)) == (200, address)
             assert browser.get(f"{address}api/project").status_code == 200
         code, said = server.ended(signal.SIGINT)
@@ -117,18 +123,20 @@ def test_what_comes_over_the_wire_as_it_is(mails: Path) -> None:
             "/static//etc/passwd",
         ):
             connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
-            connection.request("GET", path)
+            connection.request("GET", path, headers=server.headers)
             answer = connection.getresponse()
             assert (answer.status, list(json.loads(answer.read()))) == (404, ["detail"])
             connection.close()
         connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", **server.headers}
         connection.request(
             "POST", "/api/next", body=(b" " * 1000 for _ in range(70)), headers=headers, encode_chunked=True
         )
         answer = connection.getresponse()
         assert (answer.status, "65536" in json.loads(answer.read())["detail"]) == (413, True)
         connection.close()
+    with served(str(mails.with_suffix(".suffice")), "--no-token") as server:
+        assert (server.token, call("GET", f"{server.url}api/status").status_code) == ("", 200)
         assert call("GET", f"{server.url}health", headers={"Host": "evil.example"}).status_code == 403
 
 
@@ -141,9 +149,9 @@ def refused(*options: str) -> Exception:
 
 def test_nothing_is_made_where_nobody_may_come_in(mails: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new = (str(mails), "--classes", "spam,ham")
-    open_to_all = refused(*new, "--host", "0.0.0.0")
+    open_to_all = refused(*new, "--host", "0.0.0.0", "--no-token")
     assert isinstance(open_to_all, InvalidValueError)
-    assert "refuses without a token: give --token too" in str(open_to_all)
+    assert "refuses without a token: leave --no-token out" in str(open_to_all)
     with listening("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         assert f"port {port} on 127.0.0.1 is in use" in str(refused(*new, "--port", str(port)))

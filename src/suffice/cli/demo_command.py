@@ -304,7 +304,7 @@ def _serve_digits(*, as_json: bool) -> None:
     folder = Path("suffice-digits")
     write_digits(folder)
     options = ProjectOptions(str(folder), classes=",".join(DIGITS), target="digit", threshold=0.2)
-    serve_project(options, ("127.0.0.1", 0), token=False, open_page=not as_json, as_json=as_json)
+    serve_project(options, ("127.0.0.1", 0), open_page=not as_json, as_json=as_json)
 
 
 def _rule(model: DemoModel, threshold: float | None, bound: BoundName) -> ErrorStability:

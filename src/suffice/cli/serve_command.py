@@ -8,7 +8,8 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 from rich.console import Console
@@ -19,6 +20,7 @@ from suffice.presentation.number_format import count
 if TYPE_CHECKING:
     from suffice.project.labelling_project import Project
     from suffice.web.security import Access
+    from suffice.web.server import ServerOptions
 
 #: A token of one's own, instead of one that is made.
 TOKEN_VARIABLE: Final = "SUFFICE_TOKEN"
@@ -29,60 +31,90 @@ _EVERY_ADDRESS: Final = {"0.0.0.0", "::", ""}
 def serve_command(
     options: ProjectOptions,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on; one that others can reach needs --token.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for other machines too.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8000,
     token: Annotated[
         bool,
         typer.Option(
-            "--token",
-            help="Let in only who knows a token: one is made, and the address with it is printed once. "
-            f"{TOKEN_VARIABLE} in the environment, of at least 16 characters, is used instead.",
+            "--token/--no-token",
+            help="Let in only who knows a token; the address with it is printed. "
+            f"{TOKEN_VARIABLE} in the environment, of at least 16 characters, is used instead of one that is made. "
+            "Without, everybody on this machine can come in.",
         ),
-    ] = False,
+    ] = True,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Encrypt connections: a certificate as PEM, with those that it follows from."
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Private key of the certificate, as PEM without a password.")
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address of a proxy whose X-Forwarded-For and X-Forwarded-Proto are believed. May be repeated.",
+        ),
+    ] = None,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help='Print nothing but one line of JSON when the page is ready: {"url": ...}.')
+        bool,
+        typer.Option(
+            "--json", help='Print nothing but one line of JSON when the page is ready: {"url": ..., "token": ...}.'
+        ),
     ] = False,
 ) -> None:
     """Label in the browser, alone or with others: starts a project, or goes on with it.
 
     Example: suffice serve mails.csv --text body --classes spam,ham
 
-    With others: suffice serve mails.csv --host 0.0.0.0 --token
+    With others: suffice serve mails.csv --host 0.0.0.0
     """
-    serve_project(options, (host, port), token=token, open_page=open_page, as_json=as_json)
+    from suffice.web import server_options
+
+    reached = server_options(tls_cert, tls_key, tuple(trusted_proxy or ()))
+    serve_project(options, (host, port), reached=reached, token=token, open_page=open_page, as_json=as_json)
 
 
 def serve_project(
-    options: ProjectOptions, where: tuple[str, int], *, token: bool, open_page: bool, as_json: bool
+    options: ProjectOptions,
+    where: tuple[str, int],
+    *,
+    reached: "ServerOptions | None" = None,
+    token: bool = True,
+    open_page: bool,
+    as_json: bool,
 ) -> None:
     """Serve the page of the project that the options name until somebody stops it.
 
     Args:
         options: The project.
         where: Host and port.
-        token: Whether to make a token.
+        reached: How the server is reached.
+        token: Whether whoever comes in must know a token.
         open_page: Whether to open a browser.
-        as_json: Whether to print nothing but the address, as JSON.
+        as_json: Whether to print nothing but the address and the token, as JSON.
 
     Raises:
         SufficeError: It cannot be served.
     """
     from suffice.web import listening
-    from suffice.web.security import granted_access, made_token
+    from suffice.web.security import granted_access, is_loopback, kept_token, made_token
 
     # Who may come in is decided before anything is opened.
     host, port = where
-    own = os.environ.get(TOKEN_VARIABLE) or None
+    own = (os.environ.get(TOKEN_VARIABLE) or None) if token else None
     made = made_token() if token and own is None else None
     access = granted_access(host, own or made)
     console = Console(quiet=as_json, highlight=False, soft_wrap=True)
 
-    def ready(url: str, accounts: int) -> None:
+    def ready(url: str, accounts: int, made: str | None) -> None:
         address = url if made is None else f"{url}?token={made}"
         if as_json:
-            print(json.dumps({"url": address}), flush=True)
+            print(json.dumps({"url": address} | ({} if made is None else {"token": made})), flush=True)
         shown = url if accounts else address
         console.print(_welcome(shown, own=own is not None, accounts=accounts), markup=False)
         if host in _EVERY_ADDRESS:
@@ -97,23 +129,35 @@ def serve_project(
     # Then the port: to make the project may take a while, and would be for nothing.
     with listening(host, port) as listener, opened_project(options, console) as project:
         accounts = len(project.accounts())
-        _serve(project, access, (host, listener), lambda url: ready(url, accounts))
+        if made is not None and is_loopback(host):
+            # For this machine it stays the same, so that pages that are open go on after a restart.
+            made = kept_token(project.folder)
+            access = granted_access(host, made)
+        served = _Served(project, access, host, listener)
+        _serve(served, lambda url: ready(url, accounts, made), reached)
     place = shlex.quote(hidden(place_of(options)[0]))
     console.print(f"Stopped. Everything is saved; to go on: suffice serve {place}", markup=False)
 
 
-def _serve(
-    project: "Project", access: "Access", where: tuple[str, socket.socket], ready: Callable[[str], None]
-) -> None:
+class _Served(NamedTuple):
+    """A project, who may come in, and the address and socket that they come to."""
+
+    project: "Project"
+    access: "Access"
+    host: str
+    listener: socket.socket
+
+
+def _serve(served: _Served, ready: Callable[[str], None], reached: "ServerOptions | None") -> None:
     from suffice.project.background_learner import BackgroundLearner
     from suffice.web import create_app, serve_on
 
-    host, listener = where
+    project = served.project
     background = BackgroundLearner(project, project.learned_files)
     # FastAPI silences warnings of its own while it makes the application, which another thread could undo.
-    app = create_app(project, background, access)
+    app = create_app(project, background, served.access)
     with background:
-        serve_on(app, listener, host, ready)
+        serve_on(app, served.listener, served.host, ready, reached)
 
 
 def _welcome(address: str, *, own: bool, accounts: int) -> str:

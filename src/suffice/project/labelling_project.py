@@ -49,6 +49,7 @@ from suffice.project.events import (
 from suffice.project.imported_predictions import PredictedLabel, predictions_of
 from suffice.project.items import Item
 from suffice.project.learned_files import FOLDER, LearnedFiles
+from suffice.project.permissions import make_private
 from suffice.project.project_check import (
     CheckDraw,
     ProjectCheck,
@@ -59,6 +60,7 @@ from suffice.project.project_check import (
 from suffice.project.settings import Settings
 from suffice.project.state import Answer, ProjectState
 from suffice.project.storage import (
+    FILE,
     Database,
     StorageError,
     features_checksum,
@@ -124,7 +126,7 @@ class AssignmentRequest(NamedTuple):
         number: How many items, at most.
         queue: The model's choice, the most useful first.
         order: All items, in the order in which random ones are drawn; it depends on no label.
-        now: The moment.
+        now: The moment, by the clock of the leases.
     """
 
     person: str
@@ -161,8 +163,7 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
         """Those of some items that are with nobody, and not given out here."""
         for item in items:
             lease = state.lease(item)
-            # One that ends much later than any could was given by a clock that ran ahead.
-            held = lease is not None and now < lease.until <= until + settings.lease and lease.person != request.person
+            held = lease is not None and now < lease.until and lease.person != request.person
             if item not in taken and not held:
                 taken.add(item)
                 yield item
@@ -281,6 +282,54 @@ def _require_manager(state: ProjectState, account: Account) -> None:
         )
 
 
+# Seconds that the clock of the system may run ahead or behind before it counts as set to another time.
+_JUMP: Final = 2.0
+
+
+class _Moment(NamedTuple):
+    """A moment by three clocks: the system's, that of the leases, and one that only ever goes on."""
+
+    wall: float
+    steady: float
+    monotonic: float
+
+
+class _LeaseClock:
+    """The time by which leases end: that of the system, but it does not follow when the system's clock is set.
+
+    Attributes:
+        correction: Seconds that were added to the time of the system.
+    """
+
+    def __init__(self) -> None:
+        self.correction = 0.0
+        self._last: _Moment | None = None
+
+    def moment(self) -> _Moment:
+        """Now."""
+        wall, monotonic = time.time(), time.monotonic()
+        if self._last is not None:
+            jumped = (wall - self._last.wall) - (monotonic - self._last.monotonic)
+            if abs(jumped) > _JUMP:
+                self.correction -= jumped
+        self._last = _Moment(wall, wall + self.correction, monotonic)
+        return self._last
+
+    def ends(self, given: float, until: float, now: _Moment, looked: float) -> float:
+        """When a lease ends that was read now.
+
+        Args:
+            given: When it was given, by the clock of whoever wrote it.
+            until: Its end, by the same clock.
+            now: This moment.
+            looked: When the journal was last read, by the clock that only goes on: the lease is no older.
+        """
+        elapsed = min(max(0.0, now.wall - given), now.monotonic - looked)
+        found, plain = now.steady + max(0.0, until - given) - elapsed, until + self.correction
+        # The same, but for rounding and clocks that differ a little.
+        return plain if abs(found - plain) < _JUMP else found
+
+
 T = TypeVar("T")
 
 
@@ -322,17 +371,27 @@ class Project:
         self._database, self.size, self.place = database, size, database.place
         self.lock = threading.RLock()
         self._state = ProjectState(size)
+        self._clock, self._looked = _LeaseClock(), float("-inf")
         self._X: Floats | None = None
         self._transformer: Any = None
         # Items are drawn at random in this order.
         self._order: NDArray[np.intp] | None = None
         made = self.state().made
+        self._keep_private()
         if made is None:
             raise SufficeError(f"the journal of {self.place} has no beginning; take the project from a backup")
         with undamaged(self.place):
             self._made_with = Settings.from_dict(made.data["settings"])
             self._changed: tuple[Mapping[str, Any], Settings] = {}, self._made_with
             self._order = self._random_order()
+
+    def _keep_private(self) -> None:
+        """Let only their owner read the files of the project, also those of earlier versions."""
+        file = self._database.file
+        # A file that was opened by its own name may lie among others.
+        if file is not None and file.name == FILE:
+            kept = [each.name for each in file.parent.iterdir() if each.name.startswith(file.stem)]
+            make_private(file.parent, [*kept, FOLDER])
 
     def _random_order(self) -> NDArray[np.intp]:
         """The order in which items are drawn at random; another one once items were added."""
@@ -374,11 +433,16 @@ class Project:
                     self._X = read_features(connection, self.size)
             return self._X
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the project; None if it is in PostgreSQL."""
+        file = self._database.file
+        return None if file is None else file.parent
+
     @cached_property
     def learned_files(self) -> LearnedFiles:
         """What the model has learned, in files beside the project; a project in PostgreSQL keeps none."""
-        file = self._database.file
-        return LearnedFiles(None if file is None else file.parent / FOLDER, self._features_checksum)
+        return LearnedFiles(None if self.folder is None else self.folder / FOLDER, self._features_checksum)
 
     @property
     def made_with(self) -> Mapping[str, Any]:
@@ -512,7 +576,7 @@ class Project:
                 for each in asked
                 if each.new
             ]
-            return drafts, asked
+            return drafts, [each._replace(until=each.until - self._clock.correction) for each in asked]
 
         return self._write(decide)[1]
 
@@ -1540,17 +1604,32 @@ class Project:
         with self.lock:
             with self._database.exclusive() as connection:
                 state = self._catch_up(connection)
-                now = time.time()
-                drafts, answer = decide(state, now)
-                events = write_events(connection, drafts, last=state.last, at=now)
+                now = self._clock.moment()
+                drafts, answer = decide(state, now.steady)
+                drafts = [self._in_wall_time(draft) for draft in drafts]
+                events = write_events(connection, drafts, last=state.last, at=now.wall)
             # Committed: only now it counts.
             for event in events:
                 state.apply(event)
+                self._hold(event, now, now.monotonic)
             return events, answer
+
+    def _in_wall_time(self, draft: Draft) -> Draft:
+        """What is to be written, with the end of a lease by the clock of the system."""
+        correction = self._clock.correction
+        if not correction or "until" not in draft.data:
+            return draft
+        return replace(draft, data={**draft.data, "until": draft.data["until"] - correction})
+
+    def _hold(self, event: Event, now: _Moment, looked: float) -> None:
+        """Let a lease end by the clock of the leases: whoever sets the clock of the system changes none."""
+        if event.item is not None and "until" in event.data:
+            ends = self._clock.ends(event.at, float(event.data["until"]), now, looked)
+            self._state.end_lease_at(event.item, ends)
 
     def _catch_up(self, connection: Connection) -> ProjectState:
         """Take in what others wrote; the last event known is read again, to see that the journal is still the same."""
-        last = self._state.last
+        last, now = self._state.last, self._clock.moment()
         with undamaged(self.place):
             events = read_events(connection, max(0, self._state.seq - 1))
         if last is not None and (not events or events.pop(0) != last):
@@ -1561,6 +1640,8 @@ class Project:
         with undamaged(self.place):
             for event in events:
                 self._take_in(event)
+                self._hold(event, now, self._looked)
+        self._looked = now.monotonic
         return self._state
 
     def _take_in(self, event: Event) -> None:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 import suffice
 from suffice.project.connections import sync_folder
 from suffice.project.learning_status import LearningStatus, Predictions
+from suffice.project.permissions import file_mode, make_folder
 from suffice.project.saved_objects import NotSavableError, SavedObjects, restored_objects, saved_objects
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
@@ -216,11 +217,11 @@ class LearnedFiles:
         try:
             if not self._folder.parent.is_dir():
                 return False
-            self._folder.mkdir(exist_ok=True)
+            make_folder(self._folder)
             if shutil.disk_usage(self._folder).free < saved.numbers.nbytes + len(saved.text) + _SPARE:
                 return False
             contents = {"about": _as_bytes(json.dumps(about)), "text": _as_bytes(saved.text), "numbers": saved.numbers}
-            with part.open("wb") as file:
+            with open(part, "wb", opener=self._opened) as file:
                 np.savez(file, **contents)  # type: ignore[arg-type]
                 file.flush()
                 os.fsync(file.fileno())
@@ -233,6 +234,11 @@ class LearnedFiles:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
         return True
+
+    def _opened(self, path: str, flags: int) -> int:
+        """Open a new file that only its owner can read, or the group of a shared project."""
+        assert self._folder is not None
+        return os.open(path, flags, file_mode(self._folder))
 
     def _remove_abandoned(self) -> None:
         """Remove what processes have left that were killed while they wrote."""

@@ -561,6 +561,12 @@ class ProjectState:
         random = self._random_items()
         return [self._labelled(item, item in random) for item, label in self._told.items() if label is not None]
 
+    def labelled_often(self) -> list[LabelledItem]:
+        """The items with a label about which somebody has said something more than once, in the order of labelling."""
+        often = [item for item, label in self._told.items() if label is not None and len(self._acts[item]) > 1]
+        random = self._random_items() if often else set()
+        return [self._labelled(item, item in random) for item in often]
+
     def skipped(self) -> list[SkippedItem]:
         """All items that were skipped and have no label, in order; by who was unsure first, or else skipped first."""
         skips = ((item, self._acts[item]) for item, label in self._told.items() if label is None)
@@ -581,6 +587,12 @@ class ProjectState:
     def lease(self, item: int) -> Lease | None:
         """The last lease of an item that was not answered, past or not."""
         return self._leases.get(item)
+
+    def end_lease_at(self, item: int, until: float) -> None:
+        """Set the end of the lease of an item, for whoever measures time by another clock than the journal."""
+        lease = self._leases.get(item)
+        if lease is not None:
+            self._leases[item] = lease._replace(until=until)
 
     def known_request(self, request: str | None) -> Event | None:
         """The event that was written under a name, if there is one."""

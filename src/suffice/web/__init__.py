@@ -8,8 +8,8 @@ try:
 except ImportError as error:
     raise MissingExtraError(error.name or "fastapi", "web", "The page") from None
 
-from suffice.web.server import create_app, listening, serve_on
+from suffice.web.server import create_app, listening, serve_on, server_options
 
 del fastapi, uvicorn
 
-__all__ = ["create_app", "listening", "serve_on"]
+__all__ = ["create_app", "listening", "serve_on", "server_options"]

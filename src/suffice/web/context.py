@@ -1,8 +1,13 @@
 """The application context of every route: the project, its background learner, and access control."""
 
+import asyncio
+import inspect
 import time
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
+from typing import Annotated, Any, Final, ParamSpec, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
@@ -17,6 +22,12 @@ from suffice.web.security import Access, Sessions, Visitor
 
 # People who did nothing for longer than this are not waited for.
 _LATELY_SECONDS = 300.0
+# Long answers that are worked on at the same time; others wait for them, and labels do not.
+_LONG_ANSWERS: Final = 2
+
+
+def _long_answers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_LONG_ANSWERS, thread_name_prefix="suffice long answers")
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,7 @@ class AppContext:
         access: Who may come in.
         sessions: People with accounts who are signed in.
         visitor: Who has sent the request; None where the project has no accounts.
+        long_answers: The threads of answers that take long, so that they take no thread from labels.
     """
 
     project: Project
@@ -36,6 +48,7 @@ class AppContext:
     access: Access
     sessions: Sessions
     visitor: Visitor | None = None
+    long_answers: ThreadPoolExecutor = field(default_factory=_long_answers)
 
     @property
     def own_name(self) -> str | None:
@@ -86,6 +99,27 @@ async def context_of(request: Request) -> AppContext:
 
 
 Context = Annotated[AppContext, Depends(context_of)]
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def takes_long(answer: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Answer a route in the threads for long answers.
+
+    Args:
+        answer: The function of the route; it has an argument ``context``.
+    """
+
+    @wraps(answer)
+    async def answered(*arguments: P.args, **named: P.kwargs) -> T:
+        context = inspect.signature(answer).bind(*arguments, **named).arguments["context"]
+        assert isinstance(context, AppContext)
+        run = partial(answer, *arguments, **named)
+        return await asyncio.get_running_loop().run_in_executor(context.long_answers, run)
+
+    return answered
 
 
 async def require_permission(request: Request, context: Context) -> None:

@@ -47,6 +47,7 @@ from suffice.web.context import (
     cells_of,
     documented,
     image_url,
+    takes_long,
 )
 from suffice.web.http_errors import REPORT_POLICY
 from suffice.web.schemas import (
@@ -90,7 +91,7 @@ from suffice.web.schemas import (
     UndoSent,
     VisitorAnswer,
 )
-from suffice.web.security import SIGN_IN_PATH, SIGN_OUT_PATH
+from suffice.web.security import SIGN_IN_PATH, SIGN_OUT_PATH, address_of, is_encrypted
 
 # Items that are read at a time where a text is searched for; each may be large.
 _CHUNK: Final = 200
@@ -281,11 +282,11 @@ session_router = APIRouter(route_class=JsonRoute, include_in_schema=False)
 
 
 @session_router.post(SIGN_IN_PATH)
-async def sign_in(sent: SignInSent, context: Context) -> Response:
+async def sign_in(sent: SignInSent, request: Request, context: Context) -> Response:
     """Sign in to an account by its password; a cookie keeps the session."""
-    visitor = await context.sessions.sign_in(sent.person, sent.password)
+    visitor = await context.sessions.sign_in(sent.person, sent.password, address_of(request))
     answer = VisitorAnswer(name=visitor.name, role=visitor.role)
-    return context.sessions.start(JSONResponse(answer.model_dump()), visitor)
+    return context.sessions.start(JSONResponse(answer.model_dump()), visitor, secure=is_encrypted(request))
 
 
 @session_router.post(SIGN_OUT_PATH)
@@ -377,6 +378,7 @@ def get_status(context: Context) -> StatusAnswer:
 
 
 @reading_router.get("/checks/offers", responses=documented(409))
+@takes_long
 def get_check_offers(
     context: Context,
     size: Annotated[int | None, Query(ge=1, le=LAST_ITEM, description=MEANINGS["size"])] = None,
@@ -389,6 +391,7 @@ def get_check_offers(
 
 
 @reading_router.get("/checks/recall-offers", responses=documented(409))
+@takes_long
 def get_recall_offers(
     context: Context,
     recall_of: Annotated[str, Query(max_length=1000, description=MEANINGS["recall_of"])],
@@ -419,6 +422,7 @@ def _or_conflict(run: Callable[[], T]) -> T:
 
 
 @reading_router.get("/labels", responses=documented())
+@takes_long
 def get_labels(
     context: Context,
     offset: Annotated[int, Query(ge=0, le=LAST_ITEM, description=MEANINGS["offset"])] = 0,
@@ -434,6 +438,7 @@ def get_labels(
 
 
 @reading_router.get("/review", responses=documented())
+@takes_long
 def get_review(
     context: Context, most: Annotated[int, Query(ge=1, le=MOST_ROWS, description=MEANINGS["most"])] = 50
 ) -> ReviewAnswer:
@@ -615,6 +620,7 @@ def _prediction(found: PredictedLabel, deviation: float | None) -> PredictionAns
 
 
 @labelling_router.post("/imports", responses=documented(409, 415, 507))
+@takes_long
 def import_rows(sent: ImportSent, context: Context) -> ImportAnswer:
     """Import labels, or predictions of another model, for items by their ids; all of them or none are written."""
     table: dict[str, Any] = {
@@ -668,6 +674,7 @@ def change_classes(sent: ClassesSent, context: Context) -> Receipt:
 
 
 @labelling_router.post("/checks", responses=documented(409, 415, 507))
+@takes_long
 def start_check(sent: CheckSent, context: Context) -> Receipt:
     """Start a check: draw unlabelled items at random, which people are then asked for before all others.
 
@@ -710,12 +717,14 @@ _FILE: dict[int | str, dict[str, Any]] = {
 
 
 @file_router.get("/export/labels", response_class=Response, responses=_FILE | documented(501))
+@takes_long
 def export_labels(context: Context, format: FormatInQuery = "csv") -> Response:
     """Every item with a label, in the order of labelling."""
     return _attached(labels_file(context.project, format))
 
 
 @file_router.get("/export/skipped", response_class=Response, responses=_FILE | documented(409, 501))
+@takes_long
 def export_skipped(context: Context, format: FormatInQuery = "csv") -> Response:
     """Every item that was skipped and has no label: by whom, when, whether they were unsure, and why."""
     found = skipped_file(context.project, format)
@@ -725,6 +734,7 @@ def export_skipped(context: Context, format: FormatInQuery = "csv") -> Response:
 
 
 @file_router.get("/export/predictions", response_class=Response, responses=_FILE | documented(409, 501))
+@takes_long
 def export_predictions(context: Context, format: FormatInQuery = "csv") -> Response:
     """What the model says of every item without a label, and how sure it is."""
     context.settle(_EXPORT_WAIT)
@@ -733,6 +743,7 @@ def export_predictions(context: Context, format: FormatInQuery = "csv") -> Respo
 
 
 @file_router.get("/export/checked-predictions", response_class=Response, responses=_FILE | documented(409, 501))
+@takes_long
 def export_checked_predictions(context: Context, format: FormatInQuery = "csv") -> Response:
     """The predictions that the newest guarantee is about, where it is about an earlier model."""
     found = checked_predictions_file(context.project, format)
@@ -746,6 +757,7 @@ def export_checked_predictions(context: Context, format: FormatInQuery = "csv") 
     response_class=Response,
     responses={200: {"description": "The file.", "content": {"application/json": {}}}, **documented(409)},
 )
+@takes_long
 def export_guarantee(context: Context) -> Response:
     """The newest guarantee with its evidence, as JSON: the statement, the items of the check and their answers."""
     found = guarantee_file(context.project)
@@ -755,6 +767,7 @@ def export_guarantee(context: Context) -> Response:
 
 
 @file_router.get("/report", response_class=HTMLResponse, responses=documented(409, 501))
+@takes_long
 def get_report(context: Context) -> HTMLResponse:
     """The report: what was labelled, why it stopped or goes on, what is guaranteed; a page that holds everything."""
     from suffice.report.project_report import report_page

@@ -4,12 +4,17 @@ import asyncio
 import hashlib
 import hmac
 import ipaddress
+import math
+import os
 import re
 import secrets
 import time
 from base64 import urlsafe_b64encode
+from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -31,6 +36,8 @@ from suffice.project.accounts import (
     permits,
 )
 from suffice.project.labelling_project import Project
+from suffice.project.permissions import PRIVATE_FILE
+from suffice.web.connection_limits import network_of
 from suffice.web.http_errors import problem, problem_page, status_of
 
 #: Bytes that the body of a request may have.
@@ -130,11 +137,79 @@ ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
 }
 _SHORTEST_TOKEN: Final = 16
 _LONGEST_TOKEN: Final = 200
+# Tokens that are made have so many characters, and cannot be guessed.
+_LONG_TOKEN: Final = 32
 _COOKIE_SECONDS: Final = 30 * 24 * 3600
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_.-]+))(?::[0-9]{0,5})?")
 # Whoever guesses waits; others are served meanwhile.
 _GUESS_SECONDS: Final = 0.3
+
+
+class GuessLimit:
+    """Counts wrong tokens and passwords by the address that they come from, whatever the connection.
+
+    An address that has sent too many is refused for a while, whatever it sends. What comes from an address without a
+    wrong one is always looked at, so that nobody is locked out by guesses from elsewhere. While there are many guesses
+    in all, an address gets fewer.
+
+    Args:
+        each: Wrong ones that an address may send in a row; it gets one more in each ``seconds``.
+        crowded: The same while there are many in all.
+        total: Wrong ones of all addresses within a minute that are many.
+        seconds: Time after which one is forgotten.
+        clock: Returns seconds.
+
+    Examples:
+        >>> limit = GuessLimit(each=2, clock=lambda: 0.0)
+        >>> limit.note_wrong("192.0.2.1"); limit.note_wrong("192.0.2.1")
+        >>> limit.wait_for("192.0.2.1"), limit.wait_for("192.0.2.2")
+        (6, 0)
+    """
+
+    def __init__(
+        self,
+        each: int = 20,
+        crowded: int = 3,
+        total: int = 200,
+        seconds: float = 6.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._each, self._crowded, self._total, self._seconds, self._clock = each, crowded, total, seconds, clock
+        # For each address the moment at which its wrong ones are forgotten; those that are past are removed now and
+        # then.
+        self._until: dict[str, float] = {}
+        self._recent: deque[float] = deque(maxlen=total)
+
+    def wait_for(self, address: str) -> int:
+        """Whole seconds for which an address is refused; 0 if it is not."""
+        now = self._clock()
+        owed = self._until.get(network_of(address), now) - now
+        many = len(self._recent) == self._total and now - self._recent[0] < 60.0
+        spare = owed - ((self._crowded if many else self._each) - 1) * self._seconds
+        return max(0, math.ceil(spare))
+
+    def note_wrong(self, address: str) -> None:
+        """Note a wrong token or password."""
+        now, key = self._clock(), network_of(address)
+        self._recent.append(now)
+        self._until[key] = max(now, self._until.get(key, now)) + self._seconds
+        if len(self._until) > _MOST_ADDRESSES:
+            self._until = {name: until for name, until in self._until.items() if until > now}
+
+
+# Addresses that are remembered before those without recent guesses are removed.
+_MOST_ADDRESSES: Final = 10_000
+
+
+def address_of(request: Request) -> str:
+    """The address that a request comes from; that of the client where a trusted proxy tells it."""
+    return "" if request.client is None else request.client.host
+
+
+def is_encrypted(request: Request) -> bool:
+    """Whether a request came by TLS, to this server or to a trusted proxy."""
+    return request.url.scheme == "https"
 
 
 @dataclass(frozen=True)
@@ -143,7 +218,7 @@ class Access:
 
     Attributes:
         host: The address that is listened on.
-        token: What everybody has to know, or None where only this machine can come in.
+        token: What everybody has to know, or None where everybody on this machine can come in.
         csrf: What the page sends with everything that changes something.
     """
 
@@ -190,7 +265,7 @@ def granted_access(host: str, token: str | None = None) -> Access:
 
     Args:
         host: The address to listen on.
-        token: What everybody has to know, or None to let this machine alone come in.
+        token: What everybody has to know, or None to let everybody on this machine come in, and nobody else.
 
     Raises:
         InvalidValueError: Others could come in without a token, or it is easy to guess.
@@ -207,13 +282,13 @@ def granted_access(host: str, token: str | None = None) -> Access:
         if not is_loopback(host):
             raise InvalidValueError(
                 f"--host {host or repr(host)} lets other machines in, which suffice serve refuses without a token: "
-                "give --token too, or set SUFFICE_TOKEN"
+                "leave --no-token out"
             )
         return Access(host=host, csrf=secrets.token_urlsafe(24))
     if not _SHORTEST_TOKEN <= len(token) <= _LONGEST_TOKEN or not all("!" <= letter <= "~" for letter in token):
         raise InvalidValueError(
             f"the token (SUFFICE_TOKEN) must be {_SHORTEST_TOKEN} to {_LONGEST_TOKEN} letters, digits or signs of "
-            f"ASCII without spaces, but it has {len(token)} characters; --token makes a good one"
+            f"ASCII without spaces, but it has {len(token)} characters; without SUFFICE_TOKEN a good one is made"
         )
     # A page that is open while the server is started again goes on with the same token.
     return Access(host=host, token=token, csrf=_derived(token, "csrf"))
@@ -222,6 +297,47 @@ def granted_access(host: str, token: str | None = None) -> Access:
 def made_token() -> str:
     """A token that nobody guesses."""
     return secrets.token_urlsafe(24)
+
+
+#: The file with the token for this machine, in the folder of a project.
+TOKEN_FILE: Final = "token"
+
+
+def kept_token(folder: Path | None) -> str:
+    """The token for this machine of a project: kept with it, so that pages and bookmarks outlive the server.
+
+    The file can be read by its owner only. Whoever can read it can read the project too, so it gives nothing away.
+
+    Args:
+        folder: The folder of the project; None if it has none. Then, and where the file cannot be used, the token is a
+            new one.
+    """
+    if folder is None:
+        return made_token()
+    file, token = folder / TOKEN_FILE, made_token()
+    try:
+        # Never one that somebody else has put there, or can read.
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
+    except FileExistsError:
+        return _read_token(file) or token
+    except OSError:
+        return token
+    with suppress(OSError), open(handle, "w", encoding="ascii") as written:
+        written.write(token)
+    return token
+
+
+def _read_token(file: Path) -> str | None:
+    """A token that was kept, if it is one and nobody else can have read or written it."""
+    try:
+        handle = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with open(handle, encoding="ascii") as kept:
+            found = os.fstat(handle)
+            text = kept.read(_LONGEST_TOKEN + 1).strip()
+    except (OSError, ValueError):
+        return None
+    own = os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & 0o077)
+    return text if own and re.fullmatch(r"[A-Za-z0-9_-]{32,200}", text) else None
 
 
 def is_loopback(host: str) -> bool:
@@ -320,8 +436,10 @@ class Sessions:
         self._project, self._access = project, access
         self._key = secrets.token_bytes(32) if access.token is None else b""
         self._ended: dict[str, float] = {}
-        self._names: set[str] = set()
+        self._names: set[tuple[str, str]] = set()
         self._looking = 0
+        #: Counts wrong tokens and passwords.
+        self.guesses = GuessLimit()
 
     @property
     def cookie_name(self) -> str:
@@ -367,12 +485,12 @@ class Sessions:
                 return visitor
         return None
 
-    def start(self, answer: Response, visitor: Visitor) -> Response:
-        """Give a session to somebody who has shown who they are."""
+    def start(self, answer: Response, visitor: Visitor, *, secure: bool) -> Response:
+        """Give a session to somebody who has shown who they are; a browser sends a secure one by TLS only."""
         # Two sessions of one moment differ, so that each can be ended alone.
         until = f"{int(time.time()) + _COOKIE_SECONDS}-{secrets.token_hex(8)}"
         value = f"{_subject(visitor.name)}.{until}.{self._signed(visitor, until)}"
-        _set_cookie(answer, self.cookie_name, value)
+        _set_cookie(answer, self.cookie_name, value, secure=secure)
         return answer
 
     def end(self, answer: Response, headers: Headers) -> Response:
@@ -384,17 +502,20 @@ class Sessions:
         answer.delete_cookie(self.cookie_name, path="/", httponly=True, samesite="lax")
         return answer
 
-    async def sign_in(self, name: str, password: str) -> Visitor:
-        """Whose name and password these are. For one name they are looked at one after the other.
+    async def sign_in(self, name: str, password: str, address: str) -> Visitor:
+        """Whose name and password these are. For one name and address they are looked at one after the other.
 
         Raises:
             HTTPException: 401, there is no such account or the password is wrong, without saying which; 429, too many
-                sign in; 409, there are no accounts.
+                sign in, or too many wrong ones came from the address; 409, there are no accounts.
         """
         accounts = await self.accounts()
         if not accounts:
             raise HTTPException(409, "this project has no accounts, so nobody needs to sign in")
-        key = folded(name)
+        if seconds := self.guesses.wait_for(address):
+            raise HTTPException(429, _too_many(seconds), {"Retry-After": str(seconds)})
+        # Guesses from elsewhere do not keep the owner of a name waiting.
+        key = folded(name), network_of(address)
         await self._wait(lambda: key not in self._names)
         self._names.add(key)
         try:
@@ -406,6 +527,7 @@ class Sessions:
                 self._looking -= 1
             if found is not None:
                 return self.visitor(found)
+            self.guesses.note_wrong(address)
             await asyncio.sleep(_GUESS_SECONDS)
         finally:
             self._names.discard(key)
@@ -479,11 +601,15 @@ class Gate:
 
     async def _without_token(self, request: Request, *, cookie: bool) -> Response | None:
         refuse = problem_page if request.url.path == "/" else problem
-        if asked := _asked_token(request):
-            return self._welcome() if self._access.knows(asked[0]) else await _refused(refuse)
-        given = _bearer(request.headers)
-        if given is not None:
-            return None if self._access.knows(given) else await _refused(refuse)
+        asked, given = _asked_token(request), _bearer(request.headers)
+        if asked or given is not None:
+            token = asked[0] if asked else given or ""
+            right = self._access.knows(token)
+            if (answer := self._guessed_too_often(request, token, right=right)) is not None:
+                return answer
+            if not right:
+                return await self._refused(request, refuse)
+            return self._welcome(secure=is_encrypted(request)) if asked else None
         if cookie:
             return None
         return refuse(
@@ -493,7 +619,7 @@ class Gate:
     async def _with_accounts(self, request: Request, accounts: tuple[Account, ...]) -> Response | None:
         headers, given = request.headers, _bearer(request.headers)
         if asked := _asked_token(request):
-            return await self._by_link(asked[0], accounts)
+            return await self._by_link(request, asked[0], accounts)
         if _is_of_page(request):
             return None
         by_token = given is not None
@@ -502,26 +628,50 @@ class Gate:
             if given is None
             else self._sessions.with_token(given, accounts)
         )
+        answer = None if given is None else self._guessed_too_often(request, given, right=visitor is not None)
+        if answer is not None:
+            return answer
         request.state.visitor, request.state.accounts = visitor, accounts
         if request.url.path == SIGN_IN_PATH:
             return self._foreign(headers, None, cookie=False)
         if visitor is None:
-            return await _refused(problem, _WRONG_LINK) if by_token else _not_signed_in()
-        if request.method in _SAFE_METHODS:
-            return None
-        return self._foreign(headers, visitor.csrf, cookie=not by_token)
+            return await self._refused(request, problem, _WRONG_LINK) if by_token else _not_signed_in()
+        safe = request.method in _SAFE_METHODS
+        return None if safe else self._foreign(headers, visitor.csrf, cookie=not by_token)
 
-    async def _by_link(self, token: str, accounts: tuple[Account, ...]) -> Response:
+    def _guessed_too_often(self, request: Request, token: str, *, right: bool) -> Response | None:
+        """Refuse a token, also the right one, where too many wrong ones came from the same address.
+
+        A long one is let in all the same: nobody guesses it, and others at the same address cannot lock its owner out.
+        """
+        seconds = self._sessions.guesses.wait_for(address_of(request))
+        if not seconds or (right and len(token) >= _LONG_TOKEN):
+            return None
+        answer = (problem_page if request.url.path == "/" else problem)(429, _too_many(seconds))
+        answer.headers["Retry-After"] = str(seconds)
+        return answer
+
+    async def _refused(
+        self, request: Request, refuse: Callable[[int, str], Response], sentence: str | None = None
+    ) -> Response:
+        self._sessions.guesses.note_wrong(address_of(request))
+        await asyncio.sleep(_GUESS_SECONDS)
+        return refuse(401, sentence or _WRONG_TOKEN)
+
+    async def _by_link(self, request: Request, token: str, accounts: tuple[Account, ...]) -> Response:
         """Sign somebody in by a link, and take its token out of the address."""
         visitor = self._sessions.with_token(token, accounts)
+        if (answer := self._guessed_too_often(request, token, right=visitor is not None)) is not None:
+            return answer
         if visitor is None:
-            return await _refused(problem_page, _WRONG_LINK)
-        return self._sessions.start(RedirectResponse("/", status_code=303), visitor)
+            return await self._refused(request, problem_page, _WRONG_LINK)
+        page = RedirectResponse("/", status_code=303)
+        return self._sessions.start(page, visitor, secure=is_encrypted(request))
 
-    def _welcome(self) -> Response:
+    def _welcome(self, *, secure: bool) -> Response:
         """Keep in a cookie that the token was right, and take it out of the address."""
         answer = RedirectResponse("/", status_code=303)
-        _set_cookie(answer, self._access.cookie_name, self._access.cookie_value)
+        _set_cookie(answer, self._access.cookie_name, self._access.cookie_value, secure=secure)
         return answer
 
     def _foreign(self, headers: Headers, csrf: str | None, *, cookie: bool) -> Response | None:
@@ -540,9 +690,8 @@ _WRONG_TOKEN: Final = "the token is wrong: open the address that suffice serve p
 _WRONG_LINK: Final = "this link is not valid any more, or was never: ask whoever manages the project for a new one"
 
 
-async def _refused(refuse: Callable[[int, str], Response], sentence: str = _WRONG_TOKEN) -> Response:
-    await asyncio.sleep(_GUESS_SECONDS)
-    return refuse(401, sentence)
+def _too_many(seconds: int) -> str:
+    return f"too many wrong tokens or passwords came from this address; try again in {seconds} seconds"
 
 
 def _not_signed_in() -> Response:
@@ -584,8 +733,8 @@ def _cookie(headers: Headers, name: str, value: str) -> bool:
     return any(hmac.compare_digest(_bytes(each), _bytes(value)) for each in _cookies(headers, name))
 
 
-def _set_cookie(answer: Response, name: str, value: str) -> None:
-    answer.set_cookie(name, value, max_age=_COOKIE_SECONDS, httponly=True, samesite="lax", path="/")
+def _set_cookie(answer: Response, name: str, value: str, *, secure: bool) -> None:
+    answer.set_cookie(name, value, max_age=_COOKIE_SECONDS, httponly=True, samesite="lax", path="/", secure=secure)
 
 
 def _derived(token: str, purpose: str) -> str:

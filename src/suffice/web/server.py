@@ -1,12 +1,20 @@
 """The application of one project, and the server that listens until it is stopped."""
 
+import asyncio
 import errno
+import logging
 import os
 import signal
 import socket
+import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, Final
 from warnings import filterwarnings
 
@@ -20,6 +28,15 @@ import suffice
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.labelling_project import Project
+from suffice.web.connection_limits import (
+    ACCEPTED_AT_ONCE,
+    ConnectionGuard,
+    ConnectionLimits,
+    GuardedProtocol,
+    LimitedListener,
+    Remarks,
+    connection_limits,
+)
 from suffice.web.context import AppContext, require_permission
 from suffice.web.http_errors import SafeHeaders, add_problem_handlers
 from suffice.web.routes import file_router, labelling_router, page_router, reading_router, session_router
@@ -72,10 +89,80 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
 # What is being answered when the server is told to stop gets so many seconds.
 _GRACE_SECONDS: Final = 10
 _HIGHEST_PORT: Final = 65535
-_BACKLOG: Final = 128
+# Connections that the system keeps until they are accepted.
+_QUEUE: Final = 1024
+# Bytes of a header; cookies of other programs on this machine come along.
+_LARGEST_HEADER: Final = 32 * 1024
+_HANDSHAKE_SECONDS: Final = 10.0
+# Python's own turns of a thread take 5 ms.
+_TURN_SECONDS: Final = 0.0005
 
 
-def serve_on(app: ASGIApp, listener: socket.socket, host: str, ready: Callable[[str], None]) -> None:
+@dataclass(frozen=True)
+class ServerOptions:
+    """How a server is reached.
+
+    Attributes:
+        tls: Encrypts its connections; None for plain HTTP.
+        proxies: Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
+        limits: Limits for its connections; those that suit this process if left out.
+    """
+
+    tls: ssl.SSLContext | None = None
+    proxies: tuple[str, ...] = ()
+    limits: ConnectionLimits | None = None
+
+
+def server_options(cert: Path | None = None, key: Path | None = None, proxies: tuple[str, ...] = ()) -> ServerOptions:
+    """Options of a server from those of the command.
+
+    Args:
+        cert: File with the certificate and those that it follows from, as PEM.
+        key: File with its private key, as PEM, without a password; the certificate's own if left out.
+        proxies: Addresses of trusted proxies.
+
+    Raises:
+        InvalidValueError: A file cannot be used, or a proxy is no address.
+
+    Examples:
+        >>> server_options(proxies=("10.0.0.1",)).proxies
+        ('10.0.0.1',)
+        >>> server_options(proxies=("proxy.example",))
+        Traceback (most recent call last):
+        ...
+        suffice.errors.InvalidValueError: --trusted-proxy must be an IP address such as 10.0.0.1, not 'proxy.example'
+    """
+    for each in proxies:
+        try:
+            ip_address(each)
+        except ValueError:
+            raise InvalidValueError(
+                f"--trusted-proxy must be an IP address such as 10.0.0.1, not {each[:100]!r}"
+            ) from None
+    if cert is None:
+        if key is not None:
+            raise InvalidValueError("--tls-key needs --tls-cert: give the file with the certificate too")
+        return ServerOptions(proxies=proxies)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        # With a password of its own, the key would be asked for one on the terminal.
+        context.load_cert_chain(cert, key, password="")
+    except (OSError, ValueError) as error:
+        files = f"--tls-cert {cert}" + ("" if key is None else f" and --tls-key {key}")
+        raise InvalidValueError(
+            f"{files} must be files in PEM format with a certificate and its private key, without a password: "
+            f"{_reason(error)}"
+        ) from None
+    return ServerOptions(tls=context, proxies=proxies)
+
+
+def serve_on(
+    app: ASGIApp,
+    listener: socket.socket,
+    host: str,
+    ready: Callable[[str], None],
+    options: ServerOptions | None = None,
+) -> None:
     """Serve an application until SIGINT or SIGTERM, then answer what is under way and return.
 
     Args:
@@ -83,26 +170,55 @@ def serve_on(app: ASGIApp, listener: socket.socket, host: str, ready: Callable[[
         listener: A socket that listens already.
         host: The address that it listens on.
         ready: Called with the URL once requests are answered.
+        options: How it is reached.
     """
-    server = _Server(
-        uvicorn.Config(
-            app,
-            log_level="warning",
-            # Addresses are not written down: the token stands in one.
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            server_header=False,
-            # Nothing depends on where a request claims to come from.
-            proxy_headers=False,
-            # So many are taken in at a turn; each that finds no file left is logged.
-            backlog=_BACKLOG,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        ),
-        lambda: ready(url_of(host, listener.getsockname()[1])),
+    options = options or ServerOptions()
+    limits = options.limits or connection_limits()
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        log_level="warning",
+        # Addresses are not written down: the token stands in one.
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        # Where a request claims to come from is believed of a trusted proxy alone.
+        proxy_headers=bool(options.proxies),
+        forwarded_allow_ips=list(options.proxies),
+        h11_max_incomplete_event_size=_LARGEST_HEADER,
+        timeout_keep_alive=limits.idle_seconds,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    with _stopped_by_signals(server):
+    remarks = Remarks()
+    url = url_of(host, listener.getsockname()[1], tls=options.tls is not None)
+    server = _Server(config, ConnectionGuard(limits, remarks, options.proxies), options.tls, lambda: ready(url))
+    with _stopped_by_signals(server), _seldom_repeated(remarks), _quick_turns():
         server.run(sockets=[listener])
+
+
+@contextmanager
+def _quick_turns() -> Iterator[None]:
+    """Let threads take shorter turns: while a report is built, a label waits for several of them."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+@contextmanager
+def _seldom_repeated(remarks: Remarks) -> Iterator[None]:
+    """Let the logs of uvicorn and asyncio say the same at most once a minute."""
+    loggers = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio")]
+    for each in loggers:
+        each.addFilter(remarks)
+    try:
+        yield
+    finally:
+        for each in loggers:
+            each.removeFilter(remarks)
 
 
 @contextmanager
@@ -123,7 +239,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.socket(family, kind, protocol)
+        listener = LimitedListener(family, kind, protocol)
     except (OSError, UnicodeError) as error:
         raise SufficeError(f"--host {host} is no address of this machine: {_reason(error)}; try 127.0.0.1") from None
     with listener:
@@ -133,32 +249,63 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             # Only a port that is listened on is surely nobody else's; whoever comes before the server runs waits.
-            listener.listen(_BACKLOG)
+            listener.listen(_QUEUE)
         except OSError as error:
             raise SufficeError(_refusal(error, host, port)) from None
         yield listener
 
 
-def url_of(host: str, port: int) -> str:
+def url_of(host: str, port: int, *, tls: bool = False) -> str:
     """The address to open in a browser on this machine.
 
     Examples:
-        >>> url_of("0.0.0.0", 8000), url_of("::1", 8000)
-        ('http://127.0.0.1:8000/', 'http://[::1]:8000/')
+        >>> url_of("0.0.0.0", 8000), url_of("::1", 8000), url_of("lab7", 443, tls=True)
+        ('http://127.0.0.1:8000/', 'http://[::1]:8000/', 'https://lab7:443/')
     """
     name = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://[{name}]:{port}/" if ":" in name else f"http://{name}:{port}/"
+    scheme = "https" if tls else "http"
+    return f"{scheme}://[{name}]:{port}/" if ":" in name else f"{scheme}://{name}:{port}/"
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready."""
+    """A server that guards its connections, and says when it is ready."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        guard: ConnectionGuard,
+        tls: ssl.SSLContext | None,
+        ready: Callable[[], None],
+    ) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._guard, self._tls, self._ready = guard, tls, ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
+        # uvicorn's own has no time limit for a TLS handshake, and gives a protocol no guard.
+        assert sockets is not None
+        await self.lifespan.startup()
+        protocol = partial(
+            GuardedProtocol,
+            guard=self._guard,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        encrypted: dict[str, Any] = {}
+        if self._tls is not None:
+            encrypted = {"ssl": self._tls, "ssl_handshake_timeout": _HANDSHAKE_SECONDS, "ssl_shutdown_timeout": 5.0}
+        self.servers = []
+        for listener in sockets:
+            if isinstance(listener, LimitedListener):
+                listener.most = self._guard.limits.connections + ACCEPTED_AT_ONCE
+                listener.is_known = self._guard.descriptors.__contains__
+            server = await asyncio.get_running_loop().create_server(
+                protocol, sock=listener, backlog=ACCEPTED_AT_ONCE, **encrypted
+            )
+            # The number above is also how many are accepted at a turn, which may be fewer than the system keeps.
+            listener.listen(_QUEUE)
+            self.servers.append(server)
+        self.started = True
         self._ready()
 
 
