@@ -29,7 +29,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(security, "_GUESS_SECONDS", 0.0)
 
 
-@pytest.fixture(params=[TOKEN, LONG])
+@pytest.fixture(params=[TOKEN, LONG], ids=["short", "long"])
 def guarded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[FastAPI, str]]:
     with running_app(make_project(tmp_path / "p"), granted_access("0.0.0.0", request.param)) as app:
         yield app, request.param
