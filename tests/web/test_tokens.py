@@ -205,7 +205,7 @@ def test_files_that_are_no_certificate_and_proxies_that_are_no_address(tmp_path:
     text.write_text("no certificate")
     with pytest.raises(InvalidValueError, match="must be files in PEM format with a certificate and its private key"):
         server_options(text)
-    with pytest.raises(InvalidValueError, match="--tls-cert .*nothing"):
+    with pytest.raises(InvalidValueError, match=r"--tls-cert .*nothing"):
         server_options(tmp_path / "nothing.pem")
     with pytest.raises(InvalidValueError, match="--tls-key needs --tls-cert"):
         server_options(None, text)
