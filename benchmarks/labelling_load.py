@@ -78,10 +78,11 @@ async def person(client: httpx.AsyncClient, name: str, until: float, thinking: f
             seen.failures.append(f"label: {reply.status_code} {reply.text[:200]}")
 
 
-async def everybody(url: str, thinking: float, seconds: float) -> tuple[Seen, dict[str, Any]]:
+async def everybody(url: str, token: str, thinking: float, seconds: float) -> tuple[Seen, dict[str, Any]]:
     seen = Seen()
     limits = httpx.Limits(max_connections=PEOPLE + 2, max_keepalive_connections=PEOPLE + 2)
-    async with httpx.AsyncClient(base_url=url, limits=limits, timeout=60.0) as client:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=60.0) as client:
         until = time.monotonic() + seconds
         await asyncio.gather(*(person(client, f"person {k}", until, thinking, seen) for k in range(PEOPLE)))
         status = (await client.get("/api/status")).json()
@@ -95,8 +96,9 @@ def measured(folder: Path, data: Path, thinking: float, seconds: float) -> list[
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:
-        url = json.loads(server.stdout.readline())["url"]
-        seen, status = asyncio.run(everybody(url, thinking, seconds))
+        ready = json.loads(server.stdout.readline())
+        url = ready["url"].partition("?")[0]
+        seen, status = asyncio.run(everybody(url, ready["token"], thinking, seconds))
     finally:
         server.terminate()
         server.wait(timeout=60)

@@ -104,7 +104,7 @@ class Served:
 @contextmanager
 def served(page: Page, file: Path, truth: Sequence[Any], *options: str) -> Iterator[Served]:
     """Serve a file as a new project."""
-    command = [sys.executable, "-m", "suffice", "serve", str(file), *options, "--port", "0", "--json"]
+    command = [sys.executable, "-m", "suffice", "serve", str(file), *options, "--port", "0", "--no-token", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:

@@ -480,7 +480,7 @@ def test_a_folder_that_cannot_be_written_to_keeps_nothing(
     def refused(*_: Any, **__: Any) -> None:
         raise PermissionError(13, "read-only")
 
-    monkeypatch.setattr(Path, "open", refused)
+    monkeypatch.setattr("suffice.project.learned_files.os.open", refused)
     assert not learner.keep_in(files_in(tmp_path), learner.learning_status())
     assert list((tmp_path / FOLDER).iterdir()) == []
 

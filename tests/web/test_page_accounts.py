@@ -202,7 +202,7 @@ def test_the_first_account_asks_people_who_are_there_to_sign_in(browser: "Browse
             project.add_account("Ann", role="manage", person="me", password=PASSWORD)
         watched.page.wait_for_selector("#sign-in-name")
         # The server's own link lets the owner in, under a name of their choice.
-        watched.page.goto(server.url)
+        watched.page.goto(server.link)
         assert watched.item() >= 0
         assert watched.page.inner_text("#person-name") == "Zoe"
         assert watched.page.is_visible("#sign-out")

@@ -25,7 +25,7 @@ except ImportError:  # Windows has no such limit.
     resource = None  # type: ignore[assignment]
 
 _LOG: Final = logging.getLogger("uvicorn.error")
-#: Connections taken from the queue of the system at a time. So many more than allowed can be open for a moment.
+#: Connections that are accepted at a time; so many more than allowed can be open for a moment.
 ACCEPTED_AT_ONCE: Final = 32
 # Descriptors that the database, the files of the model and the program itself need, and those accepted at once.
 _SPARE_DESCRIPTORS: Final = 96 + ACCEPTED_AT_ONCE

@@ -600,19 +600,14 @@ class Gate:
         return self._foreign(request.headers, self._access.csrf, cookie=cookie)
 
     async def _without_token(self, request: Request, *, cookie: bool) -> Response | None:
-        refuse = problem_page if request.url.path == "/" else problem
         asked, given = _asked_token(request), _bearer(request.headers)
         if asked or given is not None:
             token = asked[0] if asked else given or ""
-            right = self._access.knows(token)
-            if (answer := self._guessed_too_often(request, token, right=right)) is not None:
-                return answer
-            if not right:
-                return await self._refused(request, refuse)
-            return self._welcome(secure=is_encrypted(request)) if asked else None
+            wrong = await self._wrong(request, token, _WRONG_TOKEN, right=self._access.knows(token))
+            return self._welcome(secure=is_encrypted(request)) if wrong is None and asked else wrong
         if cookie:
             return None
-        return refuse(
+        return _refusal(request)(
             401, "a token is needed: open the address that suffice serve printed, or send it as Authorization: Bearer"
         )
 
@@ -622,49 +617,43 @@ class Gate:
             return await self._by_link(request, asked[0], accounts)
         if _is_of_page(request):
             return None
-        by_token = given is not None
-        visitor = (
-            self._sessions.with_cookie(headers, accounts)
-            if given is None
-            else self._sessions.with_token(given, accounts)
-        )
-        answer = None if given is None else self._guessed_too_often(request, given, right=visitor is not None)
-        if answer is not None:
-            return answer
+        if given is None:
+            visitor = self._sessions.with_cookie(headers, accounts)
+        else:
+            visitor = self._sessions.with_token(given, accounts)
+            if (wrong := await self._wrong(request, given, _WRONG_LINK, right=visitor is not None)) is not None:
+                return wrong
         request.state.visitor, request.state.accounts = visitor, accounts
         if request.url.path == SIGN_IN_PATH:
             return self._foreign(headers, None, cookie=False)
         if visitor is None:
-            return await self._refused(request, problem, _WRONG_LINK) if by_token else _not_signed_in()
+            return _not_signed_in()
         safe = request.method in _SAFE_METHODS
-        return None if safe else self._foreign(headers, visitor.csrf, cookie=not by_token)
+        return None if safe else self._foreign(headers, visitor.csrf, cookie=given is None)
 
-    def _guessed_too_often(self, request: Request, token: str, *, right: bool) -> Response | None:
-        """Refuse a token, also the right one, where too many wrong ones came from the same address.
+    async def _wrong(self, request: Request, token: str, sentence: str, *, right: bool) -> Response | None:
+        """What to say to a wrong token, and also to the right one after too many wrong ones from the same address.
 
         A long one is let in all the same: nobody guesses it, and others at the same address cannot lock its owner out.
         """
-        seconds = self._sessions.guesses.wait_for(address_of(request))
-        if not seconds or (right and len(token) >= _LONG_TOKEN):
+        guesses, address = self._sessions.guesses, address_of(request)
+        seconds = guesses.wait_for(address)
+        if right and (not seconds or len(token) >= _LONG_TOKEN):
             return None
-        answer = (problem_page if request.url.path == "/" else problem)(429, _too_many(seconds))
-        answer.headers["Retry-After"] = str(seconds)
-        return answer
-
-    async def _refused(
-        self, request: Request, refuse: Callable[[int, str], Response], sentence: str | None = None
-    ) -> Response:
-        self._sessions.guesses.note_wrong(address_of(request))
+        if seconds:
+            answer = _refusal(request)(429, _too_many(seconds))
+            answer.headers["Retry-After"] = str(seconds)
+            return answer
+        guesses.note_wrong(address)
         await asyncio.sleep(_GUESS_SECONDS)
-        return refuse(401, sentence or _WRONG_TOKEN)
+        return _refusal(request)(401, sentence)
 
     async def _by_link(self, request: Request, token: str, accounts: tuple[Account, ...]) -> Response:
         """Sign somebody in by a link, and take its token out of the address."""
         visitor = self._sessions.with_token(token, accounts)
-        if (answer := self._guessed_too_often(request, token, right=visitor is not None)) is not None:
-            return answer
-        if visitor is None:
-            return await self._refused(request, problem_page, _WRONG_LINK)
+        wrong = await self._wrong(request, token, _WRONG_LINK, right=visitor is not None)
+        if visitor is None or wrong is not None:
+            return wrong or _not_signed_in()
         page = RedirectResponse("/", status_code=303)
         return self._sessions.start(page, visitor, secure=is_encrypted(request))
 
@@ -688,6 +677,11 @@ class Gate:
 
 _WRONG_TOKEN: Final = "the token is wrong: open the address that suffice serve printed when it started"
 _WRONG_LINK: Final = "this link is not valid any more, or was never: ask whoever manages the project for a new one"
+
+
+def _refusal(request: Request) -> Callable[[int, str], Response]:
+    """How to refuse a request: with a page for a person, with JSON for a script."""
+    return problem_page if request.url.path == "/" else problem
 
 
 def _too_many(seconds: int) -> str:
