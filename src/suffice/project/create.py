@@ -23,6 +23,7 @@ from suffice.project.connections import Connection, has_log, sa, sync_folder
 from suffice.project.events import Draft, EventKind, checked_label, checked_person
 from suffice.project.items import Items
 from suffice.project.labelling_project import ConflictError, Project
+from suffice.project.permissions import PRIVATE_FOLDER
 from suffice.project.settings import (
     DEFAULT_INITIAL,
     DEFAULT_RANDOM_SHARE,
@@ -643,7 +644,7 @@ def _require_whole(database: Database) -> None:
 def _make_folder(folder: Path) -> bool:
     try:
         made = not folder.is_dir()
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     except FileNotFoundError:
         raise SufficeError(f"the folder {folder.absolute().parent} for the project does not exist") from None
     except OSError as error:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import sqlite3
 import zlib
@@ -19,6 +20,7 @@ from suffice.project import connections
 from suffice.project.connections import Connection, sa
 from suffice.project.events import Draft, Event, EventKind
 from suffice.project.items import Item, Items
+from suffice.project.permissions import file_mode
 from suffice.project.settings import Settings
 
 #: The file in a project's folder.
@@ -89,8 +91,13 @@ def _head_file(file: Path) -> Path:
 
 def write_head(file: Path, head: Head) -> None:
     """Note the last event beside the file of a project; where that is not possible, nothing is noted."""
-    with suppress(OSError):
-        _head_file(file).write_text(f"{head.seq} {head.digest}\n", encoding="ascii")
+    path = _head_file(file)
+    with suppress(OSError), open(path, "w", encoding="ascii", opener=_private) as noted:
+        noted.write(f"{head.seq} {head.digest}\n")
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, file_mode(Path(path).parent))
 
 
 def remove_head(file: Path) -> None:
