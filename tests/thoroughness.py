@@ -8,7 +8,9 @@ import pytest
 from hypothesis import settings
 
 #: Examples of a property that sets no number of its own, in ``make test-slow`` and in ``make test``.
-THOROUGH, FAST = 100, 10
+THOROUGH, FAST = 60, 10
+# The number that the numbers of single properties are compared with.
+_USUAL = 100
 
 
 def thorough() -> bool:
@@ -19,10 +21,10 @@ def thorough() -> bool:
 
 
 def examples(number: int) -> settings:
-    """Try so many examples in the slow tests, and the same share of them as of other properties in the fast ones."""
+    """Try as many examples as of other properties, in proportion to a number that is compared with 100."""
     profile = settings.default
     assert profile is not None
-    return settings(max_examples=max(1, number * profile.max_examples // THOROUGH))
+    return settings(max_examples=max(1, number * profile.max_examples // _USUAL))
 
 
 def crossed(*values: Iterable[Any], every: int) -> list[Any]:
