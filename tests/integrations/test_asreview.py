@@ -137,11 +137,10 @@ def test_the_command(tmp_path: Path) -> None:
     lines = ["record_id,title,abstract,included"]
     lines += [f"{k},,{text},{label}" for k, (text, label) in enumerate(zip(TEXTS, RELEVANT, strict=True))]
     (tmp_path / "records.csv").write_text("\n".join(lines))
-    (tmp_path / "cycle.toml").write_text(
-        'querier = "max"\nclassifier = "nb"\nfeature_extractor = "tfidf"\nstopper = "suffice_recall_test"\n'
-        "[stopper_param]\nat_least = 0.8\n"
-    )
-    command = [sys.executable, "-m", "asreview", "simulate", "records.csv", "--config-file", "cycle.toml"]
+    cycle = {"querier": "max", "classifier": "nb", "feature_extractor": "tfidf"}
+    cycle |= {"stopper": "suffice_recall_test", "stopper_param": {"at_least": 0.8}}
+    (tmp_path / "cycle.json").write_text(json.dumps(cycle))
+    command = [sys.executable, "-m", "asreview", "simulate", "records.csv", "--config-file", "cycle.json"]
     done = subprocess.run(
         [*command, "--n-stop", "-1", "--prior-seed", "1", "--n-prior-included", "1", "-o", "out.asreview"],
         cwd=tmp_path, capture_output=True, text=True, check=False,

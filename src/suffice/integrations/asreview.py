@@ -64,7 +64,7 @@ class RuleStopper:
         >>> stopper.stop({"record_id": [5, 2, 7, 1], "label": [1, 0, 0, 0]}, range(1000))
         True
         >>> stopper.verdict.reason
-        'ConsecutiveIrrelevant says stop: the number of irrelevant items in a row, 3, is at least the limit 3'
+        'the number of irrelevant items in a row, 3, is at least the limit 3'
     """
 
     name: ClassVar[str] = "suffice"
