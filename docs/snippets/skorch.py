@@ -6,12 +6,11 @@ from sklearn.datasets import load_digits
 from suffice.integrations.skorch import dropout_predictions
 
 X, y = load_digits(return_X_y=True)
-X = (X / 16).astype(np.float32)
+X, y = (X[:800] / 16).astype(np.float32), y[:800]
 torch.manual_seed(0)
 layers = [torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Dropout(), torch.nn.Linear(64, 10)]
-net = NeuralNetClassifier(
-    torch.nn.Sequential(*layers), criterion=torch.nn.CrossEntropyLoss, lr=0.2, max_epochs=20, train_split=None, verbose=0
-)
+loss = torch.nn.CrossEntropyLoss
+net = NeuralNetClassifier(torch.nn.Sequential(*layers), criterion=loss, lr=0.2, max_epochs=20, verbose=0)
 
 monitor = sf.StopMonitor(X, predict=dropout_predictions(members=10))
 known = list(range(50))

@@ -25,7 +25,10 @@ REQUIREMENTS: Final = Path(__file__).parent / "environments"
 TABLE: Final = ROOT / "docs" / "measured" / "integration-versions.md"
 #: Frameworks of the development environment, by the name of their test file.
 IN_DEVELOPMENT: Final = {
+    "data_frames": ["datasets", "pandas", "polars"],
     "scikit_activeml": ["scikit-activeml"],
+    "skorch": ["skorch"],
+    "small_text": ["small-text"],
 }
 # What the tests need besides suffice.
 _TEST_TOOLS: Final = ("pytest>=8.2", "hypothesis>=6.100")

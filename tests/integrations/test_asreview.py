@@ -40,7 +40,7 @@ def simulated(stopper: Any, n_query: int = 1, prior: tuple[int, ...] = ()) -> An
     from asreview.models.queriers import Max
 
     records = pd.DataFrame({"title": "", "abstract": TEXTS})
-    start = [int(np.flatnonzero(RELEVANT == kind)[0]) for kind in (1, 0)]
+    start = [int(np.flatnonzero(kind == RELEVANT)[0]) for kind in (1, 0)]
     cycle = asreview.ActiveLearningCycle(Max(), NaiveBayes(), None, Tfidf(), n_query=n_query)
     simulation = asreview.Simulate(records, RELEVANT, [cycle], stopper=stopper, print_progress=False)
     simulation.label([*start, *prior])

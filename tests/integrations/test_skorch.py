@@ -39,9 +39,9 @@ def test_the_snippet() -> None:
 def test_a_monitor_takes_a_network(predict: Any) -> None:
     rule = sf.StabilizingPredictions() & (sf.LabelWorth() if predict is None else sf.IntrinsicStopping())
     monitor = sf.StopMonitor(X, rule, predict=predict)
+    # The same network is fitted again: the monitor keeps a copy of the one before.
+    net = network()
     for n in (20, 40, 60, 80):
-        # The same network is fitted again: the monitor keeps a copy of the one before.
-        net = network() if n == 20 else net
         monitor.update(net.fit(X[:n], Y[:n]), range(n), Y[:n])
     assert len(monitor.verdicts) == 3
     assert monitor.check(10).indices.size == 10

@@ -81,8 +81,8 @@ class RuleStopper:
         missing = sorted(self.rule.needs() - _PROVIDED)
         if missing:
             raise MissingInputError(
-                f"{self.rule._asking(missing)} requires {', '.join(missing)}, and a stopper of ASReview does not see the "
-                "model; use a rule that counts labels, such as RecallTest"
+                f"{self.rule._asking(missing)} requires {', '.join(missing)}, and a stopper of ASReview does not see "
+                "the model; use a rule that counts labels, such as RecallTest"
             )
         sizes = [each.sample for each in _rules_in(self.rule) if isinstance(each, QuantileRecall)]
         if any(size != len(set(self.control)) for size in sizes):
@@ -132,9 +132,7 @@ class RuleStopper:
         self._seen = given
         return len(given) == size or (bool(self.verdicts) and self.verdicts[-1].stop)
 
-    def _fields(
-        self, results: Any, kept: Any, given: list[tuple[int, bool]], size: int
-    ) -> dict[str, list[Any]]:
+    def _fields(self, results: Any, kept: Any, given: list[tuple[int, bool]], size: int) -> dict[str, list[Any]]:
         """Fields of the steps, for each label."""
         wanted, control = self.rule.reads(), set(self.control)
         found: dict[str, list[Any]] = {
@@ -147,7 +145,7 @@ class RuleStopper:
             found["seconds"] = np.maximum.accumulate(times - times[:1]).tolist()
         return {name: values for name, values in found.items() if name in wanted}
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002 - as in scikit-learn
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - as in scikit-learn
         """Return the arguments of the constructor as JSON values, for configuration files of ASReview."""
         blank = self.rule.copy()
         blank.reset()

@@ -26,8 +26,8 @@ def committee_probabilities(predictions: Any) -> Floats:
     Predictions that are probabilities already, not below 0 and with a sum of 1 over the classes, stay as they are.
 
     Args:
-        predictions: ``N x C x K`` as ``ModelWrapper.predict_on_dataset`` returns them, or ``N x C`` for one pass; logits
-            or probabilities.
+        predictions: ``N x C x K`` as ``ModelWrapper.predict_on_dataset`` returns them, or ``N x C`` for one pass;
+            logits or probabilities.
 
     Returns:
         ``N x K x C``, as ``predict`` of :class:`suffice.StopMonitor` returns them.
@@ -60,9 +60,9 @@ def committee_probabilities(predictions: Any) -> Floats:
 class BaalCriterion:
     """A stopping rule as a ``StoppingCriterion`` of baal, for ``ActiveLearningExperiment`` or a loop.
 
-    ``should_stop`` of baal receives metrics and uncertainties, but no predictions and no labels. So this class takes the
-    model too, and predicts the items that the rule requires: the forward passes with dropout are a committee. All state
-    is in a :class:`suffice.StopMonitor`.
+    ``should_stop`` of baal receives metrics and uncertainties, but no predictions and no labels. So this class takes
+    the model too, and predicts the items that the rule requires: the forward passes with dropout are a committee. All
+    state is in a :class:`suffice.StopMonitor`.
 
     ``ActiveLearningExperiment`` labels the next items before it asks whether to stop. The model has not learned these
     labels, so that the verdict is about the labels before them; the number that ``ModelWrapper`` was trained on tells
@@ -88,7 +88,7 @@ class BaalCriterion:
         InvalidValueError: ``iterations`` is below 1, or an option is out of range.
     """
 
-    def __init__(  # noqa: PLR0913 - all but two have defaults
+    def __init__(
         self,
         active_dataset: Any,
         model: Any,

@@ -1,7 +1,7 @@
 """Networks of skorch with dropout as committees.
 
-A ``NeuralNetClassifier`` has ``predict_proba`` and ``classes_``, so that :class:`suffice.StopMonitor` takes it as it is.
-The function of this module adds what dropout tells: which part of the error more labels can remove.
+A ``NeuralNetClassifier`` has ``predict_proba`` and ``classes_``, so that :class:`suffice.StopMonitor` takes it as it
+is. The function of this module adds what dropout tells: which part of the error more labels can remove.
 """
 
 from collections.abc import Callable
@@ -58,8 +58,8 @@ def dropout_predictions(members: int = 20, *, seed: int = 0, noise: float | None
             return passes
         if sigma is None:
             raise InvalidValueError(
-                f"{type(net).__name__} predicts numbers; give dropout_predictions noise=, the standard deviation of the "
-                "noise of a label"
+                f"{type(net).__name__} predicts numbers; give dropout_predictions noise=, the standard deviation of "
+                "the noise of a label"
             )
         values = passes[:, :, 0]
         return values.mean(axis=1), np.sqrt(sigma**2 + values.var(axis=1))
