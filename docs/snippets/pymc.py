@@ -18,7 +18,7 @@ def sampled(n):
 
 rule = sf.ErrorStability(threshold=0.5, calibration=2)
 old = sampled(10)
-for n in (20, 40, 60, 80, 100):
+for n in (20, 40, 60, 80):
     new = sampled(n)
     verdict = rule.observe(sf.Step.between(old, new, n_labelled=n))
     old = new

@@ -14,4 +14,3 @@ with wandb.init(project="labels", mode="offline") as run:
         log_verdict(verdict, run.log, run.summary.__setitem__, decision=monitor.decision())
         if verdict.stop:
             break
-    logged = dict(run.summary)
