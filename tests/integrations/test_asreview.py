@@ -137,7 +137,7 @@ def test_the_command(tmp_path: Path) -> None:
     lines = ["record_id,title,abstract,included"]
     lines += [f"{k},,{text},{label}" for k, (text, label) in enumerate(zip(TEXTS, RELEVANT, strict=True))]
     (tmp_path / "records.csv").write_text("\n".join(lines))
-    cycle = {"querier": "max", "classifier": "nb", "feature_extractor": "tfidf"}
+    cycle: dict[str, Any] = {"querier": "max", "classifier": "nb", "feature_extractor": "tfidf"}
     cycle |= {"stopper": "suffice_recall_test", "stopper_param": {"at_least": 0.8}}
     (tmp_path / "cycle.json").write_text(json.dumps(cycle))
     command = [sys.executable, "-m", "asreview", "simulate", "records.csv", "--config-file", "cycle.json"]

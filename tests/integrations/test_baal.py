@@ -92,7 +92,7 @@ def test_the_labels_are_those_that_the_model_has_learned() -> None:
     data.label([3, 4, 5])
     assert not criterion.should_stop()
     assert sorted(criterion.monitor.labels) == first.tolist()
-    assert [criterion.monitor.labels[item] for item in first] == Y[first].tolist()
+    assert [criterion.monitor.labels[int(item)] for item in first] == Y[first].tolist()
     model.train_on_dataset(data)
     data.label([0])
     criterion.should_stop()

@@ -18,7 +18,7 @@ def test_the_divergence_of_two_gaussians() -> None:
     p, q = ({"x": RNG.normal(mean, scale, size=(20_000, 1))} for mean, scale in ((0.0, 1.0), (0.5, 1.5)))
     exact = np.log(1.5) + (1.0 + 0.25) / (2 * 1.5**2) - 0.5
     for method in ("gaussian", "knn"):
-        found = sf.kl(*(posterior_draws(each, method=method) for each in (p, q)))  # type: ignore[arg-type]
+        found = sf.kl(*(posterior_draws(each, method=method) for each in (p, q)))
         assert found == pytest.approx(exact, rel=0.15)
         assert found.kind == "estimate"
 

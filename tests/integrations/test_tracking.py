@@ -42,7 +42,8 @@ def test_an_undecided_verdict_has_no_value() -> None:
 def test_a_decision_and_texts() -> None:
     X = np.random.default_rng(0).normal(size=(200, 3))
     y = X[:, 0] > 0.0
-    monitor, logged, texts = sf.StopMonitor(X), {}, {}
+    monitor, logged = sf.StopMonitor(X), {}
+    texts: dict[str, str] = {}
 
     def log(metrics: Any, step: int) -> None:
         logged[step] = metrics
