@@ -9,7 +9,6 @@ The environment is kept for the next time, and created again if its requirements
 """
 
 import hashlib
-import os
 import re
 import subprocess
 import sys
@@ -84,8 +83,7 @@ def passed_tests(python: Path, name: str) -> int:
         test = f"tests/integrations/test_{name}.py"
         # Deprecation warnings of a framework are no failures here.
         options = ["-o", "filterwarnings=default", "--disable-warnings", "-q", "-m", "", f"--junitxml={record}"]
-        environment = {**os.environ, "SUFFICE_INTEGRATION": name}
-        done = subprocess.run([str(python), "-m", "pytest", *options, test], cwd=ROOT, env=environment, check=False)
+        done = subprocess.run([str(python), "-m", "pytest", *options, test], cwd=ROOT, check=False)
         if done.returncode or not record.exists():
             sys.exit(f"{name}: the tests failed")
         suites = list(ElementTree.parse(record).getroot().iter("testsuite"))
