@@ -18,12 +18,12 @@ import numpy as np
 from suffice.arguments import real, whole
 from suffice.criteria import Criterion, LabelWorth, RecallTest
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
+from suffice.files import PRIVATE_FOLDER
 from suffice.models.factory import model_names
 from suffice.project.connections import Connection, has_log, sa, sync_folder
 from suffice.project.events import Draft, EventKind, checked_label, checked_person
 from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import ConflictError, Project
-from suffice.project.permissions import PRIVATE_FOLDER
 from suffice.project.settings import (
     DEFAULT_INITIAL,
     DEFAULT_RANDOM_SHARE,

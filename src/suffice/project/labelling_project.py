@@ -19,6 +19,7 @@ from suffice.arguments import real, whole
 from suffice.checks import Guarantee, spent_alpha
 from suffice.decision import Decision
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.files import make_private
 from suffice.learner.model_check import CheckedQuantity, checked_quantity
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import decision_words
@@ -49,7 +50,6 @@ from suffice.project.events import (
 from suffice.project.imported_predictions import PredictedLabel, predictions_of
 from suffice.project.items import Item
 from suffice.project.learned_files import FOLDER, LearnedFiles
-from suffice.project.permissions import make_private
 from suffice.project.project_check import (
     CheckDraw,
     ProjectCheck,

@@ -15,12 +15,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.errors import SufficeError
+from suffice.files import file_mode
 from suffice.numerics.special_functions import Floats
 from suffice.project import connections
 from suffice.project.connections import Connection, sa
 from suffice.project.events import Draft, Event, EventKind
 from suffice.project.items import Item, ItemProgress, Items, no_progress
-from suffice.project.permissions import file_mode
 from suffice.project.settings import Settings
 
 #: The file in a project's folder.
