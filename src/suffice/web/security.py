@@ -124,6 +124,7 @@ ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
     ("POST", "/api/classes"): "manage",
     ("POST", "/api/model"): "manage",
     ("POST", "/api/imports"): "manage",
+    ("POST", "/api/items"): "manage",
     ("GET", "/api/checks/offers"): "manage",
     ("GET", "/api/checks/recall-offers"): "manage",
     ("POST", "/api/checks"): "manage",
