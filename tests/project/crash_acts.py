@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from suffice.decision import Decision
 from suffice.errors import SufficeError
 from suffice.project.create import create_project, open_project
@@ -57,12 +59,12 @@ def acts(project: Project, rng: random.Random) -> dict[str, Callable[[], Any]]:
         "advise": lambda: project.advise(stop),
         "resume": lambda: project.resume(person),
         "model": lambda: project.switch_model(other, person=person),
-        "check": lambda: project.start_check(2, person=person, predict=lambda *_: [label] * project.size),
+        "check": lambda: project.start_check(2, person=person, predict=lambda *_: np.array([label] * project.size)),
         "abort": lambda: project.abort_check(person=person),
         "classes": lambda: project.change_classes(*merged, person=person),
         "settings": lambda: project.change_settings({"guidelines": fresh}, person=person),
         "account": lambda: project.add_account(fresh, role="label", person=person),
-        "role": lambda: project.change_role(rng.choice(names), rng.choice(["label", "review"]), person=person),  # type: ignore[arg-type]
+        "role": lambda: project.change_role(rng.choice(names), rng.choice(["label", "review"]), person=person),
         "secret": lambda: project.reset_account(rng.choice(names), person=person),
         "leave": lambda: project.remove_account(rng.choice(names), person=person),
     }

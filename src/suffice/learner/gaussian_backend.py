@@ -10,7 +10,7 @@ from suffice.acquisition import Chooser, Indices, label_free_chooser, require_kn
 from suffice.divergence.observations import in_units_of_noise
 from suffice.engines.memory import require_memory
 from suffice.engines.tracked_rows import FeatureRows, FollowedError, FollowedRows, FollowedVariance, KernelRows
-from suffice.engines.variance_pool import LargestVariance, MemoryPool
+from suffice.engines.variance_pool import LargestVariance, MemoryPool, VariancePool
 from suffice.engines.variance_reduction import (
     CovarianceSums,
     FeatureSums,
@@ -309,8 +309,7 @@ class GaussianBackend(Backend):
         if self._name == "variance-reduction":
             self._planner = LargestReduction(self._state, self._sums(capacity, self._settings.dtype))
         else:
-            rows = self._rows(self._features, capacity, self._settings.dtype)
-            self._planner = LargestVariance(self._state, MemoryPool(rows, self._settings.dtype), len(self._features))
+            self._planner = LargestVariance(self._state, self._pool(capacity), len(self._features))
         return self._planner
 
     def _new_test(self, given: Any, capacity: int) -> FollowedError | None:
@@ -319,6 +318,11 @@ class GaussianBackend(Backend):
         X, y = given
         rows = self._rows(self._model.features(X), capacity, np.float64)
         return FollowedError(rows, self._prior.scaling.apply(targets(y)))
+
+    def _pool(self, capacity: int) -> VariancePool:
+        """The pool, scored by its variance."""
+        dtype = self._settings.dtype
+        return MemoryPool(self._rows(self._features, capacity, dtype), dtype)
 
     @abstractmethod
     def _rows(self, points: Floats, capacity: int, dtype: Any) -> FollowedRows:
@@ -346,7 +350,8 @@ class GaussianBackend(Backend):
         followed += [] if inputs.stop is None else [inputs.stop]
         followed += [self._features[:_REST_ITEMS]] if inputs.about(REST_FIELDS) else []
         followed += [self._features] if inputs.about({"pool_variance", "pool_gain"}) else []
-        tests, follows = sum(map(len, followed)), self._fixed is None
+        # A pool on a device takes the memory of that device.
+        tests, follows = sum(map(len, followed)), self._fixed is None and self._settings.device is None
         needed, extent = self._memory(m * size * follows, tests)
         require_memory(
             needed, f"following {m} pool items and {tests} other items {extent}", halved=follows and not single
@@ -359,6 +364,7 @@ class ProcessBackend(GaussianBackend):
 
     default_acquisition = "variance-reduction"
     default_random_share = 0.2
+    device_acquisitions = frozenset({"variance"})
 
     def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
         super().__init__(model, settings)
@@ -368,6 +374,14 @@ class ProcessBackend(GaussianBackend):
 
     def _rows(self, points: Floats, capacity: int, dtype: Any) -> KernelRows:
         return KernelRows(self._state, points, capacity, dtype)
+
+    def _pool(self, capacity: int) -> VariancePool:
+        device, single = self._settings.device, self._settings.dtype == np.float32
+        if device is None:
+            return super()._pool(capacity)
+        from suffice.engines.torch_pool import TorchPool
+
+        return TorchPool(self._state, self._features, device, single=single)
 
     def _sums(self, capacity: int, dtype: Any) -> CovarianceSums:
         assert self._sample is not None
