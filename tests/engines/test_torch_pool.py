@@ -126,7 +126,7 @@ def test_back_to_a_mark_and_through_a_pickle() -> None:
 
 
 def test_small_variances_in_single_precision_are_warned_of() -> None:
-    X = points(60)[:, :1] * 0.01
+    X = points(600)[:, :1] * 0.01
     state = KernelState(GaussianKernel((1.0,)), 1e-8, 1, capacity=16)
     with pytest.warns(UserWarning, match="near the resolution of single precision"):
         picked(state, TorchPool(state, X), len(X), 30, most=5)
