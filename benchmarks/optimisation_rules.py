@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.criteria import Criterion, RegretBound, RegretChange
 from suffice.learner import OptimisationMonitor
 from suffice.models import GaussianProcess
 
