@@ -1,8 +1,8 @@
 """Rules of Bayesian optimisation on five standard functions: evaluations saved, and the regret at the stop.
 
-Each run is one optimisation by Optuna's sampler with a Gaussian process, which is recorded once; all rules are judged on
-the same evaluations. The models of suffice's rules are fitted again on each number of evaluations. Optuna and torch
-must be installed: ``pip install -c constraints.txt optuna torch``.
+Each run is one optimisation by Optuna's sampler with a Gaussian process. It is recorded once, and all rules are judged
+on the same evaluations. The models of suffice's rules are fitted again on each number of evaluations. To record, Optuna
+and torch must be installed: ``pip install -c constraints.txt optuna torch``.
 """
 
 import argparse
@@ -12,12 +12,14 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.criteria import Criterion, RegretBound, RegretChange, Step
 from suffice.learner import OptimisationMonitor
 from suffice.models import GaussianProcess
 
@@ -99,8 +101,7 @@ FUNCTIONS: Final = {
 
 def optimised(name: str, noise: float, seed: int, budget: int) -> tuple[Floats, Floats, Floats]:
     """Inputs, observed and true values of one optimisation by Optuna's Gaussian process sampler."""
-    import optuna
-
+    optuna = import_module("optuna")
     function = FUNCTIONS[name]
     rng = np.random.default_rng([seed, 77])
     sampler = optuna.samplers.GPSampler(seed=seed, n_startup_trials=STARTUP, deterministic_objective=noise == 0.0)
@@ -141,21 +142,13 @@ def watched(X: Floats, y: Floats) -> dict[str, list[Any]]:
 
 def terminated(X: Floats, y: Floats, noise: float) -> dict[str, int | None]:
     """Where Optuna's terminators stop: evaluations, or None."""
-    import optuna
-    from optuna.terminator import (
-        EMMREvaluator,
-        MedianErrorEvaluator,
-        RegretBoundEvaluator,
-        StaticErrorEvaluator,
-        Terminator,
-    )
-
+    optuna, terminator = import_module("optuna"), import_module("optuna.terminator")
     distributions = {f"x{d}": optuna.distributions.FloatDistribution(0.0, 1.0) for d in range(X.shape[1])}
-    emmr = EMMREvaluator(deterministic_objective=noise == 0.0, seed=0)
+    emmr = terminator.EMMREvaluator(deterministic_objective=noise == 0.0, seed=0)
     terminators = {
-        "Optuna: EMMREvaluator, median": Terminator(emmr, MedianErrorEvaluator(emmr)),
-        "Optuna: RegretBoundEvaluator, true noise": Terminator(
-            RegretBoundEvaluator(seed=0), StaticErrorEvaluator(noise)
+        "Optuna: EMMREvaluator, median": terminator.Terminator(emmr, terminator.MedianErrorEvaluator(emmr)),
+        "Optuna: RegretBoundEvaluator, true noise": terminator.Terminator(
+            terminator.RegretBoundEvaluator(seed=0), terminator.StaticErrorEvaluator(noise)
         ),
     }
     found: dict[str, int | None] = dict.fromkeys(terminators)
@@ -197,18 +190,141 @@ def record(path: Path, seeds: int, budget: int) -> None:
                 print(f"{name}, noise {share:g}, seed {seed}: {line['seconds']:.0f} s", file=sys.stderr, flush=True)
 
 
+#: Rules of suffice: name, factor of beta, and the rule.
+RULES: Final[dict[str, tuple[float, Callable[[], Criterion]]]] = {
+    "`RegretBound()`": (0.2, RegretBound),
+    "`RegretBound()`, `beta_factor=1`": (1.0, RegretBound),
+    "`RegretChange()`": (0.2, RegretChange),
+    "`RegretChange()`, `beta_factor=1`": (1.0, RegretChange),
+    "`RegretChange().patience(3)`": (0.2, lambda: RegretChange().patience(3)),
+    "`RegretChange(share=0.1)`": (0.2, lambda: RegretChange(share=0.1)),
+    "`RegretChange(share=0.1).patience(3)`": (0.2, lambda: RegretChange(share=0.1).patience(3)),
+    "`RegretChange(share=0.1, calibration=10)`": (0.2, lambda: RegretChange(share=0.1, calibration=10)),
+    "`RegretChange(share=0.1)`, `beta_factor=1`": (1.0, lambda: RegretChange(share=0.1)),
+    "`RegretChange(share=0.01)`": (0.2, lambda: RegretChange(share=0.01)),
+}
+FIXED: Final = (20, 30, 40, 50, 60)
+STAGNANT: Final = (10, 20)
+
+
+def stop_of(rule: Criterion, steps: list[dict[str, Any]]) -> int | None:
+    """Evaluations at which a rule first stops."""
+    return next((step["n_labelled"] for step in steps if rule.observe(Step(**step)).stop), None)
+
+
+def stagnant(values: list[float], patience: int) -> int | None:
+    """Evaluations at which no better value has come for a while."""
+    best = np.minimum.accumulate(values)
+    for n in range(STARTUP + patience, len(values) + 1):
+        if best[n - 1] == best[n - 1 - patience]:
+            return n
+    return None
+
+
+def stops(run: dict[str, Any]) -> dict[str, int | None]:
+    """Where each rule stops in a run, by name."""
+    found = {name: stop_of(make(), run["steps"][str(factor)]) for name, (factor, make) in RULES.items()}
+    found |= run["optuna"]
+    found |= {f"no better value in {patience}": stagnant(run["values"], patience) for patience in STAGNANT}
+    return found | {f"{n} evaluations": n for n in FIXED}
+
+
+class Judged(NamedTuple):
+    """A rule on one run: evaluations, whether it stopped, and shares of the regret at the start."""
+
+    evaluations: int
+    stopped: bool
+    left: float
+    forgone: float
+
+
+def judged(run: dict[str, Any], stop: int | None) -> Judged:
+    """Return what a stop costs; a rule that never stops uses all evaluations."""
+    regret, budget = run["regret"], len(run["regret"])
+    n = budget if stop is None else stop
+    start, end = regret[STARTUP - 1], regret[-1]
+    return Judged(n, stop is not None, regret[n - 1] / start, (regret[n - 1] - end) / start)
+
+
+def table(runs: list[dict[str, Any]]) -> list[str]:
+    """One row for each rule."""
+    budget = len(runs[0]["regret"])
+    lines = [
+        "| rule | runs stopped | evaluations | saved | regret left, median | regret left, mean | early stops |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    found = [stops(run) for run in runs]
+    for name in found[0]:
+        of = [judged(run, each[name]) for run, each in zip(runs, found, strict=True)]
+        evaluations = np.mean([each.evaluations for each in of])
+        left = [each.left for each in of]
+        lines.append(
+            f"| {name} | {np.mean([each.stopped for each in of]):.0%} | {evaluations:.0f} "
+            f"| {1 - evaluations / budget:.0%} "
+            f"| {np.median(left):.1%} | {np.mean(left):.1%} | {np.mean([each.forgone > EARLY for each in of]):.0%} |"
+        )
+    return lines
+
+
+def by_function(runs: list[dict[str, Any]]) -> list[str]:
+    """Evaluations and regret left of some rules on each function."""
+    names = [
+        "`RegretBound()`",
+        "`RegretChange()`",
+        "`RegretChange(share=0.1)`",
+        "no better value in 20",
+        "60 evaluations",
+    ]
+    lines = [f"| function, noise | {' | '.join(names)} |", f"| --- |{' --- |' * len(names)}"]
+    for function in FUNCTIONS:
+        for share in (0.0, NOISE):
+            some = [run for run in runs if run["run"][:2] == [function, share]]
+            found = [stops(run) for run in some]
+            cells = []
+            for name in names:
+                of = [judged(run, each[name]) for run, each in zip(some, found, strict=True)]
+                left = np.mean([each.left for each in of])
+                cells.append(f"{np.mean([each.evaluations for each in of]):.0f}, {left:.1%}")
+            lines.append(f"| {function}, {share:g} | {' | '.join(cells)} |")
+    return lines
+
+
+def report(path: Path) -> str:
+    """The tables in Markdown."""
+    runs = [json.loads(line) for line in path.read_text().splitlines()]
+    seeds = len({run["run"][2] for run in runs})
+    budget = len(runs[0]["regret"])
+    parts = [
+        f"{len(runs)} runs: {len(FUNCTIONS)} functions, with and without noise, {seeds} seeds, {budget} evaluations "
+        f"each by Optuna's `GPSampler`, the first {STARTUP} at random. The noise has {NOISE:.0%} of the deviation of "
+        'the function. The regret is that of the point with the best observed value; "regret left" is its share of that '
+        f"after {STARTUP} evaluations. A stop is early if later evaluations of the run removed more than {EARLY:.0%} "
+        "of it. A rule that does not stop uses all evaluations.",
+    ]
+    for share, title in ((0.0, "Without noise"), (NOISE, "With noise")):
+        parts += ["", f"**{title}**", "", *table([run for run in runs if run["run"][1] == share])]
+    parts += ["", "**Evaluations and mean regret left by function**", "", *by_function(runs)]
+    return "\n".join(parts) + "\n"
+
+
 def main() -> None:
-    """Record the runs."""
+    """Record the runs that are missing, and print the tables or write them to the documentation."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=Path, required=True, help="file of recorded runs, which is continued")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=4, help="seeds; 0 for the recorded runs alone")
     parser.add_argument("--budget", type=int, default=BUDGET)
+    parser.add_argument("--write", action="store_true", help=f"write {TARGET.name}")
     options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    record(options.runs, options.seeds, options.budget)
+    if options.seeds:
+        warnings.filterwarnings("ignore")
+        optuna = import_module("optuna")
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        record(options.runs, options.seeds, options.budget)
+    text = report(options.runs)
+    if options.write:
+        TARGET.write_text(text)
+    else:
+        print(text)
 
 
 if __name__ == "__main__":

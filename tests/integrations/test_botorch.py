@@ -25,20 +25,17 @@ def data(n: int = 15) -> tuple[Any, Any]:
 
 
 def fitted(**options: Any) -> Any:
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models import SingleTaskGP
 
-    model = SingleTaskGP(*data(), **options)
-    fit_gpytorch_mll(gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model))
+    model = botorch.models.SingleTaskGP(*data(), **options)
+    botorch.fit.fit_gpytorch_mll(gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model))
     return model
 
 
 def options_of(name: str) -> dict[str, Any]:
-    from botorch.models.transforms import Normalize
 
     return {
         "plain": {},
-        "normalised inputs": {"input_transform": Normalize(2)},
+        "normalised inputs": {"input_transform": botorch.models.transforms.Normalize(2)},
         "raw labels": {"outcome_transform": None},
         "known noise": {"train_Yvar": torch.full((15, 1), 0.01, dtype=torch.double)},
         "scaled Matern": {"covar_module": gpytorch.kernels.ScaleKernel(gpytorch.kernels.MaternKernel(ard_num_dims=2))},
@@ -123,10 +120,9 @@ def test_a_model_of_gpytorch_alone_in_single_precision() -> None:
 def test_the_stop_monitor_takes_the_models() -> None:
     X, y = data(40)
     monitor = sf.StopMonitor(X.numpy(), sf.ErrorStability(0.5, calibration=2), predict=predict)
-    from botorch.models import SingleTaskGP
 
     for n in range(10, 16):
-        monitor.update(SingleTaskGP(X[:n], y[:n]), np.arange(n), y[:n, 0].numpy())
+        monitor.update(botorch.models.SingleTaskGP(X[:n], y[:n]), np.arange(n), y[:n, 0].numpy())
     assert [step.n_labelled for step in monitor.steps] == list(range(11, 16))
     assert all(step.kl_new_old is not None and step.kl_new_old > 0.0 for step in monitor.steps)
 
@@ -141,21 +137,22 @@ def test_the_monitor_of_botorch_maximises() -> None:
 
 
 def test_refusals() -> None:
-    from botorch.models import ModelListGP, SingleTaskGP
-    from botorch.models.transforms import Log
 
     X, y = data()
     with pytest.raises(InvalidValueError, match="one output"):
-        as_posterior(SingleTaskGP(X, torch.cat([y, y], 1)))
+        as_posterior(botorch.models.SingleTaskGP(X, torch.cat([y, y], 1)))
     with pytest.raises(InvalidValueError, match="ConstantMean"):
         as_posterior(Plain(X, y[:, 0], gpytorch.means.LinearMean(2)))
     with pytest.raises(InvalidValueError, match="outcome_transform of SingleTaskGP must be a shift"):
-        as_posterior(SingleTaskGP(X, y, outcome_transform=Log()))
+        as_posterior(botorch.models.SingleTaskGP(X, y, outcome_transform=botorch.models.transforms.Log()))
     with pytest.raises(InvalidTypeError, match="no KL divergence is known"):
-        sf.kl(ModelListGP(SingleTaskGP(X, y)), ModelListGP(SingleTaskGP(X, y)))
+        sf.kl(
+            botorch.models.ModelListGP(botorch.models.SingleTaskGP(X, y)),
+            botorch.models.ModelListGP(botorch.models.SingleTaskGP(X, y)),
+        )
     with pytest.raises(InvalidTypeError, match="model must be an ExactGP"):
         predict(object(), X)
-    model = SingleTaskGP(X, y, train_Yvar=torch.full((15, 1), 0.01, dtype=torch.double))
+    model = botorch.models.SingleTaskGP(X, y, train_Yvar=torch.full((15, 1), 0.01, dtype=torch.double))
     with pytest.raises(InvalidValueError, match="one number for each label"):
         posterior_pair(model, (X[:14], y[:14, 0].tolist()), (X, y[:, 0].tolist()))
 

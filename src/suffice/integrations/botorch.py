@@ -4,6 +4,7 @@
 GPyTorch, such as BoTorch's ``SingleTaskGP``, as it is. This module adds the parts in which the conventions differ.
 """
 
+from importlib import import_module
 from typing import Any
 
 from suffice.arguments import floats
@@ -31,7 +32,7 @@ def optimisation_monitor(bounds: Any, rule: Criterion | None = None, **options: 
     Examples:
         >>> monitor = optimisation_monitor([[0.0, 0.0, 0.0], [1.0, 1.0, 2.0]])
         >>> monitor
-        OptimisationMonitor(RegretBound: 0 evaluations, go on)
+        OptimisationMonitor(RegretChange: 0 evaluations, go on)
     """
     table = floats(bounds, "bounds")
     if table.ndim != 2 or len(table) != 2:
@@ -56,11 +57,10 @@ def predict(model: Any, X: Any) -> tuple[Floats, Floats]:
         InvalidTypeError: It is no such model.
     """
     try:
-        import torch
-        from gpytorch.models import ExactGP
+        torch, gpytorch = import_module("torch"), import_module("gpytorch")
     except ImportError:
         raise MissingExtraError("gpytorch", "", "a model of BoTorch or GPyTorch") from None
-    if not isinstance(model, ExactGP):
+    if not isinstance(model, gpytorch.models.ExactGP):
         raise InvalidTypeError(f"model must be an ExactGP of GPyTorch or BoTorch, not {type(model).__name__}")
     inputs = model.train_inputs[0].new_tensor(floats(X, "X"))
     model.eval()

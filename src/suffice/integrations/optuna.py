@@ -3,6 +3,7 @@
 import math
 import threading
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -50,7 +51,7 @@ class StoppingCallback:
 
     def __init__(self, rule: Criterion | None = None, *, first: int = 10, **options: Any) -> None:
         try:
-            import optuna
+            optuna: Any = import_module("optuna")
         except ImportError:
             raise MissingExtraError("optuna", "", "StoppingCallback") from None
         self._optuna = optuna

@@ -7,7 +7,15 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from suffice.arguments import floats, real, whole
-from suffice.criteria import Criterion, RegretBound, Step, Verdict, confidence_factor, criterion_from_dict, regret_facts
+from suffice.criteria import (
+    Criterion,
+    RegretChange,
+    Step,
+    Verdict,
+    confidence_factor,
+    criterion_from_dict,
+    regret_facts,
+)
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError
 from suffice.models.regressor import GaussianRegressor
@@ -42,8 +50,9 @@ class OptimisationMonitor:
 
     Args:
         bounds: The space, ``D x 2``: the lowest and the highest value of each input.
-        rule: The stopping rule, which is copied; :class:`suffice.RegretBound` if left out. Besides the rules of
-            Bayesian optimisation, those that require divergences or counts are possible.
+        rule: The stopping rule, which is copied; ``RegretChange(share=0.1)`` if left out, see
+            :class:`suffice.RegretChange`. Besides the rules of Bayesian optimisation, those that require divergences or
+            counts are possible.
         direction: ``"minimize"`` or ``"maximize"``.
         one_hot: For categories: groups of inputs of which exactly one is 1 and the others are 0.
         delta: Probability with which confidence bounds may fail, above 0 and below 1.
@@ -64,6 +73,7 @@ class OptimisationMonitor:
 
     Examples:
         >>> import numpy as np
+        >>> from suffice import RegretBound
         >>> from suffice.models import GaussianProcess
         >>> X = np.linspace(0.0, 1.0, 12)[:, None]; y = (X[:, 0] - 0.3) ** 2
         >>> monitor = OptimisationMonitor([(0.0, 1.0)], RegretBound(threshold=0.05))
@@ -85,7 +95,7 @@ class OptimisationMonitor:
         points: int = 1000,
         seed: int = 0,
     ) -> None:
-        rule = RegretBound() if rule is None else rule
+        rule = RegretChange(share=0.1) if rule is None else rule
         if not isinstance(rule, Criterion):
             raise InvalidTypeError(f"rule must be a stopping rule, not {type(rule).__name__}")
         missing = sorted(rule.needs() - _PROVIDED)

@@ -652,10 +652,10 @@ def _affine(model: Any) -> tuple[float, float]:
     transform = getattr(model, "outcome_transform", None)
     if transform is None:
         return 0.0, 1.0
-    untransform = getattr(transform, "untransform", None)
     try:
-        # GPyTorch has no transformations; BoTorch's return values and variances.
-        zero, one, two = _numbers(untransform(model.train_targets.new_tensor([[0.0], [1.0], [2.0]]))[0]).ravel()
+        # BoTorch's transformations return values and variances.
+        found = transform.untransform(model.train_targets.new_tensor([[0.0], [1.0], [2.0]]))[0]
+        zero, one, two = _numbers(found).ravel().tolist()
     except (AttributeError, TypeError, ValueError, NotImplementedError, RuntimeError):
         zero, one, two = 0.0, 0.0, 1.0
     if not (one > zero and abs((two - one) - (one - zero)) <= 1e-6 * (one - zero)):
@@ -663,7 +663,7 @@ def _affine(model: Any) -> tuple[float, float]:
             f"outcome_transform of {type(model).__name__} must be a shift and a factor above 0, such as Standardize, "
             f"not {type(transform).__name__}"
         )
-    return float(zero), float(one - zero)
+    return zero, one - zero
 
 
 def _numbers(tensor: Any) -> Floats:
