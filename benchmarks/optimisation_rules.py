@@ -297,9 +297,9 @@ def report(path: Path) -> str:
     parts = [
         f"{len(runs)} runs: {len(FUNCTIONS)} functions, with and without noise, {seeds} seeds, {budget} evaluations "
         f"each by Optuna's `GPSampler`, the first {STARTUP} at random. The noise has {NOISE:.0%} of the deviation of "
-        'the function. The regret is that of the point with the best observed value; "regret left" is its share of that '
-        f"after {STARTUP} evaluations. A stop is early if later evaluations of the run removed more than {EARLY:.0%} "
-        "of it. A rule that does not stop uses all evaluations.",
+        'the function. The regret is that of the point with the best observed value; "regret left" is its share of '
+        f"that after {STARTUP} evaluations. A stop is early if later evaluations of the run removed more than "
+        f"{EARLY:.0%} of it. A rule that does not stop uses all evaluations.",
     ]
     for share, title in ((0.0, "Without noise"), (NOISE, "With noise")):
         parts += ["", f"**{title}**", "", *table([run for run in runs if run["run"][1] == share])]

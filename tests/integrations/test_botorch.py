@@ -91,7 +91,10 @@ def test_a_later_fit_does_not_change_a_posterior() -> None:
     assert not posterior.shares_prior(as_posterior(model))  # type: ignore[arg-type]
 
 
-class Plain(gpytorch.models.ExactGP):  # type: ignore[misc]
+ExactGP: Any = gpytorch.models.ExactGP
+
+
+class Plain(ExactGP):  # type: ignore[misc]
     """A model of GPyTorch alone."""
 
     def __init__(self, X: Any, y: Any, mean: Any = None) -> None:

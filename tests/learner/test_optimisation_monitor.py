@@ -82,7 +82,7 @@ def test_several_evaluations_are_judged_one_by_one() -> None:
 
 def test_a_maximum_is_the_minimum_of_the_negative() -> None:
     X, y = data()
-    monitors = [OptimisationMonitor([(0.0, 1.0)], direction=each) for each in ("minimize", "maximize")]  # type: ignore[arg-type]
+    monitors = [OptimisationMonitor([(0.0, 1.0)], direction=each) for each in ("minimize", "maximize")]
     for monitor, sign in zip(monitors, (1.0, -1.0), strict=True):
         monitor.update(GaussianProcess(length_scale=0.3, noise=0.05).fit(X, sign * y))
     for name in ("regret_change", "regret_change_noise", "regret_bound", "noise_deviation"):

@@ -9,7 +9,7 @@ is the ``n_labelled`` of a step. :class:`suffice.learner.OptimisationMonitor` co
 import math
 import sys
 from dataclasses import KW_ONLY, dataclass, field
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -216,7 +216,7 @@ def regret_facts(  # noqa: PLR0913 - the numbers of one evaluation
     noise: float,
     lowest: tuple[float, float],
     beta: tuple[float, float],
-) -> dict[str, float]:
+) -> dict[str, Any]:
     r"""Return what the rules of Bayesian optimisation require, for one evaluation of an objective that is minimised.
 
     Everything follows from the posterior before the evaluation and from the value that came. With

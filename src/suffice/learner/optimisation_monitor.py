@@ -189,7 +189,7 @@ class OptimisationMonitor:
         monitor._evaluations = whole(state.get("evaluations"), "evaluations in state", least=0)
         return monitor
 
-    def _facts(self, process: "_Process", k: int, whitened: Floats, prior: Floats) -> dict[str, float]:
+    def _facts(self, process: "_Process", k: int, whitened: Floats, prior: Floats) -> dict[str, Any]:
         """The fields of the step of evaluation ``k``."""
         beta = [self._beta(k - 1), self._beta(k)]
         lowest = self._lowest(process, k, [math.sqrt(each) for each in beta], (whitened, prior))
@@ -272,7 +272,7 @@ class _Space:
     def near(self, points: Floats, radius: float, rng: np.random.Generator) -> Floats:
         """Points near others; a category is changed at times."""
         shifts = radius * (self.high - self.low) * rng.standard_normal(points.shape)
-        found = np.clip(points + shifts, self.low, self.high)
+        found = np.asarray(np.clip(points + shifts, self.low, self.high))
         for group in self._groups:
             found[:, group] = points[:, group]
             changed = np.flatnonzero(rng.random(len(points)) < _OTHER_CATEGORY)
