@@ -210,9 +210,8 @@ class OptimisationMonitor:
         """Least lower bound over the space before and after evaluation ``k``."""
         rng = np.random.default_rng([self._seed, k])
         places = np.concatenate([self._points, process.X[:k]])
-        own = process.X[:k]
-        rows = np.concatenate([known[0], process.whiten(own)], axis=1)
-        prior = np.concatenate([known[1], process.prior_variance(own)])
+        own = process.evaluated(k)
+        rows, prior = np.concatenate([known[0], own[0]], axis=1), np.concatenate([known[1], own[1]])
         found = process.lower_bounds(rows, prior, k, roots)
         for radius in _RADII:
             best = np.unique(np.concatenate([np.argsort(each, kind="stable")[:_STARTS] for each in found]))
@@ -302,6 +301,10 @@ class _Process:
     def whiten(self, points: Floats) -> Floats:
         """``L^-1 k(X, points)``, ``n x m``; the first rows belong to the first evaluations alone."""
         return solve_lower(self._lower, np.asarray(self._posterior.kernel(self.X, points), dtype=np.float64))
+
+    def evaluated(self, k: int) -> tuple[Floats, Floats]:
+        """``L^-1 k(X, X)`` and prior variances of the first ``k`` points, ``n x k`` and ``k``."""
+        return self._rows[:, :k], np.diag(self._own)[:k]
 
     def prior_variance(self, points: Floats) -> Floats:
         """Variances before any evaluation, ``m``."""
