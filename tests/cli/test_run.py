@@ -740,6 +740,7 @@ def test_the_options_of_the_ratio_go_to_the_rule() -> None:
         (["--rule", "labelworth", "--bound", "tight"], "--bound goes with ErrorStability or DeterministicBoundRuns"),
         (["--rule", "MaxVarience"], "named 'MaxVarience'. Did you mean MaxVariance? There are ClassificationChange, "),
         (["--rule", "?"], "--rule: no stopping rule is named '?'. There are ClassificationChange, "),
+        (["--rule", "RegretBound"], "--rule RegretBound is for Bayesian optimisation: use it from Python"),
         (["--rule", "budget"], "--rule Budget requires labels, which cannot be given here: use sf.Budget from Python"),
         (["--rule", "HeldOutPlateau"], "--rule HeldOutPlateau requires validation_error, validation_labels"),
         (["--rule", "ClassificationChange", "--threshold", "1"], "--rule ClassificationChange has no threshold"),

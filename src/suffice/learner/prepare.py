@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 
 from suffice.acquisition import Indices
 from suffice.arguments import whole
+from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.engines.memory import require_memory
 from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError
 from suffice.learner.backend import Backend, backend_type
@@ -146,6 +147,8 @@ def require_provided(  # noqa: PLR0913 - all but two by keyword
             remedy += ". Give a validation set: validation=(X, y)"
         elif not screening and (SCREENING_FIELDS | RELEVANCE_FIELDS).issuperset(missing):
             remedy += ". Give the class that is looked for: positive=..."
+        elif REGRET_FIELDS.issuperset(missing):
+            remedy += ". The rule is for Bayesian optimisation: use suffice.learner.OptimisationMonitor"
         elif "control_found" in missing:
             remedy += ". A control sample is for suffice.StopMonitor: control=[...]"
     raise MissingInputError(f"{rule} requires {', '.join(missing)}, which {loop} does not provide; {remedy}")
