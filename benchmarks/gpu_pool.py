@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from suffice.engines.torch_pool import TorchPool
+from suffice.engines.torch_pool import TorchPool, TorchSums
 from suffice.engines.variance_pool import LargestVariance
-from suffice.models.gaussian_state import KernelState
+from suffice.engines.variance_reduction import SAMPLE, LargestReduction, sample_of
+from suffice.models.gaussian_state import KernelState, block_of
 from suffice.models.kernels import GaussianKernel
 
 FEATURES, NOISE, LENGTH = 8, 0.01, 2.0
@@ -40,6 +41,23 @@ def picks(points: Any, n: int, *, single: bool) -> tuple[list[int], int, float]:
         blocks += 1
     wait(points)
     return found, blocks, time.perf_counter() - start
+
+
+def reductions(points: Any, n: int, *, single: bool) -> tuple[list[int], float]:
+    """Picks by the reduction of the mean variance, and seconds."""
+    state = KernelState(GaussianKernel((LENGTH,)), NOISE, points.shape[1], capacity=n + 8)
+    sample = sample_of(len(points), np.random.default_rng(0))
+    wait(points)
+    start = time.perf_counter()
+    pool = TorchSums(state, points, sample, n, single=single)
+    planner, found = LargestReduction(state, pool), list[int]()
+    while len(found) < n:
+        new = planner.propose(1)
+        state.extend(block_of(state, pool.features(new)), np.zeros(1))
+        planner.take(new)
+        found += new.tolist()
+    wait(points)
+    return found, time.perf_counter() - start
 
 
 def wait(points: Any) -> None:
@@ -90,12 +108,26 @@ def main() -> None:
         )
         print(lines[-1], flush=True)
         del points, runs
+    lines += ["", "| pool | picks by the reduction of the mean variance | seconds | least time to read, s |"]
+    lines += ["| --- | --- | --- | --- |"]
+    for m, most in ((10**6 // scale, 1000), (10**7 // scale, 1000)):
+        n, points = min(most, m // 5), pool(m)
+        seconds = reductions(points, n, single=True)[1]
+        # All rows, and the covariances with the sample, once for each pick.
+        limit = 4.0 * m * n * ((n - 1) / 2.0 + SAMPLE) / speed
+        lines.append(f"| {m:,} x {FEATURES} | {n} | {seconds:.2f} | {limit:.2f} |")
+        print(lines[-1], flush=True)
+        del points
     points = pool(200_000 // scale * (10 if given.small else 1))
     n = min(1000, len(points) // 5)
     one, two = (picks(points, n, single=single)[0] for single in (True, False))
     same = next((k for k, (a, b) in enumerate(zip(one, two, strict=True)) if a != b), n)
     lines += ["", f"Pool of {len(points):,}: the first {same} of {n} picks are those of double precision, and"]
     lines[-1] += f" {len(set(one) & set(two))} of {n} are the same in any order. Read speed: {speed / 1e12:.2f} TB/s."
+    n = min(300, n)
+    one, two = (reductions(points, n, single=single)[0] for single in (True, False))
+    same = next((k for k, (a, b) in enumerate(zip(one, two, strict=True)) if a != b), n)
+    lines[-1] += f" By the reduction of the mean variance the first {same} of {n} picks are the same."
     print("\n".join(lines))
     if given.write is not None:
         given.write.write_text("\n".join(lines) + "\n")

@@ -1,6 +1,7 @@
 """The pool on a device of torch: the picks of the pool in memory, ties included; marks, bad devices, CUDA."""
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from suffice import ActiveLearner, simulate
 from suffice.engines import KernelRows, MemoryPool, VariancePool
 from suffice.engines.variance_pool import LargestVariance
+from suffice.engines.variance_reduction import KernelSums, LargestReduction, ReductionPool, sample_of
 from suffice.errors import InvalidValueError
 from suffice.models import BayesianRidge, GaussianProcess
 from suffice.models.gaussian_state import KernelState, block_of
@@ -18,7 +20,7 @@ from suffice.numerics.special_functions import Floats
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from suffice.engines import torch_pool  # noqa: E402 - needs torch
-from suffice.engines.torch_pool import TorchPool  # noqa: E402
+from suffice.engines.torch_pool import TorchPool, TorchSums  # noqa: E402
 
 NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no CUDA device")
 DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)])
@@ -132,11 +134,78 @@ def test_small_variances_in_single_precision_are_warned_of() -> None:
         picked(state, TorchPool(state, X), len(X), 30, most=5)
 
 
+def reduction_picks(
+    X: Any, n: int, pool: Callable[[KernelState, Any], ReductionPool], noise: float = 0.01
+) -> list[int]:
+    state = new_state(X, noise)
+    planner, found = LargestReduction(state, pool(state, sample_of(len(X), np.random.default_rng(1)))), list[int]()
+    while len(found) < n:
+        new = planner.propose(1)
+        state.extend(block_of(state, X[new]), np.zeros(1))
+        planner.take(new)
+        found += new.tolist()
+    return found
+
+
+def in_memory(X: Any, n: int) -> Callable[[KernelState, Any], ReductionPool]:
+    return lambda state, sample: KernelSums(state, KernelRows(state, X, n, np.float64), sample, n)
+
+
 @DEVICES
-def test_a_run_and_a_learner_on_a_device_are_those_in_memory(device: str) -> None:
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_picks_by_reduction_are_those_in_memory(
+    device: str, single: bool, ties: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch_pool, "_PART", 7)
+    monkeypatch.setattr(torch_pool, "_AT_ONCE", 100)
+    n, X = 40, points(700, ties=ties)
+    found = reduction_picks(X, n, lambda state, sample: TorchSums(state, X, sample, n, device, single=single))
+    assert found == reduction_picks(X, n, in_memory(X, n))
+
+
+def test_scores_by_reduction_are_those_of_the_definition() -> None:
+    X, rows = points(60), np.array([4, 30, 7, 11])
+    state = new_state(X)
+    sums = TorchSums(state, X, np.arange(60), 8, single=False)
+    for k in range(4):
+        state.extend(block_of(state, X[rows[[k]]]), np.zeros(1))
+        sums.follow()
+    covariance = state.covariance(X, state.whiten(X))
+    variance, _, squares, error = sums._sums.numpy()
+    np.testing.assert_allclose(variance, np.diag(covariance), atol=1e-12)
+    # Prior covariances are kept in single precision: the errors are within their bounds.
+    assert (np.abs(squares - (covariance**2).sum(axis=0)) <= error).all()
+    assert error.max() < 1e-3
+    low = squares / 60 / (variance + state.noise)
+    assert low.argmax() in sums.contenders()
+    sums.compute(np.arange(60))
+    np.testing.assert_allclose(sums._sums[2].numpy(), (covariance**2).sum(axis=0), atol=1e-13)
+    sums.take(np.arange(59))
+    assert sums.contenders().tolist() == [59]
+    sums.take(np.array([59]))
+    assert len(sums.contenders()) == 0
+
+
+@DEVICES
+def test_batches_by_reduction_leave_the_pool_as_it_was(device: str) -> None:
+    X = points(300)
+    found = []
+    for make in (in_memory(X, 30), lambda state, sample: TorchSums(state, X, sample, 30, device, single=False)):
+        state = new_state(X)
+        planner = LargestReduction(state, make(state, np.arange(200)))
+        found.append(planner.batch(9).tolist())
+        assert planner.batch(9).tolist() == found[-1]
+        assert state.n == 0
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("acquisition", ["variance", "variance-reduction", None])
+@DEVICES
+def test_a_run_and_a_learner_on_a_device_are_those_in_memory(device: str, acquisition: str | None) -> None:
     X = points(400)
     y = np.sin(X[:, 0]) + X[:, 1]
-    options: dict[str, Any] = {"acquisition": "variance", "seed": 3}
+    options: dict[str, Any] = {"acquisition": acquisition, "seed": 3}
     one, two = (simulate(GaussianProcess(), X, y, steps=40, **options, device=each) for each in (None, device))
     np.testing.assert_array_equal(one.indices, two.indices)
     np.testing.assert_allclose(one.kl_new_old, two.kl_new_old, rtol=1e-9)
@@ -172,15 +241,13 @@ def test_a_tensor_in_memory_is_a_pool_like_an_array() -> None:
         (GaussianProcess(), {"device": 3.5}, "device must be one that torch can use"),
         (
             GaussianProcess(),
-            {"device": "cpu"},
-            "cannot use a device; give acquisition='variance', or leave",
+            {"device": "cpu", "acquisition": "random"},
+            "use a device; give acquisition='variance', or l",
         ),
         (BayesianRidge(), {"device": "cpu"}, "cannot use a device; leave device out"),
     ],
 )
 def test_a_device_that_cannot_be_used_is_refused(model: Any, options: dict[str, Any], message: str) -> None:
-    if options["device"] != "cpu":
-        options = {**options, "acquisition": "variance"}
     with pytest.raises(InvalidValueError, match=message):
         ActiveLearner(model, points(50), **options)
 

@@ -126,8 +126,8 @@ class ActiveLearner:
         seed: Seed of all randomness.
         initial: Items asked for before the model chooses: how many at random, or which.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory. Networks compute in it anyway.
-        device: Device of torch on which a Gaussian process scores the pool by ``"variance"``, such as ``"cuda"``. A
-            tensor on a graphics card is scored there if this is left out.
+        device: Device of torch on which a Gaussian process scores the pool, such as ``"cuda"``. A tensor on a graphics
+            card is scored there if this is left out.
         stop_set: The stop set, or its size, for rules that watch predictions; 2000 items of the pool (or all), drawn
             with the seed, if left out. It is drawn, and followed, only for a rule that asks for it.
         validation: Inputs and labels of a validation set, for rules that want one.

@@ -12,10 +12,10 @@ from suffice.engines.memory import require_memory
 from suffice.engines.tracked_rows import FeatureRows, FollowedError, FollowedRows, FollowedVariance, KernelRows
 from suffice.engines.variance_pool import LargestVariance, MemoryPool, VariancePool
 from suffice.engines.variance_reduction import (
-    CovarianceSums,
     FeatureSums,
     KernelSums,
     LargestReduction,
+    ReductionPool,
     sample_memory,
     sample_of,
 )
@@ -329,7 +329,7 @@ class GaussianBackend(Backend):
         """Points that follow the posterior."""
 
     @abstractmethod
-    def _sums(self, capacity: int, dtype: Any) -> CovarianceSums:
+    def _sums(self, capacity: int, dtype: Any) -> ReductionPool:
         """The pool, scored by the fall of its mean variance."""
 
     @abstractmethod
@@ -364,7 +364,7 @@ class ProcessBackend(GaussianBackend):
 
     default_acquisition = "variance-reduction"
     default_random_share = 0.2
-    device_acquisitions = frozenset({"variance"})
+    device_acquisitions = frozenset({"variance", "variance-reduction"})
 
     def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
         super().__init__(model, settings)
@@ -383,14 +383,19 @@ class ProcessBackend(GaussianBackend):
 
         return TorchPool(self._state, self._features, device, single=single)
 
-    def _sums(self, capacity: int, dtype: Any) -> CovarianceSums:
+    def _sums(self, capacity: int, dtype: Any) -> ReductionPool:
         assert self._sample is not None
+        if self._settings.device is not None:
+            from suffice.engines.torch_pool import TorchSums
+
+            device, single = self._settings.device, dtype == np.float32
+            return TorchSums(self._state, self._features, self._sample, capacity, device, single=single)
         return KernelSums(self._state, self._rows(self._features, capacity, dtype), self._sample, capacity, dtype)
 
     def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
         labels = self._settings.expected
         needed = 8 * labels * labels + labels * (pool_bytes + 8 * others)
-        if self._name == "variance-reduction":
+        if self._name == "variance-reduction" and self._settings.device is None:
             needed += sample_memory(len(self._features), labels)
         return needed, f"over {labels} labels"
 
@@ -417,7 +422,7 @@ class RidgeBackend(GaussianBackend):
         del capacity
         return FeatureRows(self._state, points, dtype)
 
-    def _sums(self, capacity: int, dtype: Any) -> CovarianceSums:
+    def _sums(self, capacity: int, dtype: Any) -> ReductionPool:
         return FeatureSums(self._state, self._rows(self._features, capacity, dtype), dtype)
 
     def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
