@@ -28,9 +28,7 @@ TOKEN_VARIABLE: Final = "LABEL_STUDIO_API_KEY"
 
 
 def label_studio_command(
-    url: Annotated[
-        str, typer.Option(metavar="URL", help="Address of Label Studio, such as http://localhost:8080.")
-    ],
+    url: Annotated[str, typer.Option(metavar="URL", help="Address of Label Studio, such as http://localhost:8080.")],
     project: Annotated[int, typer.Option(metavar="N", help="Number of its project, as in /projects/N.")],
     folder: Annotated[
         Path | None,

@@ -17,13 +17,21 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urljoin, urlsplit
-from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    Request,
+)
 from xml.etree import ElementTree
 
 from suffice.errors import InvalidValueError, SufficeError
@@ -68,16 +76,6 @@ class UnreachableError(LabelStudioError):
     """Label Studio cannot be reached now; the request may be repeated later."""
 
 
-class _NoRedirects(HTTPRedirectHandler):
-    """Follows no redirect: the token is for one server only."""
-
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
-        raise LabelStudioError(
-            f"{_origin(req.full_url)} redirects to {newurl[:200]!r}, and only the server of --url is contacted; give "
-            "the address that it redirects to as --url, if you trust it"
-        )
-
-
 def checked_url(url: str) -> str:
     """Return the address of a server without a slash at its end.
 
@@ -118,11 +116,6 @@ def checked_token(token: str | None) -> str:
     return text
 
 
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
 def _same_server(one: str, other: str) -> bool:
     def server(url: str) -> tuple[str, str | None, int]:
         parts = urlsplit(url)
@@ -149,7 +142,10 @@ class LabelStudio:
         self.url = checked_url(url)
         self._token = checked_token(token)
         self._timeout = timeout
-        self._opener = build_opener(ProxyHandler({}), _NoRedirects())
+        # Without those that follow redirects or use proxies.
+        self._opener = OpenerDirector()
+        for handler in (HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor):
+            self._opener.add_handler(handler())
         # A personal token is exchanged for one that is valid for a few minutes.
         self._personal = self._token.count(".") == 2
         self._access: str | None = None
@@ -279,8 +275,13 @@ class LabelStudio:
     def _refusal(self, error: HTTPError) -> LabelStudioError:
         """What went wrong, as an error with the status ``code``."""
         place = f"{error.code} for {urlsplit(error.url or '').path}"
-        if error.code in {401, 403}:
+        if error.code < 400:
             found: LabelStudioError = LabelStudioError(
+                f"{self.url} redirects to {str(error.headers.get('Location'))[:200]!r}, and only the server of --url "
+                "is contacted; give the address that it redirects to as --url, if you trust it"
+            )
+        elif error.code in {401, 403}:
+            found = LabelStudioError(
                 f"Label Studio at {self.url} refuses the API token ({place}); copy it again from Account & Settings. "
                 "Legacy tokens must be enabled for the organization"
             )
@@ -693,10 +694,8 @@ class LabelStudioSync:
                 values[self._config.field] = saved_images(
                     self._server, Path(self._project.settings.root), self._config, new
                 )
-            columns = {
-                name: values.get(name, [""] * len(new)) for name in self._project.settings.columns
-            }
-            name = free_name("task_id", columns)
+            columns = {name: values.get(name, [""] * len(new)) for name in self._project.settings.columns}
+            name = free_name(("task_id", "label_studio_task"), columns)
             self._project.add_items({name: [str(task["id"]) for task in new], **columns}, person=ASKER, id=name)
         except UnreachableError:
             raise
@@ -825,7 +824,7 @@ class LabelStudioSync:
         self._set_up(version if order else None)
         for task, (number, of_version, _) in list(held.items()):
             # Those of earlier checks hold no label, and say which tasks were in a check.
-            answered_check = of_version != MODEL_VERSION and of_version != version
+            answered_check = of_version not in (MODEL_VERSION, version)
             if task not in order and not answered_check and not (check is not None and of_version == version):
                 self._remove_prediction(number)
                 del held[task]
@@ -922,9 +921,11 @@ class LabelStudioSync:
         while not self._closing.is_set():
             try:
                 self._step()
-            except LabelStudioError as error:
+            except (SufficeError, KeyError, TypeError, ValueError) as error:
+                # Others than those of suffice: an answer without what was expected in it.
+                reason = str(error) if isinstance(error, SufficeError) else f"Label Studio's answer has no {error}"
                 if not lost:
-                    self._say(f"{error}. Trying again until it works; labels stay in Label Studio meanwhile.")
+                    self._say(f"{reason}. Trying again until it works; labels stay in Label Studio meanwhile.")
                 lost, self._read_at = True, float("-inf")
                 self._published.said, self._done = None, ()
                 self._closing.wait(wait)
@@ -1028,9 +1029,15 @@ def _score(place: int) -> float:
     return place / (place + 1000.0)
 
 
-def free_name(name: str, columns: Iterable[str]) -> str:
-    """A name that no column has: this one, with underscores behind it where that is needed."""
+def free_name(names: Sequence[str], columns: Iterable[str]) -> str:
+    """The first of some names that no column has; the last one with underscores behind it where all are taken.
+
+    Examples:
+        >>> free_name(["label", "choice"], ["label", "text"])
+        'choice'
+    """
     taken = set(columns)
+    name = next((each for each in names if each not in taken), names[-1])
     while name in taken:
         name += "_"
     return name
@@ -1222,12 +1229,17 @@ def created_project(
             f"project {number} of Label Studio has {count(len(tasks), 'task')}; import the tasks there first"
         )
     values = task_values(config, tasks)
-    name = free_name("task_id", values)
+    name = free_name(("task_id", "label_studio_task"), values)
     data: dict[str, list[Any]] = {name: [str(task["id"]) for task in tasks], **values}
-    about: dict[str, Any] = {**options, "classes": config.classes, "id": name, "target": free_name("label", data)}
+    about: dict[str, Any] = {
+        **options,
+        "classes": config.classes,
+        "id": name,
+        "target": free_name(("label", "choice", "answer"), data),
+    }
     if features is not None:
-        return create_project(folder, data, features=features, **about)
-    if config.shown == "Image":
+        project = create_project(folder, data, features=features, **about)
+    elif config.shown == "Image":
         import csv
 
         images = folder.with_name(f"{folder.stem}-images")
@@ -1235,6 +1247,10 @@ def created_project(
         table = images / "tasks.csv"
         with table.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([list(data), *zip(*data.values(), strict=True)])
-        return create_project(folder, table, image=config.field, **about)
-    return create_project(folder, data, text=config.field if config.shown == "Text" else None, **about)
-
+        project = create_project(folder, table, image=config.field, **about)
+    else:
+        project = create_project(folder, data, text=config.field if config.shown == "Text" else None, **about)
+    # A title that cannot be a name, or is it already.
+    with suppress(SufficeError):
+        project.change_settings({"name": str(found["title"])}, person=ASKER)
+    return project
