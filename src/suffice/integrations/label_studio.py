@@ -579,7 +579,7 @@ class LabelStudioSync:
         show_predictions: Whether predictions hold the predicted choice, except those for random items. Labels of such
             tasks are recorded as given by somebody who saw a prediction.
         say: Called with a sentence when the connection is lost or found again, and for what is left out.
-        every: Seconds between two readings of all tasks.
+        every: Seconds between two readings of all tasks, at least; a reading that takes long is repeated less often.
 
     Attributes:
         n_read: How often all tasks were read.
@@ -607,6 +607,7 @@ class LabelStudioSync:
         self._told: set[str] = set()
         self._done: tuple[Any, ...] = ()
         self._read_at = self._probed_at = float("-inf")
+        self._interval = every
         self.n_read = 0
 
     # What came.
@@ -625,6 +626,7 @@ class LabelStudioSync:
         Raises:
             LabelStudioError: Label Studio does not answer, or has no tasks any more; what was written is right.
         """
+        start = time.monotonic()
         self._published.project = self._server.project(self._number)
         self._follow_classes(label_config(str(self._published.project["label_config"])))
         self._people = self._server.people()
@@ -645,6 +647,7 @@ class LabelStudioSync:
         self._skip_deleted({task["id"] for task in tasks})
         self._published.counts = _counts(self._server.project(self._number))
         self._read_at = self._probed_at = time.monotonic()
+        self._interval = max(self._every, 50.0 * (self._read_at - start))
         self.n_read += 1
         self._background.wake()
 
@@ -944,7 +947,7 @@ class LabelStudioSync:
 
     def _step(self) -> None:
         now = time.monotonic()
-        if now - self._read_at > self._every:
+        if now - self._read_at > self._interval:
             _drained(self._news)
             self.read_all()
         else:
@@ -1219,7 +1222,7 @@ def created_project(
     Raises:
         InvalidValueError: The configuration or the tasks cannot be used; nothing is created.
     """
-    from suffice.project import create_project
+    from suffice.project.create import create_project
 
     found = server.project(number)
     config = label_config(str(found["label_config"]))
@@ -1250,7 +1253,7 @@ def created_project(
         project = create_project(folder, table, image=config.field, **about)
     else:
         project = create_project(folder, data, text=config.field if config.shown == "Text" else None, **about)
-    # A title that cannot be a name, or is it already.
+    # A title may be none that a project can have.
     with suppress(SufficeError):
         project.change_settings({"name": str(found["title"])}, person=ASKER)
     return project
