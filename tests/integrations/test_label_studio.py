@@ -412,7 +412,9 @@ def test_the_commands_of_the_page(server: Server, tmp_path: Path) -> None:
     names = {"LABEL_STUDIO_URL": server.url, "LABEL_STUDIO_PROJECT": str(project), TOKEN_VARIABLE: TOKEN}
     environment = {**os.environ, **names, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     script = SNIPPETS / "label-studio.sh"
-    done = subprocess.run(["sh", "-e", str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        ["sh", "-e", str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "14 of 60 tasks have a label" in done.stdout
     assert server.api.project(project)["model_version"] == "suffice check 1"

@@ -41,7 +41,7 @@ from suffice.presentation.number_format import count
 if TYPE_CHECKING:
     from suffice.project.background_learner import BackgroundLearner
     from suffice.project.labelling_project import Assignment, Project
-    from suffice.project.learning_status import Predictions
+    from suffice.project.learning_status import LearningStatus
     from suffice.project.state import ProjectState
 
 #: Who asks for items, and skips those whose task was deleted, in the journal.
@@ -395,6 +395,12 @@ def label_config(text: str) -> LabelConfig:
     return LabelConfig(shown.tag, shown.get("name", ""), value[1:], control.get("name", ""), classes)  # type: ignore[arg-type]
 
 
+def _user(annotation: Mapping[str, Any]) -> int:
+    """The number of the user who made an annotation; 0 if that user was deleted."""
+    user = annotation.get("completed_by")
+    return int((user.get("id") if isinstance(user, Mapping) else user) or 0)
+
+
 class TaskAnnotation(NamedTuple):
     """What one person says of a task.
 
@@ -429,9 +435,7 @@ def task_annotations(
     """
     found: dict[str, TaskAnnotation] = {}
     for each in sorted(task.get("annotations", ()), key=lambda each: (str(each["created_at"]), each["id"])):
-        user = each.get("completed_by")
-        number = user.get("id", 0) if isinstance(user, Mapping) else user or 0
-        person = people.get(number) or f"user {number}"
+        person = people.get(_user(each)) or f"user {_user(each)}"
         skipped = bool(each.get("was_cancelled"))
         label = None if skipped else config.choice(each.get("result") or ())
         reason = "" if skipped or label is not None else "an annotation without a single choice in Label Studio"
@@ -605,7 +609,8 @@ class LabelStudioSync:
         self._people: dict[int, str] = {}
         self._positions: dict[int, int] = {}
         self._told: set[str] = set()
-        self._done: tuple[Any, ...] = ()
+        # The last event and what the model said when something was published last.
+        self._done: tuple[int, LearningStatus | None] = (-1, None)
         self._read_at = self._probed_at = float("-inf")
         self._interval = every
         self.n_read = 0
@@ -637,12 +642,15 @@ class LabelStudioSync:
                 "start a new project of suffice in another folder with --folder"
             )
         self._add_new(tasks)
-        self._published.predictions = {
-            task["id"]: (each["id"], each["model_version"], bool(each.get("result")))
-            for task in tasks
-            for each in task.get("predictions", ())
-            if _is_ours(each.get("model_version"))
-        }
+        self._published.predictions = {}
+        for task in tasks:
+            ours = [each for each in task.get("predictions", ()) if _is_ours(each.get("model_version"))]
+            # More than one where the program was killed between making the new one and removing the old one.
+            for extra in ours[:-1]:
+                self._remove_prediction(extra["id"])
+            for each in ours[-1:]:
+                held = (each["id"], each["model_version"], bool(each.get("result")))
+                self._published.predictions[task["id"]] = held
         self._write(tasks)
         self._skip_deleted({task["id"] for task in tasks})
         self._published.counts = _counts(self._server.project(self._number))
@@ -708,24 +716,14 @@ class LabelStudioSync:
     def _write(self, tasks: Sequence[Mapping[str, Any]]) -> None:
         """Write what people say of tasks to the journal, in the order in which they said it."""
         positions = self._positions_of_tasks()
+        users = {_user(each) for task in tasks for each in task.get("annotations", ())}
+        if users - set(self._people):
+            self._people = self._server.people()
         wanted = {
             positions[task["id"]]: task_annotations(task, self._config, self._people)
             for task in tasks
             if task["id"] in positions
         }
-        unknown = {
-            int(user)
-            for task in tasks
-            for each in task.get("annotations", ())
-            if isinstance(user := each.get("completed_by"), int) and user not in self._people
-        }
-        if unknown:
-            self._people = self._server.people() | {user: f"user {user}" for user in unknown - set(self._people)}
-            wanted = {
-                positions[task["id"]]: task_annotations(task, self._config, self._people)
-                for task in tasks
-                if task["id"] in positions
-            }
         with self._project.lock:
             state = self._project.state()
             withdrawn = [
@@ -845,12 +843,18 @@ class LabelStudioSync:
         """Predicted choices of items that were not drawn at random."""
         with self._project.lock:
             state = self._project.state()
-            chosen = [each.position for each in order.values() if not state.is_random(each.position)]
-        try:
-            predictions: Predictions = self._background.predictions()
-        except SufficeError:
+            chosen = [
+                each.position
+                for each in order.values()
+                if not state.is_random(each.position) and not state.is_in_check(each.position)
+            ]
+        if not chosen:
             return {}
-        return {item: str(predictions.labels[item]) for item in chosen if item < len(predictions.labels)}
+        try:
+            labels = self._background.predictor().predict(self._project.X[chosen]).labels
+        except SufficeError:
+            return {}  # the model has not begun
+        return dict(zip(chosen, map(str, labels.tolist()), strict=True))
 
     def _remove_prediction(self, number: int) -> None:
         try:
@@ -924,13 +928,13 @@ class LabelStudioSync:
         while not self._closing.is_set():
             try:
                 self._step()
-            except (SufficeError, KeyError, TypeError, ValueError) as error:
+            except (SufficeError, AttributeError, KeyError, TypeError, ValueError) as error:
                 # Others than those of suffice: an answer without what was expected in it.
                 reason = str(error) if isinstance(error, SufficeError) else f"Label Studio's answer has no {error}"
                 if not lost:
                     self._say(f"{reason}. Trying again until it works; labels stay in Label Studio meanwhile.")
                 lost, self._read_at = True, float("-inf")
-                self._published.said, self._done = None, ()
+                self._published.said, self._done = None, (-1, None)
                 self._closing.wait(wait)
                 wait = min(30.0, 2.0 * wait)
                 continue
@@ -954,15 +958,18 @@ class LabelStudioSync:
             self._take_in(_drained(self._news))
             if now - self._probed_at > min(10.0, self._every):
                 self._probe()
-        with self._project.lock:
-            present = (self._project.state().seq, id(self._background.learning_status))
-        if present != self._done:
+        if not self._is_published():
             # The order follows the newest label, if that is learned soon; nobody waits for it.
             self._background.wake()
             self._background.wait_settled(2.0)
+            status = self._background.learning_status
             self.publish()
             with self._project.lock:
-                self._done = (self._project.state().seq, id(self._background.learning_status))
+                self._done = self._project.state().seq, status
+
+    def _is_published(self) -> bool:
+        with self._project.lock:
+            return self._done[0] == self._project.state().seq and self._done[1] is self._background.learning_status
 
     def _take_in(self, events: Sequence[Mapping[str, Any] | None]) -> None:
         numbers: list[int] = []
@@ -984,7 +991,22 @@ class LabelStudioSync:
             numbers = [one.get("task") if isinstance(one, Mapping) else None for one in each]
             known = self._positions_of_tasks()
             return [int(one) for one in numbers if one in known] if all(one in known for one in numbers) else None
+        if action == "ANNOTATIONS_DELETED":
+            return self._annotated_tasks({each.get("id") for each in event.get("annotations", ())})
         return None
+
+    def _annotated_tasks(self, annotations: set[Any]) -> list[int]:
+        """Numbers of the tasks that have some annotations by the journal; one that is not in it need not be removed."""
+        names = {str(number) for number in annotations}
+        positions = self._positions_of_tasks()
+        with self._project.lock:
+            state = self._project.state()
+            return [
+                task
+                for task, position in positions.items()
+                for act in state.acts(position)
+                if (act.request or "").startswith(_REQUEST_PREFIX) and (act.request or "").split(":")[1] in names
+            ]
 
     def _probe(self) -> None:
         """See that Label Studio is there, and whether something changed that no webhook told."""
