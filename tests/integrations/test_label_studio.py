@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -190,6 +190,8 @@ def test_forty_tasks_a_check_and_a_restart_of_either_side(server: Server, tmp_pa
     api, folder = server.api, tmp_path / "mails.suffice"
     project = server.make_project(mails(100))
     connection = Connection(server, project, folder)
+    with pytest.raises(HTTPError, match="401"):
+        urlopen(Request(connection.told["webhook"], b"{}"), timeout=10)
     given: dict[str, str] = {}
     numbers: dict[str, int] = {}
 
@@ -422,8 +424,6 @@ def test_the_commands_of_the_page(server: Server, tmp_path: Path) -> None:
 
 
 def upload(server: Server, path: str, body: bytes, kind: str) -> None:
-    from urllib.request import Request
-
     request = Request(f"{server.url}{path}", body, {"Authorization": f"Token {TOKEN}", "Content-Type": kind})
     with urlopen(request, timeout=60) as answer:
         assert answer.status == 201
