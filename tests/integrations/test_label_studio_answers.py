@@ -454,7 +454,7 @@ def test_tokens(server: RecordedServer) -> None:
     "url", ["", "localhost:8080", "ftp://a", "http://", "http://a:b@c", "http://a?b=c", "http://a:port", "//a"]
 )
 def test_bad_addresses(url: str) -> None:
-    with pytest.raises(InvalidValueError, match="--url must be the address of Label Studio"):
+    with pytest.raises(InvalidValueError, match="--url must be an address such as"):
         checked_url(url)
 
 
@@ -611,7 +611,7 @@ def test_wrong_use_of_the_command(server: RecordedServer, tmp_path: Path) -> Non
         (("--url", server.url, *options, "--project", "0"), TOKEN, "1 or more, not 0"),
         (("--url", server.url, *options, "--remove"), TOKEN, "exclude each other"),
         (("--url", server.url, *options, "--token-file", "no such file"), TOKEN, "cannot be read"),
-        (("--url", server.url, *options, "--webhook-url", "x"), TOKEN, "must be the address"),
+        (("--url", server.url, *options, "--webhook-url", "x"), TOKEN, "--webhook-url must be an address"),
     ]
     for arguments, token, message in cases:
         error, _ = command(*arguments, token=token)

@@ -54,7 +54,8 @@ def label_studio_command(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Address under which Label Studio reaches this program, where that is another one.",
+            help="Address under which Label Studio reaches this program, if that is another one, such as that of a "
+            "proxy.",
             show_default="http://ADDRESS:PORT/webhook",
         ),
     ] = None,
@@ -135,8 +136,9 @@ def label_studio_command(
         raise InvalidValueError(f"--project must be the number of a project of Label Studio, 1 or more, not {project}")
     if once and remove:
         raise InvalidValueError("--once and --remove exclude each other: give one of them")
-    if webhook_url is not None:
-        checked_url(webhook_url)
+    reached = None if webhook_url is None else checked_url(webhook_url, "--webhook-url")
+    if reached is not None and reached.count("/") == 2:
+        reached += "/webhook"
     server = LabelStudio(url, _token(token_file))
     place = folder or Path(f"label-studio-{project}.suffice")
     console = Console(quiet=as_json, highlight=False, soft_wrap=True, stderr=False)
@@ -151,7 +153,7 @@ def label_studio_command(
             else:
                 say(console, told["sentence"])
             return
-        _serve(sync, server, project, found, (host, port, webhook_url), console, as_json=as_json)
+        _serve(sync, server, project, found, (host, port, reached), console, as_json=as_json)
     say(console, "Stopped. Everything is saved; to go on, start the same command again.")
 
 

@@ -76,8 +76,12 @@ class UnreachableError(LabelStudioError):
     """Label Studio cannot be reached now; the request may be repeated later."""
 
 
-def checked_url(url: str) -> str:
+def checked_url(url: str, name: str = "--url") -> str:
     """Return the address of a server without a slash at its end.
+
+    Args:
+        url: The address.
+        name: What to call it in an error message.
 
     Raises:
         InvalidValueError: It is not the address of an HTTP server.
@@ -86,7 +90,7 @@ def checked_url(url: str) -> str:
         >>> checked_url("http://localhost:8080/")
         'http://localhost:8080'
     """
-    wanted = "--url must be the address of Label Studio, such as http://localhost:8080"
+    wanted = f"{name} must be an address such as http://localhost:8080"
     try:
         parts = urlsplit(url.strip())
         parts.port  # noqa: B018 - raises where it is no number
