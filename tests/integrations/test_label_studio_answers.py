@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -429,6 +430,44 @@ def test_only_the_configured_server_is_contacted(server: RecordedServer) -> None
             with pytest.raises(SufficeError):
                 LabelStudio(server.url, TOKEN).file(address)
         assert other.requests == []
+
+
+def test_all_tasks_are_read_also_if_some_are_deleted_meanwhile(
+    server: RecordedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("suffice.integrations.label_studio._PAGE_SIZE", 7)
+    api, answer = LabelStudio(server.url, TOKEN), server.answer
+    assert [task["id"] for task in api.tasks(1)] == list(range(1, 61))
+    delete = iter([1, 2])
+
+    def answer_and_delete(method: str, path: str, query: dict[str, str], sent: Any) -> tuple[int, Any]:
+        found = answer(method, path, query, sent)
+        if query.get("page") == "3" and (number := next(delete, None)) is not None:
+            del server.tasks[number]
+        return found
+
+    monkeypatch.setattr(server, "answer", answer_and_delete)
+    assert [task["id"] for task in api.tasks(1)] == list(range(3, 61))
+
+    def answer_and_add(method: str, path: str, query: dict[str, str], sent: Any) -> tuple[int, Any]:
+        found = deepcopy(answer(method, path, query, sent))
+        found[1]["total"] += 1
+        return found
+
+    monkeypatch.setattr(server, "answer", answer_and_add)
+    with pytest.raises(UnreachableError, match="are changing faster than they can be read"):
+        api.tasks(1)
+
+
+def test_another_field_is_noticed_after_a_restart(server: RecordedServer, tmp_path: Path) -> None:
+    with connected(server, tmp_path / "p"):
+        pass
+    server.project["label_config"] = CONFIG.replace("$text", "$body")
+    with (
+        pytest.raises(LabelStudioError, match="shows the field 'body'"),
+        connected(server, tmp_path / "p"),
+    ):
+        pass
 
 
 def test_a_proxy_is_not_used(server: RecordedServer, monkeypatch: pytest.MonkeyPatch) -> None:

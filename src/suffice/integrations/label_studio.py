@@ -16,7 +16,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -63,6 +63,8 @@ SAMPLING: Final = "Uncertainty sampling"
 _REQUEST_PREFIX: Final = "label-studio:"
 _TIMEOUT_SECONDS: Final = 30.0
 _PAGE_SIZE: Final = 200
+# How often all tasks are read while they change, before that is given up.
+_TRIES: Final = 5
 _LARGEST_ANSWER: Final = 512 * 2**20
 _LARGEST_IMAGE: Final = 50 * 2**20
 _LONGEST_NAME: Final = 64
@@ -216,21 +218,31 @@ class LabelStudio:
             ) from None
         return found
 
-    def tasks(self, project: int) -> Iterator[dict[str, Any]]:
-        """All tasks of a project with their annotations and predictions, by rising number."""
-        page, seen = 1, set[int]()
-        while True:
-            found = self.call(
-                "GET", "/api/tasks/", project=project, fields="all", page=page, page_size=_PAGE_SIZE, ordering="id"
-            )
-            for task in found["tasks"]:
-                # Tasks that are deleted meanwhile move others to earlier pages, and never to later ones.
-                if task["id"] not in seen:
-                    seen.add(task["id"])
-                    yield task
-            if page * _PAGE_SIZE >= found["total"]:
-                return
+    def tasks(self, project: int) -> list[dict[str, Any]]:
+        """All tasks of a project with their annotations and predictions, by rising number.
+
+        Raises:
+            UnreachableError: Tasks are added or deleted faster than they can be read.
+        """
+        for _ in range(_TRIES):
+            found, totals = self._pages(project)
+            # A task that is deleted meanwhile moves others to pages that were read before.
+            if totals == {len(found)}:
+                return list(found.values())
+        raise UnreachableError(f"the tasks of project {project} are changing faster than they can be read")
+
+    def _pages(self, project: int) -> tuple[dict[int, dict[str, Any]], set[int]]:
+        """The tasks of all pages by their numbers, and how many there are by each of the pages."""
+        found: dict[int, dict[str, Any]] = {}
+        totals: set[int] = set()
+        about = {"project": project, "fields": "all", "ordering": "id", "page_size": _PAGE_SIZE}
+        page = 0
+        while page == 0 or page * _PAGE_SIZE < min(totals):
             page += 1
+            answer = self.call("GET", "/api/tasks/", page=page, **about)
+            found |= {task["id"]: task for task in answer["tasks"]}
+            totals.add(int(answer["total"]))
+        return found, totals
 
     def people(self) -> dict[int, str]:
         """Names of the users by their numbers: the e-mail address, or else the user name."""
@@ -610,6 +622,12 @@ class LabelStudioSync:
         self._closing = threading.Event()
         self._published = _Published()
         self._config = label_config(str(server.project(number)["label_config"]))
+        main = project.settings.main
+        if main is not None and main != self._config.field:
+            raise LabelStudioError(
+                f"the labelling configuration shows the field {self._config.field!r}, and {project.place} was made "
+                f"from {main!r}; restore the configuration, or start a new project of suffice with --folder"
+            )
         self._people: dict[int, str] = {}
         self._positions: dict[int, int] = {}
         self._told: set[str] = set()
@@ -639,7 +657,7 @@ class LabelStudioSync:
         self._published.project = self._server.project(self._number)
         self._follow_classes(label_config(str(self._published.project["label_config"])))
         self._people = self._server.people()
-        tasks = list(self._server.tasks(self._number))
+        tasks = self._server.tasks(self._number)
         if not tasks:
             raise LabelStudioError(
                 f"project {self._number} of Label Studio has no tasks any more; nothing was changed. Restore them, or "
@@ -1252,7 +1270,7 @@ def created_project(
 
     found = server.project(number)
     config = label_config(str(found["label_config"]))
-    tasks = list(server.tasks(number))
+    tasks = server.tasks(number)
     if len(tasks) < 2:
         raise InvalidValueError(
             f"project {number} of Label Studio has {count(len(tasks), 'task')}; import the tasks there first"
