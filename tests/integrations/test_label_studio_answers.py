@@ -12,6 +12,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -546,6 +547,26 @@ def test_tables(tmp_path: Path) -> None:
     for value in ([{"a": 1}], "text", {"a": {"b": 1}}):
         with pytest.raises(InvalidValueError, match="must be one row"):
             task_values(label_config(config), [{"id": 1, "data": {"row": value}}])
+
+
+def test_images_elsewhere_need_features(tmp_path: Path) -> None:
+    config = CONFIG.replace("<Text", "<Image").replace("$text", "$image")
+    addresses = [f"https://other.example/{k}.png" for k in range(20)]
+    told: list[str] = []
+    with served(RecordedServer(addresses, config, "image")) as state:
+        api = LabelStudio(state.url, TOKEN)
+        with pytest.raises(InvalidValueError, match="give features of the tasks"):
+            created_project(tmp_path / "p", api, 1)
+        assert not (tmp_path / "p").exists()
+        np.save(tmp_path / "features.npy", np.random.default_rng(0).normal(size=(20, 3)))
+        created_project(tmp_path / "p", api, 1, features=tmp_path / "features.npy").close()
+        with connected(state, tmp_path / "p", say=told.append) as (sync, project):
+            state.annotate(2, "ham")
+            state.add_task({"image": "https://other.example/new.png"})
+            sync.update()
+            assert labels(project) == {2: "ham"}
+            assert project.size == 20
+    assert "1 new task cannot be added" in told[0]
 
 
 # The webhook.
