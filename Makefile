@@ -23,7 +23,7 @@ LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence 
 	tests/project/test_project.py tests/project/test_reading*.py tests/project/test_storage*.py \
 	tests/web/test_access.py tests/web/test_api.py tests/web/test_serving.py
 
-.PHONY: demo page test test-slow test-lowest checks imports types pages lint-js setup docs benchmarks reproduction comparison clean
+.PHONY: demo page test test-slow test-lowest test-integrations checks imports types pages lint-js setup docs benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -74,6 +74,10 @@ lint-js:
 test-lowest: .venv-lowest/.ready
 	.venv-lowest/bin/python -m pytest -o filterwarnings=default --disable-warnings -k "not networks" $(LOWEST_TESTS)
 
+# The adapters, each with its framework in an environment of its own; NAMES="baal asreview" chooses some.
+test-integrations: $(VENV)/.dev-ready
+	$(BIN)/python tests/integrations/environments.py $(NAMES)
+
 setup: $(VENV)/.dev-ready
 
 docs: $(VENV)/.docs-ready
@@ -106,7 +110,7 @@ comparison: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/comparison.py
 
 clean:
-	rm -rf $(VENV) .venv-lowest docs/_build node_modules
+	rm -rf $(VENV) .venv-lowest .integrations docs/_build node_modules
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -20,6 +20,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx_design",  # tabs
     "sphinx-mathjax-offline",  # formulas without a network
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
