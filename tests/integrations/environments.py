@@ -25,7 +25,10 @@ REQUIREMENTS: Final = Path(__file__).parent / "environments"
 TABLE: Final = ROOT / "docs" / "measured" / "integration-versions.md"
 #: Frameworks of the development environment, by the name of their test file.
 IN_DEVELOPMENT: Final = {
+    "data_frames": ["datasets", "pandas", "polars"],
     "scikit_activeml": ["scikit-activeml"],
+    "skorch": ["skorch"],
+    "small_text": ["small-text"],
 }
 # What the tests need besides suffice.
 _TEST_TOOLS: Final = ("pytest>=8.2", "hypothesis>=6.100")
@@ -115,7 +118,8 @@ def read_table() -> list[Row]:
     if not TABLE.exists():
         return []
     lines = [line.strip("| \n").split(" | ") for line in TABLE.read_text().splitlines()]
-    return [Row(*cells[:3], int(cells[3])) for cells in lines if len(cells) == len(_HEADER) and cells[3].isdigit()]
+    filled = [cells for cells in lines if len(cells) == len(_HEADER) and cells[3].isdigit()]
+    return [Row(cells[0], cells[1], cells[2], int(cells[3])) for cells in filled]
 
 
 def write_table(new: Sequence[Row]) -> None:

@@ -1,6 +1,8 @@
 """The frameworks that the adapters are tested with: requirements, versions, and the examples of the page."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,20 @@ def test_a_table_is_written_and_read_again(tmp_path: Path, monkeypatch: pytest.M
     assert environments.read_table() == [first]
     environments.write_table([first._replace(version="1.2.3")])
     assert [row.version for row in environments.read_table()] == ["1.2.3"]
+
+
+def test_no_module_imports_its_framework() -> None:
+    """A framework is imported when an object of the module is made."""
+    folder = Path(__file__).parents[2] / "src" / "suffice" / "integrations"
+    modules = [f"suffice.integrations.{path.stem}" for path in folder.glob("*.py") if path.stem != "__init__"]
+    frameworks = "small_text asreview baal skorch torch optuna botorch gpytorch mlflow wandb arviz pymc numpyro pandas"
+    code = (
+        "import sys, importlib; import suffice.integrations; "
+        f"[importlib.import_module(name) for name in {modules!r}]; "
+        f"print(*[name for name in {frameworks.split()!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_an_unknown_framework_is_refused() -> None:

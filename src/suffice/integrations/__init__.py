@@ -3,10 +3,4 @@
 Each module connects a framework to a stopping rule or to :class:`suffice.StopMonitor`, which hold all state. A module
 imports its framework when an object of the module is made. If the framework is missing, the error holds the pip command
 that installs it.
-
-Examples:
-    >>> import sys
-    >>> import suffice.integrations
-    >>> [name for name in ("small_text", "asreview", "baal", "optuna") if name in sys.modules]
-    []
 """

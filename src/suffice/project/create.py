@@ -233,8 +233,8 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
 
     Args:
         path: Where the project is stored: a folder, which is created, or the URL of a PostgreSQL database.
-        data: The items: a DataFrame of pandas or polars, a mapping from names of columns to values, a list of texts, or
-            the path of a CSV or Parquet file or of a folder of images.
+        data: The items: a DataFrame of pandas or polars, a ``Dataset`` of Hugging Face, a mapping from names of columns
+            to values, a list of texts, or the path of a CSV or Parquet file or of a folder of images.
         classes: Names of the classes, in the order of their keys. May be left out if ``target`` is a column that has
             labels of all classes.
         regression: Whether labels are numbers.
@@ -301,7 +301,8 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         )
     if model is not None:
         require_project_model(model)
-    if not (is_path(data) or _is_list(data) or hasattr(data, "columns") or isinstance(data, Mapping)):
+    table = isinstance(data, Mapping) or hasattr(data, "columns") or hasattr(data, "column_names")
+    if not (is_path(data) or _is_list(data) or table):
         raise InvalidTypeError(
             "data must be a DataFrame, a list of texts, or the path of a file or folder, not "
             f"{type(data).__name__}; wrap other tables in a DataFrame"

@@ -180,9 +180,10 @@ def table_columns(data: Any) -> TableColumns:
     """Return data in memory as the columns of a table, with the same rules as for a file.
 
     Args:
-        data: :class:`TableColumns`, which are returned unchanged; a mapping from column names to values; or a DataFrame
-            of pandas or polars. Values are numbers, texts, booleans, dates or None. NaN, None and the texts that mean
-            "missing" in a CSV file are missing values; texts that are all numbers become numbers.
+        data: :class:`TableColumns`, which are returned unchanged; a mapping from column names to values; a DataFrame of
+            pandas or polars; or a ``Dataset`` of Hugging Face, whose class labels become their names. Values are
+            numbers, texts, booleans, dates or None. NaN, None and the texts that mean "missing" in a CSV file are
+            missing values; texts that are all numbers become numbers.
 
     Raises:
         InvalidValueError: The columns have different lengths or the same name.
@@ -195,13 +196,17 @@ def table_columns(data: Any) -> TableColumns:
     """
     if isinstance(data, TableColumns):
         return data
-    # DataFrames are recognised by their attributes, because neither pandas nor polars is a dependency.
+    # Tables are recognised by their attributes, because no package of tables is a dependency.
+    if isinstance(data, Mapping) and hasattr(data, "column_names"):
+        raise InvalidTypeError(f"a {type(data).__name__} holds several data sets; give one of them: {list(data)}")
     if isinstance(data, Mapping):
         names, values = list(data), list(data.values())
     elif hasattr(data, "columns") and hasattr(data, "iloc"):
         names, values = list(data.columns), [data.iloc[:, k] for k in range(len(data.columns))]
     elif hasattr(data, "columns") and hasattr(data, "get_columns"):
         names, values = list(data.columns), list(data.get_columns())
+    elif hasattr(data, "column_names") and hasattr(data, "features") and hasattr(data, "__len__"):
+        names, values = list(data.column_names), [_dataset_values(data, name) for name in data.column_names]
     else:
         raise InvalidTypeError(
             f"a table must be a DataFrame or a mapping from column names to values, not {type(data).__name__}; wrap "
@@ -217,6 +222,15 @@ def table_columns(data: Any) -> TableColumns:
         return [*zip(*map(_cell_texts, values), strict=True)]
 
     return TableColumns(distinct, columns, (), lambda row: f"row {row + 1}", cells)
+
+
+def _dataset_values(data: Any, name: str) -> list[Any]:
+    """The values of a column of a data set of Hugging Face, with names of classes in place of their codes."""
+    values, classes = list(data[name]), getattr(data.features[name], "names", None)
+    if classes is None:
+        return values
+    # A row without a label has the code -1.
+    return [None if code is None or code < 0 else classes[code] for code in values]
 
 
 def _from_values(values: Any) -> Column:
