@@ -57,7 +57,7 @@ def test_no_module_imports_its_framework() -> None:
     """A framework is imported when an object of the module is made."""
     folder = Path(__file__).parents[2] / "src" / "suffice" / "integrations"
     modules = [f"suffice.integrations.{path.stem}" for path in folder.glob("*.py") if path.stem != "__init__"]
-    frameworks = "small_text asreview baal skorch torch optuna botorch gpytorch mlflow wandb arviz pymc numpyro pandas"
+    frameworks = "small_text asreview baal skorch torch optuna botorch gpytorch mlflow wandb arviz pymc numpyro"
     code = (
         "import sys, importlib; import suffice.integrations; "
         f"[importlib.import_module(name) for name in {modules!r}]; "
