@@ -86,7 +86,7 @@ def stoppers() -> dict[str, Any]:
         "ASReview `NConsecutiveIrrelevant(200)`": NConsecutiveIrrelevant(200),
         "ASReview `QuantileLabeled(0.5)`": QuantileLabeled(0.5),
         "`suffice_recall_test`": ours.RecallTestStopper(at_least=TARGET),
-        "`suffice_knee`": ours.KneeStopper(least_screened=0),
+        "`suffice_knee`, `least_screened` 0": ours.KneeStopper(least_screened=0),
         "`suffice_poisson_recall`": ours.PoissonRecallStopper(at_least=TARGET),
         "`suffice_safe`": ours.SafeStopper(),
     }

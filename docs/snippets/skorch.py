@@ -10,9 +10,7 @@ X, y = (X[:800] / 16).astype(np.float32), y[:800]
 torch.manual_seed(0)
 layers = [torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Dropout(), torch.nn.Linear(64, 10)]
 loss = torch.nn.CrossEntropyLoss
-net = NeuralNetClassifier(
-    torch.nn.Sequential(*layers), criterion=loss, train_split=None, lr=0.2, max_epochs=20, verbose=0
-)
+net = NeuralNetClassifier(torch.nn.Sequential(*layers), criterion=loss, lr=0.2, train_split=None, verbose=0)
 
 monitor = sf.StopMonitor(X, predict=dropout_predictions(members=10))
 known = list(range(50))

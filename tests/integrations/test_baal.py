@@ -121,10 +121,10 @@ def test_random_labels_calibrate() -> None:
 
 def test_bad_arguments() -> None:
     data, model = made()
-    for wrong, named in ((X, "active_dataset must be a ActiveLearningDataset"), (None, "active_dataset")):
+    for wrong, named in ((X, "active_dataset must be of the class ActiveLearningDataset"), (None, "active_dataset")):
         with pytest.raises(InvalidTypeError, match=named):
             BaalCriterion(wrong, model)
-    with pytest.raises(InvalidTypeError, match="model must be a ModelWrapper of baal, not Sequential"):
+    with pytest.raises(InvalidTypeError, match="model must be of the class ModelWrapper of baal, not Sequential"):
         BaalCriterion(data, model.model)
     with pytest.raises(InvalidValueError, match="iterations"):
         BaalCriterion(data, model, iterations=0)

@@ -105,7 +105,9 @@ class BaalCriterion:
         required = {"active_dataset": (active_dataset, ActiveLearningDataset), "model": (model, ModelWrapper)}
         for name, (value, kind) in required.items():
             if not isinstance(value, kind):
-                raise InvalidTypeError(f"{name} must be a {kind.__name__} of baal, not {type(value).__name__}")
+                raise InvalidTypeError(
+                    f"{name} must be of the class {kind.__name__} of baal, not {type(value).__name__}"
+                )
         self._data, self._model = active_dataset, model
         self._iterations = whole(iterations, "iterations", least=1)
         self._seed = options.get("seed", 0)
