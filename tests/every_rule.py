@@ -25,6 +25,10 @@ OF_CLASSES_ONLY: Final = frozenset(
 OF_SCREENING: Final = frozenset(
     name for name, kind in sf.criteria.RULES.items() if rule_info(kind).family == "screening"
 )
+#: Rules of Bayesian optimisation, whose inputs no learner computes.
+OF_OPTIMISATION: Final = frozenset(
+    name for name, kind in sf.criteria.RULES.items() if rule_info(kind).family == "optimisation"
+)
 
 
 @cache

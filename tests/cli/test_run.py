@@ -172,6 +172,7 @@ def test_a_person_is_told_what_was_read_and_what_came_out() -> None:
         "houses.csv: 150 rows, 4 features, target 'price'",
         "Regression; model: Bayesian ridge regression; 120 rows to label and 30 to measure the error on",
         "- column 'age': 15 missing values filled with the median 46.2",
+        "It simulates up to 120 labels: 10 at random, then 1 at each step.",
         "Error ratio, and the threshold 0.2",
         "Enough at ",
         " of 120 labels.\nYou can stop now: predictions for the ",
@@ -533,6 +534,7 @@ def test_the_bar_is_for_people_only() -> None:
             assert (progress is not None) is shown
             if progress is not None:
                 progress(3, 10)
+                progress(0, 0, "reading")
         assert ("labelling" in console.file.getvalue()) is shown  # type: ignore[attr-defined]
 
 
@@ -738,6 +740,7 @@ def test_the_options_of_the_ratio_go_to_the_rule() -> None:
         (["--rule", "labelworth", "--bound", "tight"], "--bound goes with ErrorStability or DeterministicBoundRuns"),
         (["--rule", "MaxVarience"], "named 'MaxVarience'. Did you mean MaxVariance? There are ClassificationChange, "),
         (["--rule", "?"], "--rule: no stopping rule is named '?'. There are ClassificationChange, "),
+        (["--rule", "RegretBound"], "--rule RegretBound is for Bayesian optimisation: use it from Python"),
         (["--rule", "budget"], "--rule Budget requires labels, which cannot be given here: use sf.Budget from Python"),
         (["--rule", "HeldOutPlateau"], "--rule HeldOutPlateau requires validation_error, validation_labels"),
         (["--rule", "ClassificationChange", "--threshold", "1"], "--rule ClassificationChange has no threshold"),

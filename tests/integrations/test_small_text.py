@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 import suffice as sf
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError, SufficeError
 from suffice.integrations.small_text import SmallTextCriterion
-from tests.every_rule import OF_SCREENING, RULES
+from tests.every_rule import OF_OPTIMISATION, OF_SCREENING, RULES
 from tests.integrations.snippets import run_snippet
 
 small_text = pytest.importorskip("small_text")
@@ -23,7 +23,7 @@ X = RNG.normal(size=(200, 4))
 Y = np.where(X[:, 0] + X[:, 1] > 0.8, 2, np.where(X[:, 0] > 0.0, 1, 0))
 BINARY = (X[:, 0] > 0.0).astype(int)
 #: Rules that no monitor provides the inputs of for classes.
-NOT_FOLLOWED = {"PacBayes", "MaxVariance", "HeldOutPlateau", "QuantileRecall"}
+NOT_FOLLOWED = {"PacBayes", "MaxVariance", "HeldOutPlateau", "QuantileRecall", *OF_OPTIMISATION}
 
 
 class Probabilities(small_text.Classifier):  # type: ignore[misc, name-defined]

@@ -26,7 +26,7 @@ from suffice.models import BayesianLogistic, BayesianRidge, DropoutNetwork, Gaus
 from suffice.numerics.special_functions import Floats
 from suffice.research.compare.judging import guarantees
 from suffice.trace import Trace
-from tests.every_rule import OF_CLASSES_ONLY, OF_SCREENING, RULES, LossRule
+from tests.every_rule import OF_CLASSES_ONLY, OF_OPTIMISATION, OF_SCREENING, RULES, LossRule
 from tests.thoroughness import some
 
 WORDS = np.array(["ham", "spam", "eggs", "toast"])
@@ -61,8 +61,8 @@ class Case(NamedTuple):
     exact: bool = True
 
 
-NUMBERS = frozenset(RULES) - OF_CLASSES_ONLY
-CLASSES = frozenset(RULES) - OF_SCREENING - {"MaxVariance"}
+NUMBERS = frozenset(RULES) - OF_CLASSES_ONLY - OF_OPTIMISATION
+CLASSES = frozenset(RULES) - OF_SCREENING - OF_OPTIMISATION - {"MaxVariance"}
 CASES: dict[str, Case] = {
     "process": Case(GaussianProcess, numbers(), numbers(12), NUMBERS, exact=False),
     "ridge": Case(lambda: BayesianRidge(1.0, 10.0), numbers(), numbers(12), NUMBERS, exact=False),
@@ -199,8 +199,8 @@ def test_the_rules_are_all_there_are_and_say_both() -> None:
     for name, rule in RULES.items():
         runs = [record_of(case, 1) for case, made in CASES.items() if name in made.rules and case != "network"]
         said = {verdict.stop for trace in runs for verdict in trace.replay(rule) if name != "TimeLimit"}
-        # A loop without a positive class does not feed the rules of screening.
-        assert said == {True, False} or name in OF_SCREENING | {"TimeLimit"}, name
+        # A loop without a positive class does not feed the rules of screening, and none those of optimisation.
+        assert said == {True, False} or name in OF_SCREENING | OF_OPTIMISATION | {"TimeLimit"}, name
 
 
 @pytest.mark.parametrize("case", CASES)

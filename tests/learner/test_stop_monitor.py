@@ -43,7 +43,7 @@ from suffice.learner import ErrorGuarantee
 from suffice.learner.error_estimate import calibration_ratio
 from suffice.learner.step_inputs import RecentGain
 from suffice.posteriors import fitted_posterior, posterior_pair
-from tests.every_rule import OF_SCREENING
+from tests.every_rule import OF_OPTIMISATION, OF_SCREENING
 from tests.thoroughness import crossed, examples
 
 RNG = np.random.default_rng(0)
@@ -100,7 +100,7 @@ def refusal(name: str, rule: str) -> str | None:
     if rule in NEVER:
         return NEVER[rule]
     needs = ", ".join(sorted(example_rule(sf.criteria.RULES[rule]).needs()))
-    if rule in OF_SCREENING:
+    if rule in OF_SCREENING | OF_OPTIMISATION:
         return needs.removeprefix("pool_size, ")
     if rule in DIVERGENCES:
         return None if name in POSTERIORS else needs

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from suffice import kl
 from suffice.errors import InvalidValueError
+from suffice.models import laplace as laplace_module
 from suffice.models.laplace import (
     GrowingPosterior,
     Laplace,
@@ -30,7 +31,8 @@ from suffice.posteriors import Gaussian
 from tests.thoroughness import examples, some
 
 EPS = np.finfo(np.float64).eps
-CLASSES = pytest.mark.parametrize("n_classes", [2, 3, 4])
+# From 8 classes on, the Hessian is computed in another way.
+CLASSES = pytest.mark.parametrize("n_classes", [2, 3, 4, 9])
 
 
 def data(n: int, size: int, n_classes: int, seed: int = 0) -> tuple[Floats, Any]:
@@ -91,6 +93,21 @@ def test_the_hessian_is_the_derivative_of_the_gradient(n_classes: int) -> None:
     np.testing.assert_array_equal(model.information, model.information.T)
     np.testing.assert_allclose(model.factor @ model.factor.T, model.information, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(np.triu(model.factor, 1), 0.0)
+
+
+@pytest.mark.parametrize("n_bytes", [1, 20_000, 1 << 25])
+def test_the_hessian_of_many_classes_is_that_of_the_pairs(n_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = data(50, 4, 12)
+    monkeypatch.setattr(laplace_module, "_LARGEST_PRODUCT", n_bytes)
+    many = laplace(X, y, 12, 0.5)
+    monkeypatch.setattr(laplace_module, "_MANY_CLASSES", 100)
+    pairs = laplace(X, y, 12, 0.5)
+    np.testing.assert_allclose(many.weights, pairs.weights, atol=1e-9)
+    np.testing.assert_allclose(many.information, pairs.information, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(many.information, many.information.T)
+    # A shift of all weights by the same vector changes the prior term alone.
+    shift = many.information @ np.tile(np.eye(4), (12, 1))
+    np.testing.assert_allclose(shift, 0.5 * np.tile(np.eye(4), (12, 1)), atol=1e-13)
 
 
 def exact_minimum(X: Floats, y: Any, alpha: float) -> tuple[Any, Any]:

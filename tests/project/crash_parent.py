@@ -1,7 +1,7 @@
 """A process that has everything imported and forks servers of one project, which are killed by whoever started it.
 
-Its arguments are ``PLACE web|lines LOG``. It prints its port, then forks a server for each line "start" that it reads,
-and prints its process number; for "reap NUMBER" it waits for the end of one.
+Its arguments are ``PLACE web|lines|acts LOG``. It prints its port, then forks a server for each line "start" that it
+reads, and prints its process number; for "reap NUMBER" it waits for the end of one.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from suffice.project.labelling_project import Project
 from suffice.project.storage import StorageError
 from suffice.web.security import Access
 from suffice.web.server import create_app, listening, serve_on
+from tests.project.crash_acts import act_until_killed
 from tests.project.making_projects import about, some_items
 
 
@@ -149,7 +150,7 @@ def fork_servers() -> None:
     gc.collect()
     gc.freeze()
     children = set()
-    serve = serve_web if kind == "web" else serve_lines
+    serve = {"web": serve_web, "lines": serve_lines, "acts": act_until_killed}[kind]
     with listening("127.0.0.1", 0) as listener:
         print(listener.getsockname()[1], flush=True)
         for line in sys.stdin:

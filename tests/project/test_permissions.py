@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from suffice.files import file_mode, is_shared, make_folder, make_private
 from suffice.project.background_learner import BackgroundLearner
 from suffice.project.create import open_project
-from suffice.project.permissions import file_mode, is_shared, make_folder, make_private
 from tests.project.labelled_projects import label_some
 from tests.project.making_projects import make
 

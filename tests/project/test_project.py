@@ -8,6 +8,7 @@ import pytest
 
 from suffice.decision import Decision
 from suffice.project import labelling_project as project_module
+from suffice.project.create import open_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import ConflictError, Project
 from tests.project.decided import decision
@@ -291,3 +292,28 @@ def test_a_share_of_the_items_is_asked_of_two(place: str) -> None:
         assert state.n_labelled == 80
         assert state.counts() == {"cat": 80}
         assert all(len(state.opinions(item)) == 1 + (item in second) for item in range(80))
+
+
+# --- what somebody takes back ---
+
+
+def test_what_a_person_said_of_one_item_is_taken_back(project: Project, place: str) -> None:
+    project.label(3, "cat", person="ann")
+    project.label(3, "dog", person="bob")
+    project.correct(3, "dog", person="ann")
+    project.label(4, "dog", person="ann")
+    project.skip(5, person="ann")
+    assert project.take_back(3, person="ann") == 2
+    assert project.state().label_of(3) == "dog"
+    assert [act.person for act in project.state().acts(3)] == ["bob"]
+    assert project.take_back(5, person="ann") == 1
+    assert project.take_back(5, person="ann") == 0
+    assert project.state().is_open(5)
+    assert project.state().label_of(4) == "dog"
+    # Nobody is asked for it at once, and the newest act that stands can still be undone.
+    assert project.state().mine("ann") == []
+    assert project.undo(person="ann").position == 4
+    with open_project(place) as again:
+        assert [again.state().label_of(item) for item in (3, 4, 5)] == ["dog", None, None]
+    with pytest.raises(ValueError, match="there is no item"):
+        project.take_back(10_000, person="ann")

@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 
 from suffice.learner import suspicious_labels as ranking
+from suffice.project.create import create_project
 from suffice.project.events import EventKind
 from suffice.project.labelling_project import Project
 from tests.web.web_projects import Script, make_project, running_app, script_of
@@ -123,3 +124,25 @@ def test_rows_are_imported(app: FastAPI, script: Script) -> None:
     assert not post(script, "imports", person="Ann", rows=rows)["written"]
     assert script.post("/api/imports", json={"person": "Ann", "rows": []}).status_code == 422
     assert script.post("/api/imports", json={"person": "Ann", "rows": [{"id": "x"}]}).status_code == 422
+
+
+def test_rows_are_added(tmp_path: Path) -> None:
+    data = {"size": [k / 10 for k in range(20)], "word": ["a", "b"] * 10}
+    with running_app(create_project(tmp_path / "p", data, classes=["spam", "ham"], target="kind")) as app:
+        script = script_of(app)
+        rows = [{"size": 2.5, "word": "a", "kind": "ham"}, {"size": "3", "word": "b"}, {"size": 4, "word": "b"}]
+        assert post(script, "items", person="Ann", rows=rows, check=True) == {"added": 3, "size": 20, "written": False}
+        assert post(script, "items", person="Ann", rows=rows) == {"added": 3, "size": 23, "written": True}
+        project = project_of(app)
+        assert (project.rows([20])[0][1:], project.state().label_of(20)) == (("2.5", "a"), "ham")
+        assert project.rows([22])[0][1:] == ("4", "b")
+        for wrong, status in (
+            ([], 422),
+            ([{}], 422),
+            ([{"size": 1}], 422),
+            ([{"size": 1, "word": "a", "kind": "egg"}], 422),
+            ([{"size": [1], "word": "a"}], 422),
+        ):
+            answer = script.post("/api/items", json={"person": "Ann", "rows": wrong})
+            assert answer.status_code == status, (wrong, answer.text)
+        assert project.size == 23

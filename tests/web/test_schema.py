@@ -26,6 +26,7 @@ SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", NO_PROJECT)
 SCHEMA.config.phases.coverage.enabled = thorough()
 # A label may be well formed and still be none of the classes of the project; so may a model and what is to be checked.
 PROJECT_DECIDES = {
+    "/api/items",
     *("/api/labels", "/api/corrections", "/api/model", "/api/classes", "/api/settings"),
     *("/api/checks", "/api/checks/offers"),
 }
@@ -70,6 +71,7 @@ def test_everything_is_in_the_openapi() -> None:
         ("post", "/api/confirmations"),
         ("post", "/api/predictions"),
         ("post", "/api/imports"),
+        ("post", "/api/items"),
         ("get", "/api/review"),
         ("post", "/api/undo"),
         ("post", "/api/model"),

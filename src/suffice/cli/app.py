@@ -39,6 +39,10 @@ COMMANDS: Final = {
         "suffice.cli.serve_command:serve_command",
         "Label in the browser, alone or with others: starts a project, or goes on with it.",
     ),
+    "label-studio": CommandEntry(
+        "suffice.cli.label_studio_command:label_studio_command",
+        "Connect a project of Label Studio: follow its annotations, order its tasks, and say there when it is enough.",
+    ),
     "status": CommandEntry(
         "suffice.cli.project_commands:status_command",
         "Say where a labelling project stands: whether it is enough, the estimated error, counts, people, agreement.",

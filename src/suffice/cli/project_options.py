@@ -4,8 +4,7 @@ import dataclasses
 import getpass
 import inspect
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from suffice.arguments import real, whole
 from suffice.cli.labeller.visible_text import visible
@@ -409,7 +407,11 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
         InvalidValueError: An option or the data cannot be used; nothing is left behind.
         SufficeError: The project cannot be made; nothing is left behind.
     """
+    from rich.progress import BarColumn, TaskProgressColumn, TimeElapsedColumn
+
+    from suffice.cli.table_run import progress_bar
     from suffice.project.create import make_project
+    from suffice.project.items import no_progress
 
     asked = None if options.model is None else ModelName(options.model.value)
     # Refuse bad ones before anything is read.
@@ -426,7 +428,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
         return chosen
 
     guidelines = _guidelines(options) or ""
-    with _working(console, f"making {hidden(place)} from {options.data}"):
+    with progress_bar(console, "reading the items", BarColumn(), TaskProgressColumn(), TimeElapsedColumn()) as bar:
         project = make_project(
             place,
             Path(options.data),
@@ -442,6 +444,7 @@ def made(place: str, options: ProjectOptions, person: str, console: Console) -> 
             seed=options.seed or 0,
             person=person,
             guidelines=guidelines,
+            progress=no_progress if bar is None else lambda what, done, total: bar(done, total, what),
         )
     for note in project.settings.notes:
         say(console, f"- {note}")
@@ -485,18 +488,6 @@ def _reading_options(options: ProjectOptions) -> "ReadingOptions":
         features=options.features,
         embed=options.embed,
     )
-
-
-@contextmanager
-def _working(console: Console, what: str) -> Iterator[None]:
-    """Say what is going on, where there is a terminal with somebody before it."""
-    if not console.is_terminal or console.is_dumb_terminal or console.quiet:
-        yield
-        return
-    # The usual dots are not among the plainest letters.
-    spinner = "dots" if console.encoding.lower().startswith("utf") else "line"
-    with console.status(Text(visible(what, console.encoding)), spinner=spinner):
-        yield
 
 
 def _newer(data: str, made_at: float) -> bool:

@@ -22,6 +22,7 @@ from suffice.criteria import (
     RecallTest,
     Verdict,
 )
+from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.models.factory import MODEL_FAMILIES
 from suffice.presentation.messages import RATIO_RULE, quantity_name, threshold_name
@@ -165,7 +166,7 @@ _COSTS: Final = {"error_cost", "label_cost"}
 _WORTH_OPTIONS: Final = ("label_cost", "mistake_cost", "error_cost", "tolerance")
 # A table gives no validation set besides, and no positive class unless --positive names one.
 _OF_SCREENING: Final = {"relevant_found", "expected_found", "control_found"}
-_NOT_HERE: Final = {"validation_error", "validation_labels"} | _OF_SCREENING
+_NOT_HERE: Final = {"validation_error", "validation_labels"} | _OF_SCREENING | REGRET_FIELDS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -402,6 +403,9 @@ def _found(name: str) -> type[Criterion]:
         if rules[asked].requires & _OF_SCREENING:
             remedy = "give suffice run --positive CLASS, the class that is looked for, or use it from Python"
             raise InvalidValueError(f"--rule {asked} is for screening: {remedy}")
+        if rules[asked].requires & REGRET_FIELDS:
+            remedy = "use it from Python, with suffice.learner.OptimisationMonitor"
+            raise InvalidValueError(f"--rule {asked} is for Bayesian optimisation: {remedy}")
         wanted = ", ".join(_arguments(rules[asked]) or sorted(rules[asked].requires))
         remedy = f"use sf.{asked} from Python, or one of {known}"
         raise InvalidValueError(f"--rule {asked} requires {wanted}, which cannot be given here: {remedy}")

@@ -276,7 +276,7 @@ def _summarise_run(console: Console, found: RunFinding) -> None:
     if stopped:
         console.print(labels_saved_sentence(n, found.pool))
     elif n + found.batch <= found.pool:
-        console.print(f"There are {found.pool} rows to label: look further with --most, or to the end with --most 0.")
+        console.print(f"There are {found.pool:,} rows to label: look further with --most, or to the end with --most 0.")
     if found.best is not None:
         here, best = (n, found.best.cost_at_stop), (found.best.labels, found.best.cost)
         console.print(best_stop_sentence(found.counted, here, best, stopped=stopped), markup=False)

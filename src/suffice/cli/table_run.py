@@ -1,16 +1,24 @@
 """What ``suffice run`` and ``suffice audit`` start from: options, the table, the model and the rule."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from suffice.arguments import real, whole
 from suffice.cli.rule_options import (
@@ -37,6 +45,9 @@ from suffice.presentation.number_format import count
 from suffice.report.run_figure import require_writable_figure
 from suffice.tables import Table, read_table
 from suffice.tables.table import Kind
+
+# Bytes of a file from which on reading it takes seconds.
+_LARGE_FILE: Final = 10_000_000
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file whose first line names the columns.")]
 Target = Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False)]
@@ -195,7 +206,10 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
         InvalidValueError: The table cannot be used, or the options do not fit it.
     """
     task: Kind | None = None if request.task is None else request.task.value
-    with progress_bar(console, "reading", BarColumn()):
+    size = request.data.stat().st_size if request.data.is_file() else 0
+    if size > _LARGE_FILE:
+        console.print(f"Reading {request.data.name}, {size / 1e6:,.0f} MB.", markup=False)
+    with progress_bar(console, "reading", BarColumn(), TimeElapsedColumn()):
         table = read_table(
             request.data, request.target, task=task, ignore=request.ignore, ordered=_chooses_components(request)
         )
@@ -206,6 +220,9 @@ def read_job(request: RunRequest, console: Console) -> TableJob:
     about = f"{description}; {_about_rows(request, len(pool), len(test))}"
     introduce(console, request.data, request.target, table, about)
     labels = min(request.most or len(pool), len(pool))
+    if request.command == "run":
+        first = f"{request.initial:,} at random, then {request.batch:,} at each step"
+        console.print(f"It simulates up to {count(labels, 'label')}: {first}.", markup=False)
     return TableJob(table, pool, test, name, model, rule, labels=labels, at_most=at_most)
 
 
@@ -219,9 +236,14 @@ def introduce(console: Console, data: Path, target: str, table: Table, about: st
         console.print(f"- {note}", markup=False)
 
 
-def labelling_bar(
-    console: Console, what: str = "labelling"
-) -> AbstractContextManager[Callable[[int, int], None] | None]:
+class BarUpdate(Protocol):
+    """Sets how far a progress bar is."""
+
+    def __call__(self, done: int, total: int, what: str | None = None) -> None:
+        """Show a number of steps done of a total, 0 if it is unknown, and what is done, if that has changed."""
+
+
+def labelling_bar(console: Console, what: str = "labelling") -> AbstractContextManager[BarUpdate | None]:
     """A progress bar of the labels of a run; its value is to be called with the steps done and to do."""
     return progress_bar(console, what, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 
@@ -258,8 +280,8 @@ def chosen_model(
 
 def _about_rows(request: RunRequest, pool: int, test: int) -> str:
     if request.command == "audit":
-        return f"{pool} rows in the order of the file"
-    return f"{pool} rows to label" + (f" and {test} to measure the error on" if test else "")
+        return f"{pool:,} rows in the order of the file"
+    return f"{pool:,} rows to label" + (f" and {test:,} to measure the error on" if test else "")
 
 
 def _require_counts(request: RunRequest) -> None:
@@ -293,14 +315,18 @@ def _split(request: RunRequest, rows: int) -> tuple[NDArray[np.intp], NDArray[np
 
 
 @contextmanager
-def progress_bar(console: Console, what: str, *columns: ProgressColumn) -> Iterator[Callable[[int, int], None] | None]:
+def progress_bar(console: Console, what: str, *columns: ProgressColumn) -> Iterator[BarUpdate | None]:
     """A progress bar where there is a terminal with somebody before it; nothing elsewhere."""
     if not console.is_terminal or console.is_dumb_terminal or console.quiet:
         yield None
         return
     with Progress(TextColumn("{task.description}"), *columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+        def update(done: int, total: int, what: str | None = None) -> None:
+            bar.update(task, completed=done, total=total or None, description=what)
+
+        yield update
 
 
 def _require_writable_run(path: Path) -> None:

@@ -10,11 +10,13 @@ from suffice.criteria import (
     confidence,
     error_stability,
     label_worth,
+    optimisation,
     screening,
     stability,
     trend,
 )
 from suffice.criteria.base import After, AllOf, AnyOf, Criterion, Patience, criterion_from_dict
+from suffice.criteria.optimisation import confidence_factor, regret_facts
 from suffice.criteria.prediction_statistics import (
     cohen_kappa,
     committee_agreement,
@@ -33,7 +35,17 @@ from suffice.criteria.verdict import Certificate, Verdict
 
 #: Every stopping rule that is not composed of others, by name, in the order of the documentation and the comparison.
 RULES: Final[dict[str, type[Criterion]]] = rules_in(
-    error_stability, bayesian, label_worth, confidence, accuracy, trend, stability, committee, screening, budget
+    error_stability,
+    bayesian,
+    label_worth,
+    confidence,
+    accuracy,
+    trend,
+    stability,
+    committee,
+    screening,
+    optimisation,
+    budget,
 )
 
 __all__ = [
@@ -48,12 +60,14 @@ __all__ = [
     "Verdict",
     "cohen_kappa",
     "committee_agreement",
+    "confidence_factor",
     "criterion_from_dict",
     "entropies",
     "expected_f",
     "f_change",
     "margins",
     "pool_facts",
+    "regret_facts",
     "relevance_facts",
     "worth_facts",
 ]

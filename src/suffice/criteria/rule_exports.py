@@ -11,6 +11,7 @@ from suffice.criteria.committee import *
 from suffice.criteria.confidence import *
 from suffice.criteria.error_stability import *
 from suffice.criteria.label_worth import *
+from suffice.criteria.optimisation import *
 from suffice.criteria.screening import *
 from suffice.criteria.stability import *
 from suffice.criteria.trend import *

@@ -24,6 +24,7 @@ Family = Literal[
     "stability of predictions",
     "committees",
     "screening",
+    "optimisation",
     "counting",
 ]
 Kind = Literal["threshold", "cost", "plain", "reference"]
@@ -83,8 +84,8 @@ class RuleInfo:
 
     Attributes:
         family: Group of the rule in the documentation.
-        compared: The forms in which the rule is compared with others; none for a rule of screening, because recorded
-            runs have no positive class.
+        compared: The forms in which the rule is compared with others; none for a rule of screening or of
+            optimisation, because recorded runs have neither a positive class nor a least value to find.
         tasks: Where the rule can be used.
         example: Returns the rule with parameters at which it says both "go on" and "stop" on short runs. None for the
             class without arguments.

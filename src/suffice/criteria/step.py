@@ -104,6 +104,11 @@ class Step:
         missed_variance: Sum of ``p (1 - p)`` over the unlabelled items.
         control_found: Number of items of the control sample that the screening has found. The control sample consists
             of items of the positive class that were drawn at random before the screening.
+        regret_change: For Bayesian optimisation, in the units of the objective: upper bound on the change of the
+            expected regret by the last evaluation, see :func:`suffice.criteria.regret_facts`.
+        regret_change_noise: The change that one standard deviation of noise in the last evaluation causes at most.
+        regret_bound: Upper bound on the regret by the confidence bounds of the model.
+        noise_deviation: Standard deviation of the noise of an evaluation.
 
     Raises:
         InvalidValueError: ``n_labelled`` is not a whole number of at least 0, or another field has a wrong value.
@@ -160,6 +165,10 @@ class Step:
     expected_missed: _AmountField = None
     missed_variance: _AmountField = None
     control_found: _CountField = None
+    regret_change: _AmountField = None
+    regret_change_noise: _AmountField = None
+    regret_bound: _AmountField = None
+    noise_deviation: _AmountField = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_labelled", whole(self.n_labelled, "n_labelled", least=0))

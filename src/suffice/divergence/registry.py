@@ -134,7 +134,8 @@ def kl(p: object, q: object) -> Divergence:
         raise InvalidTypeError(
             f"no KL divergence is known for {type(p).__name__} || {type(q).__name__}. Known: "
             f"{'; '.join(known_pairs())}; two torch.distributions; fitted scikit-learn BayesianRidge and "
-            "GaussianProcessRegressor. For other fitted models give suffice.posteriors.fitted_posterior(model, X, y). "
+            "GaussianProcessRegressor; an ExactGP of GPyTorch. For other fitted models give "
+            "suffice.posteriors.fitted_posterior(model, X, y). "
             "Add yours with suffice.register_kl"
         )
     function, kind = found

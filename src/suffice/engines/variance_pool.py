@@ -16,7 +16,7 @@ Indices = NDArray[np.intp]
 # Variances closer than this, relative to what they were subtracted from, are equal up to rounding: a tie.
 TIE: Final = 2e-15
 # How far variances kept in single precision can be off, likewise.
-_SINGLE: Final = 1e-6
+SINGLE: Final = 1e-6
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class PoolCandidates:
             upper bound while labels come.
         rest_index: Lowest index among the others of that score.
         tie: Variances closer than this are equal up to rounding.
+        covariance: Their latent posterior covariance, ``B x B``, where the pool has it at hand.
     """
 
     indices: Indices
@@ -39,6 +40,7 @@ class PoolCandidates:
     rest: float
     rest_index: int
     tie: float
+    covariance: Floats | None = None
 
 
 class VariancePool(Protocol):
@@ -121,16 +123,16 @@ class MemoryPool:
         """How close two variances count as equal, and how far one can be off."""
         best = float(score.max(initial=0.0))
         if self._rows.recomputable:
-            return TIE * best, _SINGLE * best if self._single else 0.0
+            return TIE * best, SINGLE * best if self._single else 0.0
         prior = float(self._prior.max(initial=0.0))
-        if self._single and 0.0 < best < 100.0 * _SINGLE * prior and not self._warned:
+        if self._single and 0.0 < best < 100.0 * SINGLE * prior and not self._warned:
             self._warned = True
             warnings.warn(
                 "the largest variance of the pool is below 1e-4 of the prior, near the resolution of dtype float32: "
                 "picks may differ from those of float64",
                 stacklevel=2,
             )
-        return TIE * prior, _SINGLE * prior if self._single else 0.0
+        return TIE * prior, SINGLE * prior if self._single else 0.0
 
     def features(self, indices: Indices) -> Floats:
         """Features of some points."""
@@ -223,7 +225,7 @@ def plan(state: Covariances, candidates: PoolCandidates, most: int) -> tuple[Ind
     """
     features = candidates.features
     whitened = state.whiten(features) if candidates.whitened is None else candidates.whitened
-    covariance = state.covariance(features, whitened)
+    covariance = state.covariance(features, whitened) if candidates.covariance is None else candidates.covariance
     indices, noise, tie = candidates.indices, state.noise, candidates.tie
     size = len(indices)
     most = min(most, size)

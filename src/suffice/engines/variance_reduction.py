@@ -11,7 +11,7 @@ within these bounds are computed anew in double precision. So the picks are exac
 
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,34 @@ class _Update(NamedTuple):
     of_rows: Floats
 
 
+class ReductionPool(Protocol):
+    """A pool scored by the reduction of its mean variance. Memory or a graphics card may hold it."""
+
+    def follow(self) -> None:
+        """Catch up with the posterior."""
+
+    def jump(self) -> None:
+        """Be up to date with the posterior, without the labels in between."""
+
+    def contenders(self) -> Indices:
+        """Points whose score could be the largest, within the bounds of rounding; ascending."""
+
+    def compute(self, indices: Indices) -> None:
+        """Compute some points anew, in double precision."""
+
+    def features(self, indices: Indices) -> Floats:
+        """Features of some points."""
+
+    def take(self, indices: Indices) -> None:
+        """Leave points out from now on. They stay in the mean."""
+
+    def mark(self) -> Any:
+        """Where it stands, for :meth:`rewind`."""
+
+    def rewind(self, mark: Any) -> None:
+        """Go back to a mark."""
+
+
 class CovarianceSums(ABC):
     """Latent variance and sum of squared covariances with the sample, of every point of a pool, and their errors.
 
@@ -98,12 +126,22 @@ class CovarianceSums(ABC):
         self._squares, self._squares_error = np.zeros(m), np.zeros(m)
         # Norm of what products and rows are made of: errors are a share of it.
         self._scale, self._length = np.zeros(m), np.ones(m)
+        self._free: NDArray[np.bool_] = np.ones(m, dtype=bool)
         self._begun = False
 
-    @property
-    def points(self) -> Floats:
-        """Features of the pool, ``m x D``."""
-        return self._rows.points
+    def features(self, indices: Indices) -> Floats:
+        """Features of some points."""
+        return self._rows.points[indices]
+
+    def take(self, indices: Indices) -> None:
+        """Leave points out from now on. They stay in the mean."""
+        self._free[indices] = False
+
+    def contenders(self) -> Indices:
+        """Points whose score could be the largest, within the bounds of rounding; ascending."""
+        low, high = self.bounds()
+        best = low[self._free].max(initial=0.0)
+        return np.flatnonzero(self._free & (high >= best))
 
     def follow(self) -> None:
         """Catch up with the posterior: the pool is read once."""
@@ -145,13 +183,13 @@ class CovarianceSums(ABC):
     def mark(self) -> Any:
         """Where it stands, for :meth:`rewind`."""
         kept = (self._variance, self._variance_error, self._squares, self._squares_error)
-        return self._rows.mark(), self._begun, tuple(each.copy() for each in kept)
+        return self._rows.mark(), self._begun, self._free.copy(), tuple(each.copy() for each in kept)
 
     def rewind(self, mark: Any) -> None:
         """Go back to a mark."""
         self._rows.rewind(mark[0])
-        self._begun = mark[1]
-        self._variance, self._variance_error, self._squares, self._squares_error = (each.copy() for each in mark[2])
+        self._begun, self._free = mark[1], mark[2].copy()
+        self._variance, self._variance_error, self._squares, self._squares_error = (each.copy() for each in mark[3])
 
     @abstractmethod
     def _anew(self, new: int) -> bool:
@@ -368,9 +406,8 @@ class LargestReduction:
         sums: The pool that follows it.
     """
 
-    def __init__(self, state: GaussianState, sums: CovarianceSums) -> None:
+    def __init__(self, state: GaussianState, sums: ReductionPool) -> None:
         self._state, self._sums = state, sums
-        self._free: NDArray[np.bool_] = np.ones(len(sums.points), dtype=bool)
         self._next: Indices | None = None
 
     def jump(self) -> None:
@@ -389,16 +426,15 @@ class LargestReduction:
         picks = self.propose(1)
         if size == 1 or not len(picks):
             return picks
-        here, there, free = self._state.mark(), self._sums.mark(), self._free.copy()
+        here, there = self._state.mark(), self._sums.mark()
         last = picks
         while len(picks) < size and len(last):
-            self._state.extend(block_of(self._state, self._sums.points[last]), np.zeros(len(last)))
-            self._free[last] = False
+            self._state.extend(block_of(self._state, self._sums.features(last)), np.zeros(len(last)))
+            self._sums.take(last)
             last = self._best()
             picks = np.append(picks, last)
         self._state.rewind(here)
         self._sums.rewind(there)
-        self._free = free
         return picks
 
     def block(self, indices: Indices) -> Block | None:
@@ -412,20 +448,14 @@ class LargestReduction:
 
     def take(self, indices: Indices) -> None:
         """Leave points out."""
-        self._free[indices] = False
+        self._sums.take(indices)
         self._next = None
 
     def _best(self) -> Indices:
         """The point of largest score, ties (up to rounding) to the lowest index; nothing if no point is left."""
         self._sums.follow()
-        contenders = self._contenders()
+        contenders = self._sums.contenders()
         if len(contenders) > 1:
             self._sums.compute(contenders)
-            contenders = self._contenders()
+            contenders = self._sums.contenders()
         return contenders[:1]
-
-    def _contenders(self) -> Indices:
-        """Points whose score could be the largest, within the bounds of rounding."""
-        low, high = self._sums.bounds()
-        best = low[self._free].max(initial=0.0)
-        return np.flatnonzero(self._free & (high >= best))

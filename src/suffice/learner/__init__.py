@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from suffice.learner.active import ActiveLearner
     from suffice.learner.backend import Backend, RunSettings, StepResults, register_backend
     from suffice.learner.model_check import ModelCheck, ModelGuarantee
+    from suffice.learner.optimisation_monitor import OptimisationMonitor
     from suffice.learner.running_check import RunningCheck, RunningEvaluation
     from suffice.learner.simulation import CheckedRun, audit, simulate
     from suffice.learner.step_inputs import bagged_votes
@@ -23,6 +24,7 @@ __all__ = [
     "ErrorGuarantee",
     "ModelCheck",
     "ModelGuarantee",
+    "OptimisationMonitor",
     "RecallGuarantee",
     "RunSettings",
     "RunningCheck",
@@ -43,6 +45,7 @@ _LAZY_NAMES = {
     "CheckedRun": "simulation",
     "ModelCheck": "model_check",
     "ModelGuarantee": "model_check",
+    "OptimisationMonitor": "optimisation_monitor",
     "RunSettings": "backend",
     "RunningCheck": "running_check",
     "RunningEvaluation": "running_check",

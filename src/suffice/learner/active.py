@@ -45,6 +45,7 @@ from suffice.learner.prepare import (
     generator,
     label_costs,
     number_type,
+    pool_device,
     prepare,
     require_provided,
     seed_name,
@@ -125,6 +126,8 @@ class ActiveLearner:
         seed: Seed of all randomness.
         initial: Items asked for before the model chooses: how many at random, or which.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory. Networks compute in it anyway.
+        device: Device of torch on which a Gaussian process scores the pool, such as ``"cuda"``. A tensor on a graphics
+            card is scored there if this is left out.
         stop_set: The stop set, or its size, for rules that watch predictions; 2000 items of the pool (or all), drawn
             with the seed, if left out. It is drawn, and followed, only for a rule that asks for it.
         validation: Inputs and labels of a validation set, for rules that want one.
@@ -166,6 +169,7 @@ class ActiveLearner:
         seed: int = 0,
         initial: Any = 10,
         dtype: Any = np.float64,
+        device: Any = None,
         stop_set: StopSet | int | None = None,
         validation: tuple[Any, Any] | None = None,
         costs: Any = None,
@@ -205,6 +209,7 @@ class ActiveLearner:
                     expected=256,
                     step_inputs=inputs,
                     positive=self._positive,
+                    device=pool_device(device, X_pool, self._prepared.backend, name),
                 ),
             )
         self._selection = ItemSelection(self._backend, self._size, share, rng, all_random=name == "random")

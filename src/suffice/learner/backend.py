@@ -156,6 +156,7 @@ class RunSettings:
         test: Test inputs and labels, or None.
         step_inputs: What else to provide for each step.
         positive: The class that a screening looks for, or None.
+        device: Name of the device of torch that the pool is scored on, or None for numpy in memory.
     """
 
     X: Floats
@@ -166,6 +167,7 @@ class RunSettings:
     test: tuple[Floats, Any] | None = None
     step_inputs: StepInputs = NO_STEP_INPUTS
     positive: Any = None
+    device: str | None = None
 
 
 class Backend(ABC):
@@ -184,6 +186,7 @@ class Backend(ABC):
         input_dtype: Number type of the inputs that the model takes.
         any_input_shape: Whether a row of inputs may have any shape. If not, inputs are a table.
         sparse_inputs: Whether inputs may be a sparse matrix.
+        device_acquisitions: Acquisitions that can be computed on a device of torch.
         refits: Whether the model is fitted again to all labels at every step, so that it may need labels to transform
             inputs, and may accept missing inputs.
         fixed_attributes: Names of the attributes that follow from model, settings and the other attributes.
@@ -200,6 +203,7 @@ class Backend(ABC):
     sparse_inputs: ClassVar[bool] = False
     refits: ClassVar[bool] = False
     fixed_attributes: ClassVar[frozenset[str]] = frozenset({"_model", "_settings"})
+    device_acquisitions: ClassVar[frozenset[str]] = frozenset()
     supports_checkpoints: ClassVar[bool] = False
 
     @abstractmethod

@@ -10,12 +10,12 @@ from suffice.acquisition import Chooser, Indices, label_free_chooser, require_kn
 from suffice.divergence.observations import in_units_of_noise
 from suffice.engines.memory import require_memory
 from suffice.engines.tracked_rows import FeatureRows, FollowedError, FollowedRows, FollowedVariance, KernelRows
-from suffice.engines.variance_pool import LargestVariance, MemoryPool
+from suffice.engines.variance_pool import LargestVariance, MemoryPool, VariancePool
 from suffice.engines.variance_reduction import (
-    CovarianceSums,
     FeatureSums,
     KernelSums,
     LargestReduction,
+    ReductionPool,
     sample_memory,
     sample_of,
 )
@@ -309,8 +309,7 @@ class GaussianBackend(Backend):
         if self._name == "variance-reduction":
             self._planner = LargestReduction(self._state, self._sums(capacity, self._settings.dtype))
         else:
-            rows = self._rows(self._features, capacity, self._settings.dtype)
-            self._planner = LargestVariance(self._state, MemoryPool(rows, self._settings.dtype), len(self._features))
+            self._planner = LargestVariance(self._state, self._pool(capacity), len(self._features))
         return self._planner
 
     def _new_test(self, given: Any, capacity: int) -> FollowedError | None:
@@ -320,12 +319,17 @@ class GaussianBackend(Backend):
         rows = self._rows(self._model.features(X), capacity, np.float64)
         return FollowedError(rows, self._prior.scaling.apply(targets(y)))
 
+    def _pool(self, capacity: int) -> VariancePool:
+        """The pool, scored by its variance."""
+        dtype = self._settings.dtype
+        return MemoryPool(self._rows(self._features, capacity, dtype), dtype)
+
     @abstractmethod
     def _rows(self, points: Floats, capacity: int, dtype: Any) -> FollowedRows:
         """Points that follow the posterior."""
 
     @abstractmethod
-    def _sums(self, capacity: int, dtype: Any) -> CovarianceSums:
+    def _sums(self, capacity: int, dtype: Any) -> ReductionPool:
         """The pool, scored by the fall of its mean variance."""
 
     @abstractmethod
@@ -346,7 +350,8 @@ class GaussianBackend(Backend):
         followed += [] if inputs.stop is None else [inputs.stop]
         followed += [self._features[:_REST_ITEMS]] if inputs.about(REST_FIELDS) else []
         followed += [self._features] if inputs.about({"pool_variance", "pool_gain"}) else []
-        tests, follows = sum(map(len, followed)), self._fixed is None
+        # A pool on a device takes the memory of that device.
+        tests, follows = sum(map(len, followed)), self._fixed is None and self._settings.device is None
         needed, extent = self._memory(m * size * follows, tests)
         require_memory(
             needed, f"following {m} pool items and {tests} other items {extent}", halved=follows and not single
@@ -359,6 +364,7 @@ class ProcessBackend(GaussianBackend):
 
     default_acquisition = "variance-reduction"
     default_random_share = 0.2
+    device_acquisitions = frozenset({"variance", "variance-reduction"})
 
     def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:
         super().__init__(model, settings)
@@ -369,14 +375,27 @@ class ProcessBackend(GaussianBackend):
     def _rows(self, points: Floats, capacity: int, dtype: Any) -> KernelRows:
         return KernelRows(self._state, points, capacity, dtype)
 
-    def _sums(self, capacity: int, dtype: Any) -> CovarianceSums:
+    def _pool(self, capacity: int) -> VariancePool:
+        device, single = self._settings.device, self._settings.dtype == np.float32
+        if device is None:
+            return super()._pool(capacity)
+        from suffice.engines.torch_pool import TorchPool
+
+        return TorchPool(self._state, self._features, device, single=single)
+
+    def _sums(self, capacity: int, dtype: Any) -> ReductionPool:
         assert self._sample is not None
+        if self._settings.device is not None:
+            from suffice.engines.torch_pool import TorchSums
+
+            device, single = self._settings.device, dtype == np.float32
+            return TorchSums(self._state, self._features, self._sample, capacity, device, single=single)
         return KernelSums(self._state, self._rows(self._features, capacity, dtype), self._sample, capacity, dtype)
 
     def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
         labels = self._settings.expected
         needed = 8 * labels * labels + labels * (pool_bytes + 8 * others)
-        if self._name == "variance-reduction":
+        if self._name == "variance-reduction" and self._settings.device is None:
             needed += sample_memory(len(self._features), labels)
         return needed, f"over {labels} labels"
 
@@ -403,7 +422,7 @@ class RidgeBackend(GaussianBackend):
         del capacity
         return FeatureRows(self._state, points, dtype)
 
-    def _sums(self, capacity: int, dtype: Any) -> CovarianceSums:
+    def _sums(self, capacity: int, dtype: Any) -> ReductionPool:
         return FeatureSums(self._state, self._rows(self._features, capacity, dtype), dtype)
 
     def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:

@@ -13,8 +13,9 @@ from sklearn.utils import get_tags
 
 from suffice.acquisition import Indices
 from suffice.arguments import whole
+from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.engines.memory import require_memory
-from suffice.errors import InvalidValueError, MissingInputError
+from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError
 from suffice.learner.backend import Backend, backend_type
 from suffice.learner.step_inputs import RELEVANCE_FIELDS, SCREENING_FIELDS, VALIDATION_FIELDS
 from suffice.models.inputs import as_labels, column_names, require_finite, require_numbers
@@ -42,7 +43,7 @@ class PreparedModel(NamedTuple):
 
     def inputs(self, X: Any, name: str) -> Floats:
         """Inputs as the Bayesian model takes them, checked."""
-        names = column_names(X)
+        X, names = _on_host(X), column_names(X)
         given = X if self.transform is None else self.transform.transform(X)
         if issparse(given) and self.backend.sparse_inputs:
             rows: Any = given.tocsr().astype(self.backend.input_dtype)
@@ -146,6 +147,8 @@ def require_provided(  # noqa: PLR0913 - all but two by keyword
             remedy += ". Give a validation set: validation=(X, y)"
         elif not screening and (SCREENING_FIELDS | RELEVANCE_FIELDS).issuperset(missing):
             remedy += ". Give the class that is looked for: positive=..."
+        elif REGRET_FIELDS.issuperset(missing):
+            remedy += ". The rule is for Bayesian optimisation: use suffice.learner.OptimisationMonitor"
         elif "control_found" in missing:
             remedy += ". A control sample is for suffice.StopMonitor: control=[...]"
     raise MissingInputError(f"{rule} requires {', '.join(missing)}, which {loop} does not provide; {remedy}")
@@ -240,6 +243,50 @@ def checked_indices(indices: Any, size: int, name: str) -> Indices:
     if len(np.unique(array)) < len(array):
         raise InvalidValueError(f"{name} holds an item twice")
     return array.astype(np.intp)
+
+
+def _is_tensor(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "torch" and hasattr(X, "detach")
+
+
+def _on_host(X: Any) -> Any:
+    """A tensor as an array in memory; anything else as it is."""
+    return X.detach().cpu().numpy() if _is_tensor(X) else X
+
+
+def pool_device(device: Any, X_pool: Any, backend: type[Backend], acquisition: str) -> str | None:
+    """The device of torch that a pool is scored on: the one that is named, or that of a tensor on a graphics card.
+
+    Args:
+        device: The name, or None.
+        X_pool: The pool, as it was given.
+        backend: The backend of the model.
+        acquisition: Name of the acquisition.
+
+    Raises:
+        InvalidValueError: There is no such device, or it cannot compute the acquisition.
+        MissingExtraError: torch is not installed.
+    """
+    able = acquisition in backend.device_acquisitions
+    if device is None:
+        return str(X_pool.device) if able and _is_tensor(X_pool) and X_pool.is_cuda else None
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError("torch", "torch", "A pool on a device") from None
+    try:
+        found = torch.device(device)
+        torch.zeros(1, device=found)
+    except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise InvalidValueError(
+            f"device must be one that torch can use, such as 'cuda' or 'cpu', not {device!r}: {reason}"
+        ) from None
+    if not able:
+        known = sorted(backend.device_acquisitions)
+        remedy = f"give acquisition={known[0]!r}, or leave device out" if known else "leave device out"
+        raise InvalidValueError(f"the acquisition {acquisition!r} of this model cannot use a device; {remedy}")
+    return str(found)
 
 
 def number_type(dtype: Any) -> Any:

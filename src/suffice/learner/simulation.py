@@ -30,6 +30,7 @@ from suffice.learner.prepare import (
     label_costs,
     labelled_set,
     number_type,
+    pool_device,
     prepare,
     provided_fields,
     require_provided,
@@ -408,6 +409,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     batch: int = 1,
     seed: int = 0,
     dtype: Any = np.float64,
+    device: Any = None,
     checkpoint: Path | str | None = None,
     watch: Callable[[Any], Mapping[str, Any]] | None = None,
     record: Any = None,
@@ -440,6 +442,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         batch: Labels bought at each step.
         seed: Seed of all randomness.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory.
+        device: Device of torch that scores the pool, see :class:`suffice.ActiveLearner`.
         checkpoint: File that a network's run is saved in after every step. Called again with the same arguments, it
             goes on from there; on a CPU exactly as if it had never been interrupted.
         watch: Called with the fitted model after every step; the numbers that it returns by name are recorded in
@@ -485,7 +488,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
             raise InvalidValueError(f"{given[0]} cannot be combined with rule, check or check_share; leave it out")
         options: dict[str, Any] = {"acquisition": acquisition, "random_share": random_share, "seed": seed}
         options |= {"dtype": dtype, "stop_set": stop_set, "validation": validation, "costs": costs}
-        options |= {"check_share": check_share}
+        options |= {"check_share": check_share, "device": device}
         run = CheckedRun(model, X_pool, y_pool, rule, initial=initial, batch=batch, check=check, **options)
         return run.trace(steps, progress)
     rng, size = generator(seed), whole(batch, "batch", least=1)
@@ -525,6 +528,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         expected=len(first) + wanted * size,
         test=labelled_set(prepared, (X_test, y_test), pool.shape[1], ("X_test", "y_test")),
         step_inputs=inputs,
+        device=pool_device(device, X_pool, prepared.backend, name),
     )
     about: dict[str, Any] = {
         "model": " ".join(repr(model).split()),

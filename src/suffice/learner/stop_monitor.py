@@ -26,6 +26,7 @@ from suffice.criteria import (
     pool_facts,
     relevance_facts,
 )
+from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.criteria.step import FIELD_KINDS
 from suffice.decision import Decision, decide_from_labels, first_stop
@@ -1208,7 +1209,7 @@ def _posteriors(now: _Round, last: _Mark | None) -> tuple[ComparedPosteriors, di
         ) from None
 
 
-def _why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PLR0911 - one sentence for each case
+def _why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PLR0911, PLR0912 - one sentence for each case
     """Why a model does not provide some fields, and the remedy."""
     name = fitted.name
     lacks = frozenset(missing)
@@ -1218,6 +1219,8 @@ def _why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: P
         if fitted.gives_probabilities or lacks & SCREENING_FIELDS:
             return "give positive= to StopMonitor, the class that the screening looks for"
         return f"{name} has no predict_proba; give predict=, {_FUNCTION} class probabilities, N x C"
+    if lacks <= REGRET_FIELDS:
+        return "the rule is for Bayesian optimisation; use suffice.learner.OptimisationMonitor"
     if lacks & DIVERGENCES:
         return f"posteriors are compared, and {fitted.why_no_posterior}"
     if "kl_prior" in lacks:

@@ -29,6 +29,10 @@ _SLIGHT: Final = 0.01
 # So many Hessians without a lower objective or half the distance: the rest is rounding.
 _STALLS: Final = 3
 _MOST_HESSIANS: Final = 300
+# From so many classes on, one large product is faster than one for each pair of classes.
+_MANY_CLASSES: Final = 8
+# Bytes of its factor, at most.
+_LARGEST_PRODUCT: Final = 1 << 25
 # Norm of the gradient after the last step, tenfold below what is promised.
 _GRADIENT: Final = 1e-9
 
@@ -349,7 +353,7 @@ class SoftmaxLaplace(GrowingPosterior):
 
     .. math:: H_{kl} = -X' \mathrm{diag}(p_k p_l) X \;(k \ne l), \qquad H_{kk} = \alpha I - \sum_{l \ne k} H_{kl},
 
-    because the probabilities sum to 1: ``K(K-1)/2`` products make it.
+    because the probabilities sum to 1: ``K(K-1)/2`` products make it, or one of ``K J x n`` matrices.
 
     Args:
         n_features: ``J``; a constant feature is up to the caller.
@@ -387,6 +391,8 @@ class SoftmaxLaplace(GrowingPosterior):
     def _curvature(self, logits: Floats, start: int) -> Floats:
         rows, scratch = self._columns[:, start : self.n], self._scratch[:, start : self.n]
         p, J = softmax(logits, axis=0), self.n_features
+        if self.n_classes >= _MANY_CLASSES:
+            return _curvature_of_many(p, rows)
         blocks = np.zeros((self.n_classes, J, self.n_classes, J))
         for k in range(self.n_classes):
             for other in range(k):
@@ -407,6 +413,28 @@ class SoftmaxLaplace(GrowingPosterior):
     def _loss(self, logits: Floats) -> float:
         own = logits[self._codes[: self.n], np.arange(self.n)]
         return float((np.logaddexp.reduce(logits, axis=0) - own).sum())
+
+
+def _curvature_of_many(p: Floats, rows: Floats) -> Floats:
+    """Hessian of the loss of many classes: one product ``Z Z'`` of the rows ``p_k x``, ``K J x n``.
+
+    Args:
+        p: Probabilities, ``K x n``.
+        rows: Features, ``J x n``.
+    """
+    (K, n), J = p.shape, len(rows)
+    H = np.zeros((K * J, K * J))
+    at_once = max(1, _LARGEST_PRODUCT // (8 * K * J))
+    for start in range(0, n, at_once):
+        part = slice(start, start + at_once)
+        Z = (p[:, None, part] * rows[:, part]).reshape(K * J, -1)
+        H -= Z @ Z.T
+    blocks, own = H.reshape(K, J, K, J), np.arange(K)
+    # The blocks of a class sum to 0 up to rounding.
+    blocks[own, :, own] = 0.0
+    half = -0.5 * (H @ np.tile(np.eye(J), (K, 1))).reshape(K, J, J)
+    blocks[own, :, own] = half + half.transpose(0, 2, 1)
+    return H
 
 
 def _solve(factor: Floats, right: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -448,8 +448,10 @@ def as_posterior(thing: object) -> object:
     """Return ``thing`` as a posterior that :func:`suffice.kl` knows, or ``thing`` itself if it is not a known class.
 
     Known are scikit-learn's fitted ``BayesianRidge`` (the coefficients alone: see :func:`caveat`) and
-    ``GaussianProcessRegressor`` (the function; white noise in the kernel counts as noise), and from
-    ``torch.distributions``: ``Normal``, ``MultivariateNormal``, ``LowRankMultivariateNormal`` and ``Independent`` ones.
+    ``GaussianProcessRegressor`` (the function; white noise in the kernel counts as noise), from ``torch.distributions``
+    ``Normal``, ``MultivariateNormal``, ``LowRankMultivariateNormal`` and ``Independent`` ones, and an ``ExactGP`` of
+    GPyTorch with a constant mean and Gaussian noise, among them BoTorch's ``SingleTaskGP`` with one output (see
+    :func:`torch_process`).
 
     Args:
         thing: A posterior, a fitted model or a distribution.
@@ -532,6 +534,138 @@ def _torch_independent(distribution: Any) -> object:
     return as_posterior(distribution.base_dist)
 
 
+class TorchKernel:
+    """The covariance function of a GPyTorch model, with the transformation of its inputs, as a value.
+
+    Both are copied, so that later fits of the model do not change it. Two are equal if their classes and parameters
+    are.
+
+    Args:
+        covariance: ``covar_module`` of the model.
+        transform: ``input_transform`` of a BoTorch model, or None.
+        example: A tensor of the inputs, for type and device.
+    """
+
+    def __init__(self, covariance: Any, transform: Any, example: Any) -> None:
+        from copy import deepcopy
+
+        self._covariance = deepcopy(covariance).eval()
+        self._transform = None if transform is None else deepcopy(transform).eval()
+        self._example = example.detach()[:0]
+        modules = (each for each in (self._covariance, self._transform) if each is not None)
+        self._key = tuple(
+            (str(type(module)), str(module), *((name, _numbers(each).tobytes()) for name, each in parameters))
+            for module, parameters in ((module, module.state_dict().items()) for module in modules)
+        )
+
+    def __call__(self, A: Floats, B: Floats) -> Floats:
+        """Covariance of the rows of ``A`` and ``B``, ``n x m``."""
+        import torch
+
+        with torch.no_grad():
+            first, second = (self._inputs(each) for each in (A, B))
+            return _numbers(self._covariance(first, second).to_dense())
+
+    def diag(self, X: Floats) -> Floats:
+        """Variance of each row, ``n``."""
+        import torch
+
+        with torch.no_grad():
+            return _numbers(self._covariance(self._inputs(X), diag=True))
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, TorchKernel) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def _inputs(self, X: Floats) -> Any:
+        given = self._example.new_tensor(np.asarray(X))
+        return given if self._transform is None else self._transform(given)
+
+
+class TorchPrior(NamedTuple):
+    """The prior of a GPyTorch model: kernel, noise variance (one, or one for each label), and scaling of labels."""
+
+    kernel: TorchKernel
+    noise: Floats
+    scaling: tuple[float, ...]
+
+
+def torch_prior(model: Any) -> TorchPrior:
+    """Return the prior of an ``ExactGP`` of GPyTorch, in the units that its labels were given in.
+
+    Raises:
+        InvalidValueError: It has no data, several outputs, a mean that is not constant, a likelihood without a noise
+            variance, or a transformation of labels other than a shift and a factor.
+    """
+    name, targets = type(model).__name__, model.train_targets
+    if targets is None or not model.train_inputs or targets.ndim != 1 or model.train_inputs[0].ndim != 2:
+        shape = "none" if targets is None else tuple(targets.shape)
+        raise InvalidValueError(
+            f"this {name} must have one output and n labels, and its labels are {shape}; use one model for each output"
+        )
+    constant = _constant_mean(model)
+    noise = getattr(model.likelihood, "noise", None)
+    if noise is None or noise.numel() not in (1, len(targets)):
+        likelihood = type(model.likelihood).__name__
+        raise InvalidValueError(f"the likelihood of {name} must be Gaussian with a noise variance, not {likelihood}")
+    centre, scale = _affine(model)
+    scaling = centre + scale * constant, scale
+    kernel = TorchKernel(model.covar_module, getattr(model, "input_transform", None), model.train_inputs[0])
+    return TorchPrior(kernel, _numbers(noise).reshape(-1), () if scaling == (0.0, 1.0) else scaling)
+
+
+def torch_process(model: Any) -> GaussianProcessPosterior:
+    """Return the posterior of an ``ExactGP`` of GPyTorch, with the inputs as they were given to the model.
+
+    The transformation of the inputs of a BoTorch model becomes a part of the kernel, and that of its labels, with the
+    constant mean, the scaling of the posterior.
+
+    Raises:
+        InvalidValueError: As for :func:`torch_prior`.
+    """
+    prior = torch_prior(model)
+    # In evaluation mode, BoTorch replaces the inputs by transformed ones and keeps the others.
+    original = None if model.training else getattr(model, "_original_train_inputs", None)
+    inputs = _numbers(model.train_inputs[0] if original is None else original)
+    y = _numbers(model.train_targets) - _constant_mean(model)
+    noise = np.broadcast_to(prior.noise, y.shape)
+    return GaussianProcessPosterior(inputs, y, noise=noise, kernel=prior.kernel, scaling=prior.scaling)
+
+
+def _constant_mean(model: Any) -> float:
+    """The constant mean of a GPyTorch model, in the units of its own labels."""
+    names = {base.__name__ for base in type(model.mean_module).__mro__}
+    if "ZeroMean" in names:
+        return 0.0
+    if "ConstantMean" not in names or model.mean_module.constant.numel() != 1:
+        raise InvalidValueError(
+            f"the mean of {type(model).__name__} must be a ConstantMean or a ZeroMean, not "
+            f"{type(model.mean_module).__name__}"
+        )
+    return float(model.mean_module.constant)
+
+
+def _affine(model: Any) -> tuple[float, float]:
+    """Shift and factor that turn the labels of a BoTorch model into those that were given."""
+    transform = getattr(model, "outcome_transform", None)
+    if transform is None:
+        return 0.0, 1.0
+    try:
+        # BoTorch's transformations return values and variances.
+        found = transform.untransform(model.train_targets.new_tensor([[0.0], [1.0], [2.0]]))[0]
+        zero, one, two = _numbers(found).ravel().tolist()
+    except (AttributeError, TypeError, ValueError, NotImplementedError, RuntimeError):
+        zero, one, two = 0.0, 0.0, 1.0
+    if not (one > zero and abs((two - one) - (one - zero)) <= 1e-6 * (one - zero)):
+        raise InvalidValueError(
+            f"outcome_transform of {type(model).__name__} must be a shift and a factor above 0, such as Standardize, "
+            f"not {type(transform).__name__}"
+        )
+    return zero, one - zero
+
+
 def _numbers(tensor: Any) -> Floats:
     return np.asarray(tensor.detach().cpu().double().numpy())
 
@@ -544,6 +678,7 @@ def _require_fitted(model: Any, attribute: str) -> None:
 _CONVERSIONS: Final[dict[tuple[str, str], Callable[[Any], object]]] = {
     ("sklearn", "BayesianRidge"): _bayesian_ridge,
     ("sklearn", "GaussianProcessRegressor"): _gaussian_process,
+    ("gpytorch", "ExactGP"): torch_process,
     ("torch", "Normal"): _torch_normal,
     ("torch", "MultivariateNormal"): _torch_multivariate,
     ("torch", "LowRankMultivariateNormal"): _torch_multivariate,

@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice.errors import InvalidTypeError, InvalidValueError, NotPositiveDefiniteError
 from suffice.numerics.special_functions import Floats
-from suffice.posteriors.distributions import Gaussian, GaussianProcessPosterior, IndependentPosteriors
+from suffice.posteriors.distributions import Gaussian, GaussianProcessPosterior, IndependentPosteriors, torch_prior
 
 #: Largest number of weights of a posterior with a dense precision.
 MOST_WEIGHTS: Final = 2000
@@ -48,6 +48,7 @@ def fitted_posterior(model: Any, X: Any, y: Any, *, refit: bool = False) -> Any:
     - ``BayesianRidge`` and ``ARDRegression``: the Gaussian of coefficients and intercept, which has a flat prior.
       Coefficients that ``ARDRegression`` has pruned are left out.
     - ``GaussianProcessRegressor``: the function, with the kernel of the model.
+    - An ``ExactGP`` of GPyTorch, such as ``SingleTaskGP`` of BoTorch: likewise; one noise variance, a constant mean.
     - The models of suffice: their own posterior.
 
     A pipeline, a search with ``best_estimator_`` and a wrapper of scikit-activeml have the posterior of the model in
@@ -220,6 +221,8 @@ def model_prior(model: Any) -> ModelPrior | None:
     if type(model).__module__.startswith("suffice.") and hasattr(model, "posterior_after"):
         _require_fitted(model, "state_")
         return _OwnPrior(type(model).__name__, transform, model.hyperparameters, model)
+    if _is_a(model, ("gpytorch", "ExactGP")):
+        return _torch_function_prior(model, transform)
     build = next((build for name, build in _PRIORS.items() if _is_a(model, ("sklearn", name))), None)
     return None if build is None else build(model, transform, classes)
 
@@ -231,7 +234,8 @@ def _is_a(model: Any, name: tuple[str, str]) -> bool:
 def _unknown(model: Any) -> InvalidTypeError:
     return InvalidTypeError(
         f"the posterior of {type(model).__name__} is not known. Known are those of scikit-learn's "
-        f"{', '.join(_PRIORS)}, of the models of suffice, and of pipelines that end in one of them"
+        f"{', '.join(_PRIORS)}, of GPyTorch's ExactGP, of the models of suffice, and of pipelines "
+        "that end in one of them"
     )
 
 
@@ -745,6 +749,18 @@ def _function_prior(model: Any, transform: Callable[[Any], Any], classes: list[A
     scaling: tuple[float, ...] = (float(np.squeeze(model._y_train_mean)), float(np.squeeze(model._y_train_std)))
     scaling = () if scaling == (0.0, 1.0) else scaling
     return _FunctionPrior(name, transform, model.kernel_, float(model.alpha), scaling, len(model.X_train_))
+
+
+def _torch_function_prior(model: Any, transform: Callable[[Any], Any]) -> ModelPrior:
+    name, prior = type(model).__name__, torch_prior(model)
+    if len(prior.noise) != 1:
+        raise InvalidValueError(f"the noise of this {name} is one number for each label; give one for all of them")
+
+    def inputs(X: Any) -> Any:
+        given = transform(X)
+        return given.detach().cpu().numpy() if hasattr(given, "detach") else given
+
+    return _FunctionPrior(name, inputs, prior.kernel, float(prior.noise[0]), prior.scaling, len(model.train_targets))
 
 
 @dataclass(frozen=True)

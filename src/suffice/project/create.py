@@ -18,12 +18,12 @@ import numpy as np
 from suffice.arguments import real, whole
 from suffice.criteria import Criterion, LabelWorth, RecallTest
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
+from suffice.files import PRIVATE_FOLDER
 from suffice.models.factory import model_names
 from suffice.project.connections import Connection, has_log, sa, sync_folder
 from suffice.project.events import Draft, EventKind, checked_label, checked_person
-from suffice.project.items import Items
+from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.labelling_project import ConflictError, Project
-from suffice.project.permissions import PRIVATE_FOLDER
 from suffice.project.settings import (
     DEFAULT_INITIAL,
     DEFAULT_RANDOM_SHARE,
@@ -357,6 +357,7 @@ def make_project(  # noqa: PLR0913 - as above
     guidelines: str = "",
     positive: str | None = None,
     recall: float | None = None,
+    progress: ItemProgress = no_progress,
 ) -> Project:
     """Read the data, check the settings, and create a project; :func:`create_project` describes the arguments.
 
@@ -377,11 +378,12 @@ def make_project(  # noqa: PLR0913 - as above
         guidelines: How to label, in Markdown.
         positive: The class that a screening looks for.
         recall: The share of it to find.
+        progress: Receives what is done now, and how far it is.
     """
     from suffice.project.read_items import read_items
 
     _require_empty(place)
-    items = read_items(data, options)
+    items = read_items(data, options, progress)
     if initial is not None and initial > len(items):
         raise InvalidValueError(f"--initial must be at most the number of items, {len(items)}; not {initial}; lower it")
     source = Path(data).resolve().name if is_path(data) else _name_of(place)
@@ -416,7 +418,7 @@ def make_project(  # noqa: PLR0913 - as above
     settings = replace(settings, rule=chosen.state_dict())
     settings = settings.with_changes(settings.checked_changes({"guidelines": guidelines}))
     settings.require_usable_rule()
-    return write_project(place, settings, items, person=person)
+    return write_project(place, settings, items, person=person, progress=progress)
 
 
 def _screening(positive: str | None, recall: float | None, items: Any) -> dict[str, Any]:
@@ -436,7 +438,9 @@ def _screening(positive: str | None, recall: float | None, items: Any) -> dict[s
     }
 
 
-def write_project(place: str | Path, settings: Settings, items: Items, *, person: str = "") -> Project:
+def write_project(
+    place: str | Path, settings: Settings, items: Items, *, person: str = "", progress: ItemProgress = no_progress
+) -> Project:
     """Write a project with its items, their features and the labels that are there already.
 
     Args:
@@ -444,6 +448,7 @@ def write_project(place: str | Path, settings: Settings, items: Items, *, person
         settings: What it is about.
         items: What is to be labelled.
         person: Who makes it.
+        progress: Receives the number of items written.
 
     Raises:
         ConflictError: There is a project already.
@@ -460,7 +465,7 @@ def write_project(place: str | Path, settings: Settings, items: Items, *, person
     if is_url(place):
         database = Database(str(place))
         try:
-            _fill(database, items, drafts)
+            _fill(database, items, drafts, progress)
             return Project(database, len(items))
         except BaseException:
             database.close()
@@ -468,7 +473,7 @@ def write_project(place: str | Path, settings: Settings, items: Items, *, person
     file = project_file(place)
     new_folder = _make_folder(file.parent)
     try:
-        _make_file(file, items, drafts)
+        _make_file(file, items, drafts, progress)
     except BaseException:
         if new_folder:
             with suppress(OSError):
@@ -658,13 +663,13 @@ def _make_folder(folder: Path) -> bool:
     return made
 
 
-def _make_file(file: Path, items: Items, drafts: list[Draft]) -> None:
+def _make_file(file: Path, items: Items, drafts: list[Draft], progress: ItemProgress) -> None:
     """Make the file of a project beside its place, then put it there whole; never over one that is there."""
     _require_free(file)
     part = file.with_name(f".{file.name}.{os.getpid()}-{threading.get_ident()}")
     database = Database(part, new=True)
     try:
-        _fill(database, items, drafts)
+        _fill(database, items, drafts, progress)
         database.close()
         if has_log(part):
             raise StorageFullError(
@@ -709,7 +714,7 @@ def _remove(folder: Path, beginning: str) -> None:
         each.unlink(missing_ok=True)
 
 
-def _fill(database: Database, items: Items, drafts: list[Draft]) -> None:
+def _fill(database: Database, items: Items, drafts: list[Draft], progress: ItemProgress) -> None:
     with database.exclusive() as connection:
         tables = database.tables(connection)
         if tables >= TABLES:
@@ -720,5 +725,5 @@ def _fill(database: Database, items: Items, drafts: list[Draft]) -> None:
                 f"({', '.join(sorted(taken))}); give another database, or another schema"
             )
         database.make_tables(connection)
-        write_contents(connection, items)
+        write_contents(connection, items, progress=progress)
         write_events(connection, drafts, last=None, at=time.time())

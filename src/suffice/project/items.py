@@ -1,6 +1,6 @@
 """Items to label, as they were read: what a person sees, and what the model sees."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,13 @@ from typing import Any
 from suffice.numerics.special_functions import Floats
 from suffice.project.events import Label
 from suffice.project.settings import Shown, Task
+
+#: Receives the progress of making a project: what is done now, and how many items of how many; 0 of 0 is unknown.
+ItemProgress = Callable[[str, int, int], None]
+
+
+def no_progress(what: str, done: int, total: int) -> None:
+    """Report progress to nobody."""
 
 
 @dataclass(frozen=True, eq=False)

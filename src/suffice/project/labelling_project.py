@@ -19,6 +19,7 @@ from suffice.arguments import real, whole
 from suffice.checks import Guarantee, spent_alpha
 from suffice.decision import Decision
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.files import make_private
 from suffice.learner.model_check import CheckedQuantity, checked_quantity
 from suffice.numerics.special_functions import Floats
 from suffice.presentation.messages import decision_words
@@ -49,7 +50,6 @@ from suffice.project.events import (
 from suffice.project.imported_predictions import PredictedLabel, predictions_of
 from suffice.project.items import Item
 from suffice.project.learned_files import FOLDER, LearnedFiles
-from suffice.project.permissions import make_private
 from suffice.project.project_check import (
     CheckDraw,
     ProjectCheck,
@@ -990,6 +990,39 @@ class Project:
             return [Draft(EventKind.undone, name, act.item, data, sent)], None
 
         return self._receipt(*self._write(decide))
+
+    def take_back(self, position: int, *, person: str) -> int:
+        """Take back everything that a person said of an item: label, skip and corrections.
+
+        Unlike :meth:`undo` it is about one item, and nobody is asked for the item at once.
+
+        Args:
+            position: The item.
+            person: Who takes it back.
+
+        Returns:
+            Number of labels, skips and corrections that were taken back; 0 if there was nothing.
+
+        Raises:
+            InvalidValueError: There is no such item.
+
+        Examples:
+            >>> from tempfile import TemporaryDirectory
+            >>> from suffice.project import create_project
+            >>> folder = TemporaryDirectory()
+            >>> project = create_project(f"{folder.name}/pets", {"x": [1, 2, 3, 4]}, classes=["cat", "dog"])
+            >>> written = project.label(0, "cat", person="ann"), project.label(1, "dog", person="ann")
+            >>> project.take_back(0, person="ann"), project.state().label_of(0), project.state().label_of(1)
+            (1, None, 'dog')
+            >>> project.close(); folder.cleanup()
+        """
+        item, name = self._position(position), checked_person(person)
+
+        def decide(state: ProjectState, _: float) -> tuple[list[Draft], None]:
+            acts = [act for act in state.acts(item) if act.person == name]
+            return [Draft(EventKind.undone, name, item, {"of": act.seq}) for act in reversed(acts)], None
+
+        return len(self._write(decide)[0])
 
     def advise(self, decision: Decision) -> bool:
         """Write down that the decision is to stop, or no longer is; one made before more labels came is ignored.

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import suffice
+from suffice.files import file_mode, make_folder
 from suffice.project.connections import sync_folder
 from suffice.project.learning_status import LearningStatus, Predictions
-from suffice.project.permissions import file_mode, make_folder
 from suffice.project.saved_objects import NotSavableError, SavedObjects, restored_objects, saved_objects
 from suffice.project.settings import Settings
 from suffice.project.state import Answer

@@ -12,7 +12,7 @@ from suffice.errors import InvalidValueError
 from suffice.models.capacity import most_components
 from suffice.project.images import ENDINGS, folder_items, image_paths, image_transformer
 from suffice.project.item_features import READ, embedding_transformer, given_features, limited
-from suffice.project.items import Items
+from suffice.project.items import ItemProgress, Items, no_progress
 from suffice.project.reading_options import (
     Labelling,
     ReadingOptions,
@@ -82,7 +82,9 @@ class _TableSource(NamedTuple):
         return [row[k] for row in self.rows]
 
 
-def table_items(path: Path, request: ReadingOptions, table: TableColumns | None = None) -> Items:
+def table_items(
+    path: Path, request: ReadingOptions, table: TableColumns | None = None, progress: ItemProgress = no_progress
+) -> Items:
     """Make every row of a table an item. A ``table`` that is given is not read; ``path`` is then its name.
 
     Raises:
@@ -99,6 +101,7 @@ def table_items(path: Path, request: ReadingOptions, table: TableColumns | None 
         root = path.absolute().parent.resolve()
         columns[source.image] = image_paths(root, columns[source.image], source.file.place)
     given = request.features
+    progress("computing features", 0, 0)
     most = most_components(len(labelling.classes), n) if labelling.task == "classification" else None
     made = _features_of_columns(source, request, columns, most) if given is None else given_features(given, n)
     notes = (*source.notes, *labelling.notes, *made.notes)
@@ -255,13 +258,14 @@ def _features_of_columns(
 __all__ = ["ReadingOptions", "parse_classes", "read_items"]
 
 
-def read_items(source: Any, request: ReadingOptions) -> Items:
+def read_items(source: Any, request: ReadingOptions, progress: ItemProgress = no_progress) -> Items:
     r"""Read the items of a project.
 
     Args:
         source: Path of a table (CSV, also gzipped or with tabs, or Parquet) or of a folder of images; or a table in
             memory: a DataFrame of pandas or polars, or a mapping from names of columns to values.
         request: How to read it.
+        progress: Receives what is done now.
 
     Raises:
         InvalidValueError: It cannot be used with these options; the message gives a remedy.
@@ -278,14 +282,15 @@ def read_items(source: Any, request: ReadingOptions) -> Items:
         (('60', 'diesel'), ('no', 'yes'), {0: 'yes', 2: 'no'})
     """
     checked = request.checked()
+    progress("reading the items", 0, 0)
     if not is_path(source):
         table = table_columns(source)
         if not table.names or not len(table.columns[0]):
             missing = "rows" if table.names else "columns"
             raise InvalidValueError(f"the data has no {missing}; at least 2 items are required")
-        return replace(limited(table_items(Path("the data"), checked, table)), reading=_reading(checked))
+        return replace(limited(table_items(Path("the data"), checked, table, progress)), reading=_reading(checked))
     path = Path(source)
-    found = folder_items(path, checked) if os.path.isdir(path) else table_items(path, checked)
+    found = folder_items(path, checked) if os.path.isdir(path) else table_items(path, checked, progress=progress)
     return replace(limited(found), reading=_reading(checked))
 
 

@@ -603,6 +603,10 @@ class ProjectState:
         acts = self._by_person.get(person)
         return acts[-1] if acts else None
 
+    def acts(self, item: int) -> tuple[Event, ...]:
+        """Labels, skips and corrections of an item that were not undone, in order."""
+        return tuple(self._acts.get(item, ()))
+
     def act_of(self, item: int, person: str) -> Event | None:
         """The label that a person gave an item, unless it was undone."""
         mine = (act for act in self._acts.get(item, ()) if act.person == person and act.kind is EventKind.labelled)
@@ -695,7 +699,7 @@ class ProjectState:
         if label is not None:
             self._counts[label] += 1
         self._done[item] = done
-        deciding = self._deciding(item)
+        deciding = self.deciding_act(item)
         if deciding is not None and deciding.data.get("saw_prediction"):
             self._informed.add(item)
         else:
@@ -707,12 +711,12 @@ class ProjectState:
             self._single[item] = people[0]
 
     def _counting(self, item: int) -> tuple[Label | None, int]:
-        deciding = self._deciding(item)
+        deciding = self.deciding_act(item)
         if deciding is not None:
             return deciding.data["label"], 1
         return None, 2 if self._acts.get(item) else 0
 
-    def _deciding(self, item: int) -> Event | None:
+    def deciding_act(self, item: int) -> Event | None:
         """The event whose label counts: the newest correction, or else the first label."""
         acts = self._acts.get(item, ())
         corrected = [act for act in acts if act.kind is EventKind.corrected]
@@ -720,7 +724,7 @@ class ProjectState:
         return corrected[-1] if corrected else labels[0] if labels else None
 
     def _labelled(self, item: int, random: bool) -> LabelledItem:
-        deciding = self._deciding(item)
+        deciding = self.deciding_act(item)
         assert deciding is not None
         corrected = deciding.kind is EventKind.corrected
         return LabelledItem(

@@ -15,12 +15,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from suffice.errors import SufficeError
+from suffice.files import file_mode
 from suffice.numerics.special_functions import Floats
 from suffice.project import connections
 from suffice.project.connections import Connection, sa
 from suffice.project.events import Draft, Event, EventKind
-from suffice.project.items import Item, Items
-from suffice.project.permissions import file_mode
+from suffice.project.items import Item, ItemProgress, Items, no_progress
 from suffice.project.settings import Settings
 
 #: The file in a project's folder.
@@ -319,13 +319,16 @@ _CLOSE = 4
 _INSERT_ITEM: Final = "INSERT INTO items (position, id, cells, checksum) VALUES (?, ?, ?, ?)"
 
 
-def write_contents(connection: Connection, items: Items, *, after: int = 0) -> None:
+def write_contents(
+    connection: Connection, items: Items, *, after: int = 0, progress: ItemProgress = no_progress
+) -> None:
     """Write items and their features.
 
     Args:
         connection: Within a transaction during which nobody else writes.
         items: The items.
         after: Number of items that are there already.
+        progress: Receives the number of items written.
     """
     as_json = json.JSONEncoder(ensure_ascii=False).encode
     numbered = enumerate(zip(items.ids, items.cells, strict=True), start=after)
@@ -338,6 +341,7 @@ def write_contents(connection: Connection, items: Items, *, after: int = 0) -> N
         else:
             columns = [column.name for column in items_table.columns]
             connection.execute(sa.insert(items_table), [dict(zip(columns, row, strict=True)) for row in rows])
+        progress("writing the items", part[-1][0] + 1 - after, len(items))
     X = np.ascontiguousarray(items.X, dtype="<f8")
     rows_at_once = max(1, _BLOCK // (8 * X.shape[1]))
     last = connection.execute(sa.select(sa.func.max(features_table.c.block))).scalar()

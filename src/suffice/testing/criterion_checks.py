@@ -90,6 +90,8 @@ def _other_facts(t: int, selected: Floats, stop: Floats, rng: np.random.Generato
         "expected_missed": 6.0 * falling,
         "missed_variance": 3.0 * falling,
         "control_found": min(2 + t // 2, 9),
+        "regret_change_noise": 0.05,
+        "noise_deviation": 0.1,
     }
 
 

@@ -39,6 +39,7 @@ from suffice.project.settings import described_model
 from suffice.project.state import Opinion, ProjectState
 from suffice.project.status_summary import status
 from suffice.project.storage import StorageError
+from suffice.tables.file_reader import number_name
 from suffice.tables.file_writer import MEDIA_TYPES
 from suffice.web.context import (
     AppContext,
@@ -66,6 +67,8 @@ from suffice.web.schemas import (
     ImportAnswer,
     ImportSent,
     ItemAnswer,
+    ItemsAnswer,
+    ItemsSent,
     LabelRow,
     LabelsAnswer,
     LabelSent,
@@ -645,6 +648,21 @@ def import_rows(sent: ImportSent, context: Context) -> ImportAnswer:
         )
     context.background.wake()
     return ImportAnswer(**report.as_dict(), sentences=report.sentences(trial=sent.check))
+
+
+@labelling_router.post("/items", responses=documented(409, 415, 507))
+@takes_long
+def add_items(sent: ItemsSent, context: Context) -> ItemsAnswer:
+    """Add rows to the project, all of them or none; a guarantee does not cover them."""
+    names = list(dict.fromkeys(name for row in sent.rows for name in row))
+    table = {name: [_cell(row.get(name)) for row in sent.rows] for name in names}
+    added = context.project.add_items(table, person=sent.person, check=sent.check)
+    context.background.wake()
+    return ItemsAnswer(added=added, size=context.project.size, written=not sent.check)
+
+
+def _cell(value: str | float | None) -> str:
+    return "" if value is None else value if isinstance(value, str) else number_name(value)
 
 
 @labelling_router.post("/undo", responses=documented(409, 415, 507))

@@ -48,6 +48,7 @@ MEANINGS: Final = {
     "only": "all, skipped, unsure, disagreed, unresolved or corrected",
     "saw_prediction": "whether the person saw a prediction for the item before answering",
     "rows": "at least one object with an id and a label; a prediction may have a probability from 0 to 1",
+    "new_rows": "at least one object with a cell for each column of the project",
     "kind": "labels or predictions",
     "conflicts": "keep, replace or opinion: what happens where an item has another label",
     "source": "what predictions are called when they are shown, up to 200 characters",
@@ -177,6 +178,16 @@ class ImportSent(_Request):
     kind: Annotated[Literal["labels", "predictions"], Field(description=MEANINGS["kind"])] = "labels"
     conflicts: Annotated[Literal["keep", "replace", "opinion"], Field(description=MEANINGS["conflicts"])] = "keep"
     source: Annotated[str, Field(max_length=200, description=MEANINGS["source"])] = "predictions"
+    check: Annotated[bool, Field(description=MEANINGS["check"])] = False
+
+
+_CellText = Annotated[str, Field(max_length=1_000_000)]
+
+
+class ItemsSent(_Request):
+    """Rows to add to the project, each with the columns of the project, and the target where it has a label already."""
+
+    rows: Annotated[list[dict[str, _CellText | float | None]], Field(min_length=1, description=MEANINGS["new_rows"])]
     check: Annotated[bool, Field(description=MEANINGS["check"])] = False
 
 
@@ -752,6 +763,14 @@ class ReviewAnswer(_Response):
     n_labelled: int
     sentence: Text
     note: Text
+
+
+class ItemsAnswer(_Response):
+    """How many rows were added, or would be, and how many items the project has now."""
+
+    added: int
+    size: int
+    written: bool
 
 
 class ImportAnswer(_Response):

@@ -26,6 +26,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.files import PRIVATE_FILE
 from suffice.project.accounts import (
     SCRYPT,
     Account,
@@ -36,7 +37,6 @@ from suffice.project.accounts import (
     permits,
 )
 from suffice.project.labelling_project import Project
-from suffice.project.permissions import PRIVATE_FILE
 from suffice.web.connection_limits import network_of
 from suffice.web.http_errors import problem, problem_page, status_of
 
@@ -124,6 +124,7 @@ ROUTE_ROLES: Final[dict[tuple[str, str], Role]] = {
     ("POST", "/api/classes"): "manage",
     ("POST", "/api/model"): "manage",
     ("POST", "/api/imports"): "manage",
+    ("POST", "/api/items"): "manage",
     ("GET", "/api/checks/offers"): "manage",
     ("GET", "/api/checks/recall-offers"): "manage",
     ("POST", "/api/checks"): "manage",

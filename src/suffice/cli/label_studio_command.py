@@ -1,0 +1,288 @@
+"""``suffice label-studio``: connect a project of Label Studio with a labelling project of suffice."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.console import Console
+
+from suffice.cli.project_options import ProjectModel, require_store, say
+from suffice.cli.rule_options import AsJson, LabelCost, MistakeCost, TargetError, target_error
+from suffice.cli.stored_project import shown_place
+from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
+from suffice.presentation.number_format import count
+from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RANDOM_SHARE
+
+if TYPE_CHECKING:
+    from suffice.integrations.label_studio import LabelStudio, LabelStudioSync
+    from suffice.project.background_learner import BackgroundLearner
+    from suffice.project.labelling_project import Project
+
+#: Where the API token of Label Studio is looked for; the name that its own packages use.
+TOKEN_VARIABLE: Final = "LABEL_STUDIO_API_KEY"
+
+
+def label_studio_command(
+    url: Annotated[str, typer.Option(metavar="URL", help="Address of Label Studio, such as http://localhost:8080.")],
+    project: Annotated[int, typer.Option(metavar="N", help="Number of its project, as in /projects/N.")],
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder of the labelling project, which is created the first time.",
+            show_default="label-studio-N.suffice",
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"File with the API token of Label Studio. Without it, {TOKEN_VARIABLE} in the environment is used.",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on for Label Studio's webhook.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8001,
+    webhook_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Address under which Label Studio reaches this program, if that is another one, such as that of a "
+            "proxy.",
+            show_default="http://ADDRESS:PORT/webhook",
+        ),
+    ] = None,
+    show_predictions: Annotated[
+        bool,
+        typer.Option(
+            "--show-predictions",
+            help="Show predicted labels to annotators, except for tasks of a check and tasks drawn at random. Such "
+            "labels are recorded as given by somebody who saw a prediction.",
+        ),
+    ] = False,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.npy", help="Features of your own, one row for each task by its number.", show_default=False
+        ),
+    ] = None,
+    embed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Sentence embeddings for texts, by a model of sentence-transformers; needs the extra embed.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[ProjectModel | None, typer.Option(help="The model.", show_default="logistic")] = None,
+    label_cost: LabelCost = None,
+    mistake_cost: MistakeCost = None,
+    at_most: TargetError = None,
+    initial: Annotated[
+        int | None, typer.Option(help="Labels at random before the model chooses.", show_default=str(DEFAULT_INITIAL))
+    ] = None,
+    random_share: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of the later tasks that are drawn at random too, from 0 to 1.",
+            show_default=str(DEFAULT_RANDOM_SHARE),
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all randomness.", show_default="0")] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Read the annotations, publish order and decision, and stop.")
+    ] = False,
+    remove: Annotated[
+        bool,
+        typer.Option(
+            "--remove", help="Remove the texts, predictions and webhook of suffice from Label Studio, and stop."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Connect a project of Label Studio: follow its annotations, order its tasks, and say there when it is enough.
+
+    People label in Label Studio. The tasks come in the order in which suffice asks for them. The decision and the
+    guarantee are written into the project's description and instructions. The labelling project is in a folder of its
+    own, for suffice status, check, report and export. Only the server of --url is contacted.
+
+    Example: suffice label-studio --url http://localhost:8080 --project 1
+
+    Check at random how many predictions are wrong: suffice check label-studio-1.suffice --size 100
+    """
+    from suffice.integrations.label_studio import LabelStudio, LabelStudioSync, checked_url
+
+    require_store()
+    made_with: dict[str, Any] = {
+        "features": features,
+        "embed": embed,
+        "model": None if model is None else model.value,
+        "label_cost": label_cost,
+        "mistake_cost": mistake_cost,
+        "at_most": target_error(at_most, "classification"),
+        "initial": initial,
+        "random_share": random_share,
+        "seed": seed,
+    }
+    if project < 1:
+        raise InvalidValueError(f"--project must be the number of a project of Label Studio, 1 or more, not {project}")
+    if once and remove:
+        raise InvalidValueError("--once and --remove exclude each other: give one of them")
+    reached = None if webhook_url is None else checked_url(webhook_url, "--webhook-url")
+    if reached is not None and reached.count("/") == 2:
+        reached += "/webhook"
+    server = LabelStudio(url, _token(token_file))
+    place = folder or Path(f"label-studio-{project}.suffice")
+    console = Console(quiet=as_json, highlight=False, soft_wrap=True, stderr=False)
+    with _opened(place, server, project, made_with, console) as (found, background):
+        sync = LabelStudioSync(
+            server, project, found, background, show_predictions=show_predictions, say=lambda text: say(console, text)
+        )
+        if once or remove:
+            told = _once(sync, server, project, found, remove=remove)
+            if as_json:
+                typer.echo(json.dumps(told, allow_nan=False))
+            else:
+                say(console, told["sentence"])
+            return
+        _serve(sync, server, project, found, (host, port, reached), console, as_json=as_json)
+    say(console, "Stopped. Everything is saved; to go on, start the same command again.")
+
+
+def _token(file: Path | None) -> str:
+    from suffice.integrations.label_studio import checked_token
+
+    if file is None:
+        return checked_token(os.environ.get(TOKEN_VARIABLE))
+    try:
+        return checked_token(file.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InvalidValueError(f"--token-file {file} cannot be read: {reason}") from None
+
+
+@contextmanager
+def _opened(
+    place: Path, server: "LabelStudio", number: int, made_with: dict[str, Any], console: Console
+) -> "Iterator[tuple[Project, BackgroundLearner]]":
+    """Open the labelling project, or create it; yield it with its learner, which runs."""
+    from suffice.integrations.label_studio import created_project, project_link
+    from suffice.project.background_learner import BackgroundLearner
+    from suffice.project.create import has_project, open_project
+
+    given = [name for name, value in made_with.items() if value is not None]
+    new = not has_project(place)
+    if new:
+        found = created_project(place, server, number, **{name: made_with[name] for name in given})
+    elif given:
+        raise InvalidValueError(
+            f"the labelling project {place} exists already, and --{given[0].replace('_', '-')} is for a new one; leave "
+            "it out, or give another folder with --folder"
+        )
+    else:
+        found = open_project(place)
+    with found as project:
+        folder = project.folder
+        assert folder is not None
+        project_link(folder, server.url, number)
+        for note in project.settings.notes if new else ():
+            say(console, f"- {note}")
+        say(console, f"Project {place}: {'made' if new else 'resumed'}, {count(project.size, 'task')}.")
+        with _only_one(folder), BackgroundLearner(project, project.learned_files) as background:
+            yield project, background
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Refuse a second connection of the same project on this machine."""
+    try:
+        import fcntl
+    except ImportError:
+        yield  # not on Windows: two of them do the same work twice, and write nothing twice
+        return
+    with (folder / "label-studio.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SufficeError(f"another suffice label-studio is running for {folder}; stop it first") from None
+        yield
+
+
+def _once(
+    sync: "LabelStudioSync", server: "LabelStudio", number: int, project: "Project", *, remove: bool
+) -> dict[str, Any]:
+    from suffice.integrations.label_studio import project_link, remove_webhooks
+
+    assert project.folder is not None
+    if remove:
+        sync.remove()
+        remove_webhooks(server, number, project_link(project.folder, server.url, number).secret)
+        return {"removed": True, "sentence": "Removed from Label Studio. The annotations and the journal stay."}
+    sync.update()
+    with project.lock:
+        labelled = project.state().n_labelled
+    sentence = f"Read and published: {labelled:,} of {project.size:,} tasks have a label."
+    return {"n_labelled": labelled, "size": project.size, "folder": str(project.folder), "sentence": sentence}
+
+
+def _serve(
+    sync: "LabelStudioSync",
+    server: "LabelStudio",
+    number: int,
+    project: "Project",
+    where: tuple[str, int, str | None],
+    console: Console,
+    *,
+    as_json: bool,
+) -> None:
+    """Receive webhooks until somebody stops it."""
+    from suffice.integrations.label_studio import (
+        LabelStudioError,
+        WebhookReceiver,
+        project_link,
+        registered_webhook,
+        remove_webhooks,
+    )
+
+    try:
+        from suffice.web.server import listening, serve_on
+    except ImportError as error:
+        raise MissingExtraError(str(error.name), "web", "suffice label-studio") from None
+    assert project.folder is not None
+    host, port, webhook_url = where
+    secret = project_link(project.folder, server.url, number).secret
+    # What is wrong with the address, the token or the project is said before anything is started.
+    sync.update()
+
+    def ready(address: str) -> None:
+        reached = webhook_url or f"{address}webhook"
+        registered_webhook(server, number, reached, secret)
+        # What came between reading everything and this.
+        sync.notify(None)
+        thread.start()
+        shown = shown_place(str(project.folder))
+        if as_json:
+            print(json.dumps({"webhook": reached, "folder": str(project.folder), "tasks": project.size}), flush=True)
+        say(
+            console,
+            f"Connected to project {number} of {server.url}; its webhook calls {reached}. Label there; stop with "
+            f"Ctrl+C. Where it stands: suffice status {shown}. A random check: suffice check {shown} --size 100",
+        )
+
+    thread = threading.Thread(target=sync.run, name="suffice label-studio", daemon=True)
+    with listening(host, port) as listener:
+        serve_on(WebhookReceiver(secret, sync.notify), listener, host, ready)
+    sync.close()
+    if thread.ident is not None:
+        thread.join(30.0)
+    with suppress(LabelStudioError):
+        # Label Studio would wait for an answer with every annotation.
+        remove_webhooks(server, number, secret)
