@@ -245,7 +245,7 @@ def test_a_typo_in_the_target_is_answered_with_the_columns() -> None:
 def test_a_project_that_cannot_be_made_leaves_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     table()
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise SufficeError("the disk is full")
 
     monkeypatch.setattr("suffice.project.create.write_contents", fail)

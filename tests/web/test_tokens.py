@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import httpx
@@ -68,8 +69,9 @@ def test_repeated_wrong_passwords_and_links_are_refused(tmp_path: Path) -> None:
             script(app).post("/sign-in", json={"person": "Ann", "password": f"wrong {k}"}).status_code for k in range(5)
         ]
         assert wrong == [401] * 5
-        for _ in range(15):
-            assert script(app, "wrong").get("/api/status").status_code == 401
+        # One is forgotten in 6 seconds, and a busy machine may take longer for all of them.
+        guesses = takewhile(lambda k: script(app, "wrong").get("/api/status").status_code == 401, range(200))
+        assert 15 <= len(list(guesses)) < 200
         right = {"person": "Ann", "password": "correct horse"}
         refused = script(app).post("/sign-in", json=right)
         assert (refused.status_code, "retry-after" in refused.headers) == (429, True)

@@ -10,7 +10,6 @@ have a prediction, whose score is their place in the order. While a random check
 check, so that they are answered before others. Their predictions hold no label.
 """
 
-import html
 import json
 import queue
 import re
@@ -35,6 +34,7 @@ from urllib.request import (
 from xml.etree import ElementTree
 
 from suffice.errors import InvalidValueError, SufficeError
+from suffice.presentation.html_parts import paragraphs
 from suffice.presentation.messages import progress_sentence
 from suffice.presentation.number_format import count
 
@@ -468,7 +468,10 @@ def task_annotations(
 _BEGIN, _END = "[suffice]", "[/suffice]"
 _OPENING: Final = "<p>[suffice] <i>This part is written by suffice. Write your own text outside of it.</i></p>"
 _SECTION: Final = re.compile(
-    rf"\s*(?:<p>\s*)?{re.escape(_BEGIN)}(?:(?!{re.escape(_BEGIN)}).)*?{re.escape(_END)}(?:\s*</p>)?", re.DOTALL
+    r"\s*(?:<p>\s*)?BEGIN(?:(?!BEGIN).)*?END(?:\s*</p>)?".replace("BEGIN", re.escape(_BEGIN)).replace(
+        "END", re.escape(_END)
+    ),
+    re.DOTALL,
 )
 
 
@@ -555,15 +558,16 @@ def status_section(told: Mapping[str, Any], name: str) -> Section:
     """
     words = list(told["words"])
     check = told["check"]
-    lines = [f"<p><b>{html.escape(words[0], quote=False)}</b></p>"]
-    lines += [f"<p>{html.escape(each, quote=False)}</p>" for each in words[1:]]
+    lines = paragraphs(words, first_bold=True)
     if check is not None and check["state"] == "open":
         skipped = "is left out" if check["unlabelable_as"] == "excluded" else "counts as a wrong prediction"
-        lines.append(
-            "<p>The next tasks belong to a random check. Label each of them carefully and without looking up "
-            f"predictions. A task that you skip {skipped}.</p>"
+        lines += paragraphs(
+            [
+                "The next tasks belong to a random check. Label each of them carefully and without looking up "
+                f"predictions. A task that you skip {skipped}."
+            ]
         )
-    instruction = "\n".join([_OPENING, *lines, f"<p>{_END}</p>"])
+    instruction = "\n".join([_OPENING, *lines, *paragraphs([_END])])
     guarantee = [] if told["guarantee"] is None else told["guarantee"]["sentences"]
     sentences = [*guarantee, *(each for each in words if each not in guarantee), progress_sentence(name, told)]
     return Section(instruction, f"{_BEGIN} {' '.join(sentences)} {_END}")

@@ -55,6 +55,17 @@ def card(heading: str, rows: Sequence[tuple[str, str]], *, tone: str = "", chart
     return f'<style>{_STYLE}</style><div class="{kind}"><p>{escape(heading)}</p>{body}{chart}</div>'
 
 
+def paragraphs(sentences: Sequence[str], *, first_bold: bool = False) -> list[str]:
+    """Each sentence as a paragraph. All text is escaped.
+
+    Examples:
+        >>> paragraphs(["Stop <now>.", "Or go on."], first_bold=True)
+        ['<p><b>Stop &lt;now&gt;.</b></p>', '<p>Or go on.</p>']
+    """
+    shown = [escape(sentence, quote=False) for sentence in sentences]
+    return [f"<p><b>{each}</b></p>" if first_bold and not k else f"<p>{each}</p>" for k, each in enumerate(shown)]
+
+
 def curve(
     name: str,
     line: Sequence[tuple[float, float]],
