@@ -138,6 +138,10 @@ class MemoryPool:
         """Features of some points."""
         return self._points[indices]
 
+    def variances(self, indices: Indices) -> Floats:
+        """Latent variances of some points, as they were last followed."""
+        return self._variance[self._place[indices]]
+
     def take(self, indices: Indices) -> None:
         """Leave points out from now on."""
         places = self._place[indices]

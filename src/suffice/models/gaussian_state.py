@@ -227,6 +227,15 @@ class KernelState:
         self.n += k
         return Extension(block, white, self.noise)
 
+    def adopt(self, features: Floats, lower: Floats) -> None:
+        """Append points whose rows of ``L`` were computed elsewhere, ``k x D`` and ``k x (n + k)``; without labels."""
+        rows = slice(self.n, self.n + len(features))
+        self._make_room(rows.stop)
+        self._features[rows] = features
+        self._lower[rows, : rows.stop] = lower
+        self._white[rows] = 0.0
+        self.n = rows.stop
+
     def learn(self, features: Floats, y: Floats) -> None:
         """Append all points to ``L``."""
         self.extend(block_of(self, features), y)

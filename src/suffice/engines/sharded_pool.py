@@ -1,0 +1,387 @@
+"""A pool of a Gaussian process in shards, each followed where it lies; only candidates come back.
+
+A shard is a part of the pool with a copy of the posterior's factor. For every block of picks the driver sends each
+shard the labelled points and the rows of the factor that are new, and receives its points of largest variance. Nothing
+else is exchanged. A :class:`Shards` object knows where the shards are: in this process, or on the workers of a Dask
+cluster.
+
+What was sent is kept, so that a shard that is lost can be made again from its part of the pool: it repeats the same
+steps, and its numbers are the same to the last digit.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.engines.tracked_rows import KernelRows
+from suffice.engines.variance_pool import SINGLE, MemoryPool, PoolCandidates, largest
+from suffice.errors import SufficeError
+from suffice.models.gaussian_state import KernelState
+from suffice.models.kernels import GaussianKernel
+from suffice.numerics.special_functions import Floats
+
+Indices = NDArray[np.intp]
+
+# Seconds between two looks at a worker that has not answered, and until there must be a worker in place of a lost one.
+_LOOK: Final = 1.0
+_PATIENCE: Final = 120.0
+# How often a shard is made again in one exchange.
+_TRIES: Final = 5
+
+
+class ShardPrior(NamedTuple):
+    """What a shard has to know of the model.
+
+    Attributes:
+        length_scale: Of the kernel.
+        noise: Noise variance.
+        capacity: Labels to make room for.
+        dtype: Number type of the rows.
+    """
+
+    length_scale: tuple[float, ...]
+    noise: float
+    capacity: int
+    dtype: str
+
+
+class ShardMessage(NamedTuple):
+    """What a shard is told.
+
+    Attributes:
+        features: Labelled points that are new, ``k x D``.
+        lower: Their rows of the factor, ``k x n`` with all labels so far.
+        taken: Points to leave out from now on, by their number in the whole pool.
+    """
+
+    features: Floats
+    lower: Floats
+    taken: Indices
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(each.nbytes for each in self)
+
+
+class ShardAnswer(NamedTuple):
+    """The points of largest variance of a shard.
+
+    Attributes:
+        indices: Their numbers in the whole pool, ascending.
+        features: ``B x D``.
+        scores: Their variances.
+        rest: Largest variance of the others, with what rounding can add.
+        rest_index: Lowest number among the others of that variance.
+        tie: Variances closer than this are equal up to rounding.
+    """
+
+    indices: Indices
+    features: Floats
+    scores: Floats
+    rest: float
+    rest_index: int
+    tie: float
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.indices.nbytes + self.features.nbytes + self.scores.nbytes
+
+
+class Shard:
+    """A part of the pool that follows a copy of the posterior.
+
+    Args:
+        start: Number of its first row in the whole pool.
+        rows: The rows, ``m x D``; or path, first and last row of a .npy file that is read here.
+        prior: The model.
+    """
+
+    def __init__(self, start: int, rows: Any, prior: ShardPrior) -> None:
+        if isinstance(rows, tuple):
+            path, first, last = rows
+            rows = np.load(path, mmap_mode="r")[first:last]
+        points = np.ascontiguousarray(rows, dtype=np.float64)
+        self._start, self._points = start, points
+        self._state = KernelState(GaussianKernel(prior.length_scale), prior.noise, points.shape[1], prior.capacity)
+        dtype = np.dtype(prior.dtype)
+        self._pool = MemoryPool(KernelRows(self._state, points, prior.capacity, dtype), dtype)
+        self._kept: Any = None
+
+    def tell(self, message: ShardMessage) -> None:
+        """Take over labels and points that are left out."""
+        self._state.adopt(message.features, message.lower)
+        inside = (message.taken >= self._start) & (message.taken < self._start + len(self._points))
+        self._pool.take(message.taken[inside] - self._start)
+        self._pool.follow()
+
+    def step(self, message: ShardMessage, n: int) -> ShardAnswer:
+        """Take over what is new, and return the ``n`` points of largest variance."""
+        self.tell(message)
+        found = self._pool.top(n)
+        scores = self._pool.variances(found.indices)
+        return ShardAnswer(
+            found.indices + self._start, found.features, scores, found.rest, found.rest_index + self._start, found.tie
+        )
+
+    def mark(self, message: ShardMessage) -> None:
+        """Take over what is new, and remember where the shard stands, for :meth:`rewind`."""
+        self.tell(message)
+        self._kept = self._state.mark(), self._pool.mark()
+
+    def rewind(self) -> None:
+        """Go back to the mark."""
+        state, pool = self._kept
+        self._state.rewind(state)
+        self._pool.rewind(pool)
+
+    def features(self, indices: Indices) -> Floats:
+        """Features of some of its points, by their number in the whole pool."""
+        return self._points[indices - self._start]
+
+
+class Shards(ABC):
+    """All shards of a pool, in the order of their rows.
+
+    Args:
+        starts: Number of the first row of each shard, and at the end the number of rows of the pool.
+
+    Attributes:
+        exchanges: How often all shards were asked.
+        bytes_sent: Bytes of arrays that were sent to the shards.
+        bytes_received: Bytes of arrays that came back.
+    """
+
+    def __init__(self, starts: Sequence[int]) -> None:
+        self.starts = np.asarray(starts, dtype=np.intp)
+        self.exchanges = self.bytes_sent = self.bytes_received = 0
+        # What a new shard has to repeat, and how much of it was before the mark.
+        self._log: list[tuple[str, tuple[Any, ...]]] = []
+        self._marked = 0
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @abstractmethod
+    def _call(self, method: str, arguments: tuple[Any, ...], which: Sequence[int]) -> list[Any]:
+        """Call a method of some shards, and return what they answer; a shard that is lost is made again first."""
+
+    def _exchange(self, method: str, *arguments: Any) -> list[Any]:
+        answers = self._call(method, arguments, range(len(self)))
+        self.exchanges += 1
+        self.bytes_sent += len(self) * sum(each.nbytes for each in arguments if isinstance(each, ShardMessage))
+        self.bytes_received += sum(each.nbytes for each in answers if isinstance(each, ShardAnswer))
+        self._log.append((method, arguments))
+        return answers
+
+    def step(self, message: ShardMessage, n: int) -> list[ShardAnswer]:
+        """Tell all shards what is new, and collect the points of largest variance of each."""
+        return self._exchange("step", message, n)
+
+    def mark(self, message: ShardMessage) -> None:
+        """Tell all shards what is new, and let them remember where they stand."""
+        self._exchange("mark", message)
+        self._marked = len(self._log)
+
+    def rewind(self) -> None:
+        """Let all shards go back to the mark."""
+        self._call("rewind", (), range(len(self)))
+        del self._log[self._marked :]
+
+    def features(self, indices: Indices) -> Floats:
+        """Features of some points, from the shards that have them."""
+        owner = np.searchsorted(self.starts, indices, side="right") - 1
+        found: Any = None
+        for k in np.unique(owner):
+            part = np.flatnonzero(owner == k)
+            rows = self._call("features", (indices[part],), [int(k)])[0]
+            found = np.zeros((len(indices), rows.shape[1])) if found is None else found
+            found[part] = rows
+        return np.zeros((0, 0)) if found is None else np.asarray(found)
+
+    def _repeat(self, call: Callable[..., Any]) -> None:
+        """Bring a new shard to where the others are."""
+        for method, arguments in self._log:
+            call(method, *arguments)
+
+
+class LocalShards(Shards):
+    """Shards in this process.
+
+    Args:
+        rows: The rows of each shard.
+        prior: The model.
+    """
+
+    def __init__(self, rows: Sequence[Any], prior: ShardPrior) -> None:
+        super().__init__([0, *np.cumsum([len(each) for each in rows])])
+        self._shards = [Shard(int(start), each, prior) for start, each in zip(self.starts, rows, strict=False)]
+
+    def _call(self, method: str, arguments: tuple[Any, ...], which: Sequence[int]) -> list[Any]:
+        return [getattr(self._shards[k], method)(*arguments) for k in which]
+
+
+class DaskShards(Shards):
+    """Shards on the workers of a Dask cluster, as actors.
+
+    If a worker is lost, its shards are made again on another one, or on the one that replaces it.
+
+    Args:
+        client: A ``distributed.Client``.
+        rows: The rows of each shard: an array, a future of one, or path, first and last row of a .npy file that the
+            workers can read.
+        sizes: Number of rows of each shard.
+        prior: The model.
+
+    Attributes:
+        lost: How often a shard was made again.
+    """
+
+    def __init__(self, client: Any, rows: Sequence[Any], sizes: Sequence[int], prior: ShardPrior) -> None:
+        super().__init__([0, *np.cumsum(sizes)])
+        self._client, self._rows, self._prior, self.lost = client, list(rows), prior, 0
+        self._places: list[str] = [""] * len(rows)
+        self._actors: list[Any] = [None] * len(rows)
+        for k in range(len(rows)):
+            self._start(k)
+
+    def _workers(self) -> list[str]:
+        return sorted(self._client.scheduler_info(n_workers=-1)["workers"])
+
+    def _start(self, k: int) -> None:
+        """Make a shard on the worker that has the fewest, and bring it to where the others are."""
+        end = time.monotonic() + _PATIENCE
+        while not (workers := self._workers()):
+            if time.monotonic() > end:
+                raise SufficeError("no worker of the cluster is left; start some, and resume from the last checkpoint")
+            time.sleep(_LOOK)
+        place = min(workers, key=lambda each: (self._places.count(each), each))
+        self._places[k] = place
+        rows = self._rows[k]
+        if isinstance(rows, np.ndarray):
+            rows = self._client.scatter(rows, workers=[place], hash=False)
+        made = self._client.submit(
+            Shard, int(self.starts[k]), rows, self._prior, actor=True, workers=[place], pure=False
+        )
+        self._actors[k] = made.result()
+        self._repeat(lambda method, *arguments: self._answer(k, self._ask(k, method, arguments)))
+
+    def _call(self, method: str, arguments: tuple[Any, ...], which: Sequence[int]) -> list[Any]:
+        # All are asked before the first answer is waited for.
+        asked = {k: self._ask(k, method, arguments) for k in which}
+        answers = []
+        for k in which:
+            for _ in range(_TRIES):
+                try:
+                    answers.append(self._answer(k, asked[k]))
+                    break
+                except _LostError:
+                    self.lost += 1
+                    self._start(k)
+                    asked[k] = self._ask(k, method, arguments)
+            else:
+                raise SufficeError(f"shard {k} was lost {_TRIES} times; look at the logs of the workers")
+        return answers
+
+    def _ask(self, k: int, method: str, arguments: tuple[Any, ...]) -> Any:
+        """Ask a shard; None where it is known to be lost."""
+        try:
+            return getattr(self._actors[k], method)(*arguments)
+        except RuntimeError:
+            return None
+
+    def _answer(self, k: int, asked: Any) -> Any:
+        """What a shard answers. A slow worker is waited for; one that is gone raises an error."""
+        while True:
+            try:
+                if asked is None:
+                    raise _LostError
+                return asked.result(timeout=_LOOK)
+            except TimeoutError:
+                if self._places[k] not in self._workers():
+                    raise _LostError from None
+            except (OSError, ValueError, RuntimeError) as error:
+                # Dask reports a lost worker as one of these. A worker that is there reports an error of the shard.
+                time.sleep(_LOOK)
+                if self._places[k] in self._workers() and not _is_loss(error):
+                    raise
+                raise _LostError from None
+
+
+class _LostError(Exception):
+    """The worker of a shard is gone."""
+
+
+def _is_loss(error: Exception) -> bool:
+    return isinstance(error, OSError) or "Actor" in str(error)
+
+
+class ShardedPool:
+    """A pool in shards, scored by latent variance; see :class:`suffice.engines.VariancePool`.
+
+    The picks are those of a pool in memory, including ties.
+
+    Args:
+        state: The posterior to follow.
+        shards: The shards.
+        single: Whether their rows are in single precision.
+    """
+
+    def __init__(self, state: KernelState, shards: Shards, *, single: bool = False) -> None:
+        self._state, self._shards, self._slack = state, shards, SINGLE if single else 0.0
+        self._sent, self._taken = 0, np.zeros(0, dtype=np.intp)
+
+    def _message(self) -> ShardMessage:
+        """What the shards do not know yet."""
+        old, state, taken = self._sent, self._state, self._taken
+        self._sent, self._taken = state.n, np.zeros(0, dtype=np.intp)
+        return ShardMessage(state.features[old:].copy(), state.lower[old:].copy(), taken)
+
+    def top(self, n: int) -> PoolCandidates:
+        """The ``n`` points of largest variance, ties to the lowest index."""
+        answers = self._shards.step(self._message(), n)
+        indices = np.concatenate([each.indices for each in answers])
+        scores = np.concatenate([each.scores for each in answers])
+        features = np.concatenate([each.features for each in answers])
+        tie = max(each.tie for each in answers)
+        rows, left, first = largest(scores, n, tie)
+        # The best of the others: of those that no shard has named, and of those that are not needed.
+        others = [(each.rest, each.rest_index) for each in answers if each.rest > -np.inf]
+        if first < len(scores):
+            others.append((left + self._slack, int(indices[first])))
+        rest = max((score for score, _ in others), default=-np.inf)
+        near = [index for score, index in others if score >= rest - 2.0 * tie]
+        size = int(self._shards.starts[-1])
+        return PoolCandidates(indices[rows], features[rows], None, rest, min(near, default=size), tie)
+
+    def follow(self) -> None:
+        """Nothing: the shards are told with the next question."""
+
+    def features(self, indices: Indices) -> Floats:
+        """Features of some points."""
+        return self._shards.features(np.asarray(indices, dtype=np.intp))
+
+    def take(self, indices: Indices) -> None:
+        """Leave points out from now on."""
+        self._taken = np.append(self._taken, np.asarray(indices, dtype=np.intp))
+
+    def jump(self) -> None:
+        """Nothing: a Gaussian process is followed label by label."""
+
+    def tidy(self) -> None:
+        """Nothing: points that are taken stay."""
+
+    def mark(self) -> int:
+        """Where it stands."""
+        self._shards.mark(self._message())
+        return self._sent
+
+    def rewind(self, mark: int) -> None:
+        """Go back to the last mark."""
+        self._shards.rewind()
+        self._sent, self._taken = mark, self._taken[:0]
