@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtri
 
+from suffice.engines.disk_rows import DiskRows
 from suffice.engines.variance_pool import Indices
 from suffice.numerics.special_functions import Floats
 
@@ -14,19 +15,21 @@ _SCORED_ROWS: Final = 4096
 
 
 class ScoredPool:
-    """A pool in memory, scored as a whole at every pick.
+    """A pool that is scored as a whole at every pick; one on disk is read once for it.
 
     Args:
-        features: ``m x J``.
+        features: ``m x J``, in memory or on disk.
         score: Of a posterior and the features of some rows, how useful the label of each would be.
     """
 
-    def __init__(self, features: Floats, score: Callable[[Any, Floats], Floats]) -> None:
+    def __init__(self, features: Floats | DiskRows, score: Callable[[Any, Floats], Floats]) -> None:
         self._features, self._score = features, score
         self._free = np.ones(len(features), dtype=bool)
 
     def nearest(self, posterior: Any, n: int) -> Indices:
         """The ``n`` points of largest score, largest first; ties to the lowest index."""
+        if isinstance(self._features, DiskRows):
+            return self._nearest_on_disk(self._features, posterior, n)
         rows = np.flatnonzero(self._free)
         parts = [rows[k : k + _SCORED_ROWS] for k in range(0, len(rows), _SCORED_ROWS)]
         score = np.concatenate([np.zeros(0), *(self._score(posterior, self._features[part]) for part in parts)])
@@ -34,6 +37,22 @@ class ScoredPool:
         best = float(score.max(initial=0.0)) or 1.0
         order = np.argsort(-np.round(score / best, 11), kind="stable")
         return rows[order[:n]]
+
+    def _nearest_on_disk(self, source: DiskRows, posterior: Any, n: int) -> Indices:
+        """The same from batches. One number is kept for each row, and few arrays of that size exist at a time."""
+        score = np.full(len(source), -np.inf)
+        for start, block in source.batches():
+            for first in range(0, len(block), _SCORED_ROWS):
+                part = block[first : first + _SCORED_ROWS]
+                score[start + first : start + first + len(part)] = self._score(posterior, part)
+        score[~self._free] = -np.inf
+        n = min(n, int(np.count_nonzero(self._free)))
+        best = float(score.max(initial=0.0)) or 1.0
+        score /= -best
+        np.round(score, 11, out=score)
+        cut = np.partition(score, n - 1)[n - 1] if 0 < n < len(score) else np.inf
+        found = np.flatnonzero((score <= cut) & self._free)
+        return found[np.argsort(score[found], kind="stable")][:n]
 
     def take(self, indices: Indices) -> None:
         """Leave points out from now on."""
@@ -80,7 +99,11 @@ class _Layer:
     """Some points of the pool, and within them the layer of those that can win for now."""
 
     def __init__(self, columns: Floats, indices: Indices, *, averaged: bool) -> None:
-        self._columns, self.indices, self._averaged = np.ascontiguousarray(columns), indices, averaged
+        self._columns, self.indices = np.ascontiguousarray(columns), indices
+        self._begin(len(indices), averaged)
+
+    def _begin(self, size: int, averaged: bool) -> None:
+        self._size, self._averaged = size, averaged
         self._width = self._inner_width()
         self._drift = 0.5
         self._anchor: _Anchor | None = None
@@ -88,7 +111,7 @@ class _Layer:
         self.looks = 0
 
     def _inner_width(self) -> int:
-        size = len(self.indices)
+        size = self._size
         return max(_SMALLEST, size // (8 if size >= _MANY else 4)) if size > 2 * _SMALLEST else 0
 
     def nearest(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
@@ -121,7 +144,7 @@ class _Layer:
         change = anchor.inverse @ (posterior.information - anchor.information) @ anchor.inverse.T
         # The eigenvalues of I + change are at least 1 less its norm.
         bound = 1.0 - float(np.sqrt(np.vdot(change, change)))
-        if bound >= least or least >= 1.0 or len(self.indices) < _MANY:
+        if bound >= least or least >= 1.0 or self._size < _MANY:
             return bound
         return 1.0 + float(np.linalg.eigvalsh(change)[0])
 
@@ -129,7 +152,7 @@ class _Layer:
         """Score all points of the layer, and choose the inner layer for the picks to come."""
         self.looks += 1
         inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
-        u, q = self._scores(posterior, inverse)
+        u, q = _scores(self._columns, posterior, inverse, averaged=self._averaged)
         u[~free[self.indices]] = np.inf
         best = smallest(u, n)
         width = max(self._width, 2 * n)
@@ -143,41 +166,165 @@ class _Layer:
                 parted = np.argpartition(rank, width)
             inner = np.sort(parted[:width])
             self._inner = _Layer(self._columns[:, inner], self.indices[inner], averaged=self._averaged)
-            self._anchor = _Anchor(
-                posterior.weights.copy(),
-                posterior.factor.copy(),
-                inverse,
-                posterior.information.copy(),
-                float(rank[parted[width]]),
-                self._drift,
-            )
+            self._set_anchor(posterior, inverse, float(rank[parted[width]]))
         return self.indices[best], u[best]
 
-    def _scores(self, posterior: WeightPosterior, inverse: Floats) -> tuple[Floats, Floats]:
-        m = self._columns.shape[1]
-        mean, variance = np.abs(posterior.weights @ self._columns), np.empty(m)
-        for first in range(0, m, _ROWS):
-            tile = slice(first, min(first + _ROWS, m))
-            white = inverse @ self._columns[:, tile]
-            variance[tile] = np.einsum("ij,ij->j", white, white)
-        if not self._averaged:
-            return mean, np.sqrt(variance)
-        spread = 1.0 + _PROBIT * variance
-        return mean / np.sqrt(spread), np.sqrt(variance / spread)
+    def _set_anchor(self, posterior: WeightPosterior, inverse: Floats, rest: float) -> None:
+        self._anchor = _Anchor(
+            posterior.weights.copy(),
+            posterior.factor.copy(),
+            inverse,
+            posterior.information.copy(),
+            rest,
+            self._drift,
+        )
+
+
+def _scores(columns: Floats, posterior: WeightPosterior, inverse: Floats, *, averaged: bool) -> tuple[Floats, Floats]:
+    """``u`` and ``q`` of points, whose features are columns."""
+    m = columns.shape[1]
+    mean, variance = np.abs(posterior.weights @ columns), np.empty(m)
+    for first in range(0, m, _ROWS):
+        tile = slice(first, min(first + _ROWS, m))
+        white = inverse @ columns[:, tile]
+        variance[tile] = np.einsum("ij,ij->j", white, white)
+    if not averaged:
+        return mean, np.sqrt(variance)
+    spread = 1.0 + _PROBIT * variance
+    return mean / np.sqrt(spread), np.sqrt(variance / spread)
+
+
+class _LowestRanks:
+    """The rows of lowest rank among those that came so far, and the lowest rank of the others.
+
+    Args:
+        width: How many rows.
+        features: Numbers of each row.
+        most: Rows that come at a time, at most.
+    """
+
+    def __init__(self, width: int, features: int, most: int) -> None:
+        self._width, self._fill = width, 0
+        # Pages that are not written to take no memory.
+        room = width + max(width // 2, most)
+        self._rows, self._rank, self._indices = np.empty((room, features)), np.empty(room), np.empty(room, np.intp)
+        self._cut = self.rest = np.inf
+
+    def add(self, rank: Floats, start: int, block: Floats) -> None:
+        """Rows ``start`` and following; those of infinite rank are not kept."""
+        if self._fill + len(rank) > len(self._rank):
+            self._drop()
+        keep = rank < self._cut
+        self.rest = min(self.rest, float(rank[~keep].min(initial=np.inf)))
+        chosen = np.flatnonzero(keep)
+        end = self._fill + len(chosen)
+        self._rows[self._fill : end], self._rank[self._fill : end] = block[chosen], rank[chosen]
+        self._indices[self._fill : end] = start + chosen
+        self._fill = end
+
+    def _drop(self) -> None:
+        """Keep the lowest ranks only."""
+        if self._fill <= self._width:
+            return
+        parted = np.argpartition(self._rank[: self._fill], self._width)
+        self.rest = min(self.rest, float(self._rank[parted[self._width]]))
+        kept, self._fill = np.sort(parted[: self._width]), self._width
+        for values in (self._rank, self._indices):
+            values[: self._width] = values[kept]
+        # The order is rising, so rows move to the front only: no second array of this size.
+        for first in range(0, self._width, _ROWS):
+            part = kept[first : first + _ROWS]
+            self._rows[first : first + len(part)] = self._rows[part]
+        self._cut = float(self._rank[: self._width].max())
+
+    def columns(self) -> tuple[Floats, Indices]:
+        """Features of the rows that are left, as columns, and their indices, rising."""
+        self._drop()
+        return np.ascontiguousarray(self._rows[: self._fill].T), self._indices[: self._fill].copy()
+
+
+# Bytes for each number of a row in the inner layer of a pool on disk: 12 while rows are collected, and a copy.
+_COLLECTED: Final = 20
+_COUNTED: Final = 2**20
+
+
+class _StreamedLayer(_Layer):
+    """All points of a pool on disk: a look reads it once, and copies the inner layer into memory."""
+
+    def __init__(self, source: DiskRows, *, averaged: bool) -> None:
+        self._source = source
+        self._begin(len(source), averaged)
+        self._width = min(self._width, max(_SMALLEST, source.memory_limit // (_COLLECTED * source.shape[1])))
+
+    def _look(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
+        self.looks += 1
+        # The old layer goes before the new one comes.
+        self._inner = self._anchor = None
+        inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
+        width = max(self._width, 2 * n)
+        layered = bool(self._width) and width < self._size
+        u, q = np.empty(self._size), np.empty(self._size if layered else 0, dtype=np.float32)
+        lowest = self._read(posterior, inverse, free, width if layered else 0, u, q)
+        best = smallest(u, n) if n else np.zeros(0, dtype=np.intp)
+        if lowest is None or not len(best):
+            return best, u[best]
+        if lowest.rest <= u[best[-1]] and self._drift > 1e-4:
+            # Nothing would be known of the others: fewer steps, with more certainty.
+            while self._below(u, q, float(u[best[-1]])) > width and self._drift > 1e-4:
+                self._drift *= 0.5
+            lowest = None
+            lowest = self._read(posterior, inverse, free, width, u, q)
+            assert lowest is not None
+        columns, indices = lowest.columns()
+        rest = lowest.rest
+        del lowest
+        self._inner = _Layer(columns, indices, averaged=self._averaged)
+        self._set_anchor(posterior, inverse, rest)
+        return best, u[best]
+
+    def _read(  # noqa: PLR0913, PLR0917 - the posterior, and what is filled
+        self, posterior: Any, inverse: Floats, free: NDArray[np.bool_], width: int, u: Floats, q: NDArray[np.float32]
+    ) -> _LowestRanks | None:
+        """One pass over the pool: fills ``u`` and ``q``, and collects the points of lowest rank if there is a width."""
+        source = self._source
+        lowest = _LowestRanks(width, source.shape[1], source.batch_rows) if width else None
+        for start, block in source.batches():
+            part = slice(start, start + len(block))
+            score, spread = _scores(block.T, posterior, inverse, averaged=self._averaged)
+            score[~free[part]] = np.inf
+            u[part] = score
+            if lowest is not None:
+                # Rounded up, so that ranks stay lower bounds.
+                q[part] = np.nextafter(spread.astype(np.float32), np.float32(np.inf))
+                lowest.add(score - self._drift * q[part].astype(np.float64), start, block)
+        return lowest
+
+    def _below(self, u: Floats, q: NDArray[np.float32], limit: float) -> int:
+        """Number of points whose rank is at most a limit."""
+        parts = (slice(k, k + _COUNTED) for k in range(0, len(u), _COUNTED))
+        return sum(int(np.count_nonzero(u[part] - self._drift * q[part].astype(np.float64) <= limit)) for part in parts)
 
 
 class UncertainPool:
-    """A pool in memory whose most uncertain points are found without looking at all of it.
+    """A pool whose most uncertain points are found without looking at all of it.
 
     Args:
-        features: ``m x J``.
+        features: ``m x J``, in memory or on disk.
         averaged: Whether the predictive is averaged over the posterior (``s`` as above); else ``s`` counts as 0, which
             is the plug-in predictive of the paper.
+
+    Attributes:
+        source: The features, if they are on disk.
     """
 
-    def __init__(self, features: Floats, *, averaged: bool) -> None:
-        self._whole = _Layer(features.T, np.arange(len(features)), averaged=averaged)
+    def __init__(self, features: Floats | DiskRows, *, averaged: bool) -> None:
+        self._whole = (
+            _StreamedLayer(features, averaged=averaged)
+            if isinstance(features, DiskRows)
+            else _Layer(features.T, np.arange(len(features)), averaged=averaged)
+        )
         self._free = np.ones(len(features), dtype=bool)
+        self.source = features if isinstance(features, DiskRows) else None
 
     @property
     def looks(self) -> int:
