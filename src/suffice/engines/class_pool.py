@@ -99,7 +99,9 @@ class _Layer:
     """Some points of the pool, and within them the layer of those that can win for now."""
 
     def __init__(self, columns: Floats, indices: Indices, *, averaged: bool) -> None:
-        self._columns, self.indices = np.ascontiguousarray(columns), indices
+        # Columns in single precision are those of a pool on disk, of which there is one copy only.
+        self._columns = columns if columns.dtype == np.float32 else np.ascontiguousarray(columns)
+        self.indices = indices
         self._begin(len(indices), averaged)
 
     def _begin(self, size: int, averaged: bool) -> None:
@@ -183,11 +185,17 @@ class _Layer:
 def _scores(columns: Floats, posterior: WeightPosterior, inverse: Floats, *, averaged: bool) -> tuple[Floats, Floats]:
     """``u`` and ``q`` of points, whose features are columns."""
     m = columns.shape[1]
-    mean, variance = np.abs(posterior.weights @ columns), np.empty(m)
+    single = columns.dtype == np.float32
+    mean, variance = np.empty(m) if single else posterior.weights @ columns, np.empty(m)
     for first in range(0, m, _ROWS):
         tile = slice(first, min(first + _ROWS, m))
-        white = inverse @ columns[:, tile]
+        points = columns[:, tile]
+        if single:
+            points = points.astype(np.float64)
+            mean[tile] = posterior.weights @ points
+        white = inverse @ points
         variance[tile] = np.einsum("ij,ij->j", white, white)
+    mean = np.abs(mean)
     if not averaged:
         return mean, np.sqrt(variance)
     spread = 1.0 + _PROBIT * variance
@@ -195,32 +203,33 @@ def _scores(columns: Floats, posterior: WeightPosterior, inverse: Floats, *, ave
 
 
 class _LowestRanks:
-    """The rows of lowest rank among those that came so far, and the lowest rank of the others.
+    """The points of lowest rank among those that came so far, and the lowest rank of the others.
 
     Args:
-        width: How many rows.
-        features: Numbers of each row.
-        most: Rows that come at a time, at most.
+        width: How many points.
+        features: Numbers of each point.
+        most: Points that come at a time, at most.
+        dtype: Number type that features are kept in.
     """
 
-    def __init__(self, width: int, features: int, most: int) -> None:
+    def __init__(self, width: int, features: int, most: int, dtype: Any) -> None:
         self._width, self._fill = width, 0
         # Pages that are not written to take no memory.
-        room = width + max(width // 2, most)
-        self._rows, self._rank, self._indices = np.empty((room, features)), np.empty(room), np.empty(room, np.intp)
+        room = width + max(width // 8, most)
+        self._columns = np.empty((features, room), dtype)
+        self._rank, self._indices = np.empty(room), np.empty(room, np.intp)
         self._cut = self.rest = np.inf
 
-    def add(self, rank: Floats, start: int, block: Floats) -> None:
-        """Rows ``start`` and following; those of infinite rank are not kept."""
+    def add(self, rank: Floats, start: int, columns: Floats) -> None:
+        """Points ``start`` and following; those of infinite rank are not kept."""
         if self._fill + len(rank) > len(self._rank):
             self._drop()
         keep = rank < self._cut
         self.rest = min(self.rest, float(rank[~keep].min(initial=np.inf)))
         chosen = np.flatnonzero(keep)
-        end = self._fill + len(chosen)
-        self._rows[self._fill : end], self._rank[self._fill : end] = block[chosen], rank[chosen]
-        self._indices[self._fill : end] = start + chosen
-        self._fill = end
+        here = slice(self._fill, self._fill + len(chosen))
+        self._columns[:, here], self._rank[here], self._indices[here] = columns[:, chosen], rank[chosen], start + chosen
+        self._fill = here.stop
 
     def _drop(self) -> None:
         """Keep the lowest ranks only."""
@@ -229,80 +238,70 @@ class _LowestRanks:
         parted = np.argpartition(self._rank[: self._fill], self._width)
         self.rest = min(self.rest, float(self._rank[parted[self._width]]))
         kept, self._fill = np.sort(parted[: self._width]), self._width
-        for values in (self._rank, self._indices):
+        # One array after the other, so that little is copied at a time.
+        for values in (self._rank, self._indices, *self._columns):
             values[: self._width] = values[kept]
-        # The order is rising, so rows move to the front only: no second array of this size.
-        for first in range(0, self._width, _ROWS):
-            part = kept[first : first + _ROWS]
-            self._rows[first : first + len(part)] = self._rows[part]
         self._cut = float(self._rank[: self._width].max())
 
-    def columns(self) -> tuple[Floats, Indices]:
-        """Features of the rows that are left, as columns, and their indices, rising."""
+    def layer(self, *, averaged: bool) -> _Layer:
+        """The points that are left. Nothing is copied."""
         self._drop()
-        return np.ascontiguousarray(self._rows[: self._fill].T), self._indices[: self._fill].copy()
+        return _Layer(self._columns[:, : self._fill], self._indices[: self._fill], averaged=averaged)
 
 
-# Bytes for each number of a row in the inner layer of a pool on disk: 12 while rows are collected, and a copy.
-_COLLECTED: Final = 20
-_COUNTED: Final = 2**20
+# Bytes that an inner layer takes for each point while it is looked at, besides its features.
+_LOOKED_AT: Final = 48
+# Points of a pool on disk that the size of the next inner layer is estimated from.
+_SAMPLED: Final = 20_000
 
 
 class _StreamedLayer(_Layer):
-    """All points of a pool on disk: a look reads it once, and copies the inner layer into memory."""
+    """All points of a pool on disk: a look reads it once, and copies the inner layer into memory.
+
+    The inner layer is as large as the memory allows. The drift that it can stand is estimated before the pass, from a
+    sample of the points.
+    """
 
     def __init__(self, source: DiskRows, *, averaged: bool) -> None:
-        self._source = source
+        self._source, self._dtype = source, np.dtype(np.float32 if source.single else np.float64)
         self._begin(len(source), averaged)
-        self._width = min(self._width, max(_SMALLEST, source.memory_limit // (_COLLECTED * source.shape[1])))
+        if self._width:
+            each = 1.125 * self._dtype.itemsize * source.shape[1] + _LOOKED_AT
+            self._width = max(_SMALLEST, min(len(source) - 1, int(source.memory_limit / each)))
+        self._sample = np.zeros((source.shape[1], 0))
 
     def _look(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
         self.looks += 1
         # The old layer goes before the new one comes.
         self._inner = self._anchor = None
         inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
-        width = max(self._width, 2 * n)
-        layered = bool(self._width) and width < self._size
-        u, q = np.empty(self._size), np.empty(self._size if layered else 0, dtype=np.float32)
-        lowest = self._read(posterior, inverse, free, width if layered else 0, u, q)
-        best = smallest(u, n) if n else np.zeros(0, dtype=np.intp)
-        if lowest is None or not len(best):
-            return best, u[best]
-        if lowest.rest <= u[best[-1]] and self._drift > 1e-4:
-            # Nothing would be known of the others: fewer steps, with more certainty.
-            while self._below(u, q, float(u[best[-1]])) > width and self._drift > 1e-4:
-                self._drift *= 0.5
-            lowest = None
-            lowest = self._read(posterior, inverse, free, width, u, q)
-            assert lowest is not None
-        columns, indices = lowest.columns()
-        rest = lowest.rest
-        del lowest
-        self._inner = _Layer(columns, indices, averaged=self._averaged)
-        self._set_anchor(posterior, inverse, rest)
-        return best, u[best]
-
-    def _read(  # noqa: PLR0913, PLR0917 - the posterior, and what is filled
-        self, posterior: Any, inverse: Floats, free: NDArray[np.bool_], width: int, u: Floats, q: NDArray[np.float32]
-    ) -> _LowestRanks | None:
-        """One pass over the pool: fills ``u`` and ``q``, and collects the points of lowest rank if there is a width."""
-        source = self._source
-        lowest = _LowestRanks(width, source.shape[1], source.batch_rows) if width else None
+        source, width, lowest = self._source, max(self._width, 2 * n), None
+        if self._width and width < self._size:
+            self._choose_drift(posterior, inverse, width)
+            lowest = _LowestRanks(width, source.shape[1], source.batch_rows, self._dtype)
+        u = np.empty(self._size)
         for start, block in source.batches():
-            part = slice(start, start + len(block))
             score, spread = _scores(block.T, posterior, inverse, averaged=self._averaged)
+            part = slice(start, start + len(block))
             score[~free[part]] = np.inf
             u[part] = score
             if lowest is not None:
-                # Rounded up, so that ranks stay lower bounds.
-                q[part] = np.nextafter(spread.astype(np.float32), np.float32(np.inf))
-                lowest.add(score - self._drift * q[part].astype(np.float64), start, block)
-        return lowest
+                lowest.add(score - self._drift * spread, start, block.T)
+        best = smallest(u, n) if n else np.zeros(0, dtype=np.intp)
+        if lowest is not None:
+            self._inner = lowest.layer(averaged=self._averaged)
+            self._set_anchor(posterior, inverse, lowest.rest)
+        return best, u[best]
 
-    def _below(self, u: Floats, q: NDArray[np.float32], limit: float) -> int:
-        """Number of points whose rank is at most a limit."""
-        parts = (slice(k, k + _COUNTED) for k in range(0, len(u), _COUNTED))
-        return sum(int(np.count_nonzero(u[part] - self._drift * q[part].astype(np.float64) <= limit)) for part in parts)
+    def _choose_drift(self, posterior: WeightPosterior, inverse: Floats, width: int) -> None:
+        """The largest drift with which the points that may win later fit into the inner layer, less a margin."""
+        if not self._sample.shape[1]:
+            # Spread over the pool, a few rows of each batch.
+            step = max(1, self._size // _SAMPLED)
+            self._sample = np.hstack([block[-start % step :: step].T for start, block in self._source.batches()])
+        u, q = _scores(self._sample, posterior, inverse, averaged=self._averaged)
+        ratio = u / np.maximum(q, np.finfo(np.float64).tiny)
+        self._drift = min(4.0, max(1e-4, 0.85 * float(np.quantile(ratio, 0.97 * width / self._size))))
 
 
 class UncertainPool:

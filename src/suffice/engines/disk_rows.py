@@ -17,7 +17,7 @@ from suffice.numerics.special_functions import Floats
 Indices = np.typing.NDArray[np.intp]
 
 #: Bytes that rows of a pool on disk take in memory at most, if nothing else is said.
-MEMORY_LIMIT: Final = 2**29
+MEMORY_LIMIT: Final = 2**30
 # Bytes of a batch of rows as float64.
 _BATCH: Final = 2**23
 # Share of the memory limit for rows that were read by index, and bytes of Python's objects for each of them.
@@ -39,6 +39,7 @@ class DiskRows(ABC):
         memory_limit: Bytes that rows take in memory at most. What is kept for each row, a few numbers, is not included.
         passes: How often all rows were read.
         finite: Whether all numbers are known to be finite.
+        single: Whether float32 holds every number exactly.
     """
 
     shape: tuple[int, int]
@@ -46,6 +47,7 @@ class DiskRows(ABC):
     memory_limit: int = MEMORY_LIMIT
     passes: int = 0
     finite: bool = False
+    single: bool = False
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -90,10 +92,11 @@ class MappedRows(DiskRows):
     Args:
         source: The rows before.
         function: Of a block of rows, ``n x D``, the rows after, ``n x J``.
+        selects: Whether it only adds, drops or repeats columns, so that numbers stay as they are.
     """
 
-    def __init__(self, source: DiskRows, function: Callable[[Floats], Any]) -> None:
-        self._source, self._function = source, function
+    def __init__(self, source: DiskRows, function: Callable[[Floats], Any], *, selects: bool = False) -> None:
+        self._source, self._function, self.single = source, function, selects and source.single
         self.shape = len(source), self._mapped(source[:1]).shape[1]
         self.memory_limit = source.memory_limit
 
@@ -256,6 +259,7 @@ class NpyPool(_FileRows):
         self.shape = mapped.shape[0], mapped.shape[1]
         self._dtype, self._offset = mapped.dtype, int(mapped.offset)
         self._by_rows = bool(mapped.flags.c_contiguous)
+        self.single = bool(np.can_cast(self._dtype, np.float32, "safe"))
 
     def _blocks(self) -> Iterator[Floats]:
         path, size = self._require_unchanged(0), self.batch_rows
@@ -359,6 +363,7 @@ class ParquetPool(_FileRows):
         if isinstance(columns, str) or (columns is not None and not len(columns)):
             raise InvalidValueError(f"columns must be a list of at least one name of a column, not {columns!r}")
         self._metadata: list[Any] = []
+        schemas: list[Any] = []
         self._groups: list[_Group] = []
         names = None if columns is None else [str(name) for name in columns]
         start = 0
@@ -366,6 +371,7 @@ class ParquetPool(_FileRows):
             found = self._open(number)
             names = _number_columns(found.schema_arrow, names, file)
             self._metadata.append(found.metadata)
+            schemas.append(found.schema_arrow)
             for k in range(found.metadata.num_row_groups):
                 self._groups.append(_Group(number, k, start))
                 start += found.metadata.row_group(k).num_rows
@@ -373,6 +379,7 @@ class ParquetPool(_FileRows):
         if not start:
             raise InvalidValueError(f"X_pool must be a table of at least one row, and {place} has none")
         self.columns, self.shape = names, (start, len(names))
+        self.single = all(_exact_in_single(schema.field(name).type) for schema in schemas for name in names)
         self._starts = np.array([group.start for group in self._groups], dtype=np.intp)
 
     def _open(self, number: int) -> Any:
@@ -446,6 +453,12 @@ def _parquet_files(place: Path) -> list[Path]:
             f"X_pool: the folder {place} has no Parquet file; their names must end in .parquet or .pq"
         )
     return sorted(found)
+
+
+def _exact_in_single(kind: Any) -> bool:
+    types = import_module("pyarrow").types
+    small = (types.is_float32, types.is_float16, types.is_int8, types.is_int16, types.is_uint8, types.is_uint16)
+    return types.is_boolean(kind) or any(is_kind(kind) for is_kind in small)
 
 
 def _number_columns(schema: Any, wanted: list[str] | None, file: Path) -> list[str]:

@@ -69,7 +69,7 @@ class ClassBackend(Backend):
             raise InvalidValueError("acquisition 'relevance' asks for one class first: give positive=, the class")
         # All features, and those in use: the first components only, where the model chooses their number.
         self._all_features: Any = (
-            MappedRows(settings.X, model.features)
+            MappedRows(settings.X, model.features, selects=True)
             if isinstance(settings.X, DiskRows)
             else np.asarray(model.features(settings.X), dtype=np.float64)
         )
@@ -362,7 +362,7 @@ class ClassBackend(Backend):
             return features
         chosen = self._capacity.columns(self._n_components)
         if isinstance(features, DiskRows):
-            return MappedRows(features, lambda block: block[:, chosen])
+            return MappedRows(features, lambda block: block[:, chosen], selects=True)
         return features[:, chosen]
 
     def _new_test(self) -> "_ClassTest | None":
