@@ -210,15 +210,16 @@ class _LowestRanks:
         features: Numbers of each point.
         most: Points that come at a time, at most.
         dtype: Number type that features are kept in.
+        cut: Points of this rank or more are not kept, even if there is room.
     """
 
-    def __init__(self, width: int, features: int, most: int, dtype: Any) -> None:
+    def __init__(self, width: int, features: int, most: int, dtype: Any, cut: float) -> None:
         self._width, self._fill = width, 0
         # Pages that are not written to take no memory.
         room = width + max(width // 8, most)
         self._columns = np.empty((features, room), dtype)
         self._rank, self._indices = np.empty(room), np.empty(room, np.intp)
-        self._cut = self.rest = np.inf
+        self._cut, self.rest = cut, np.inf
 
     def add(self, rank: Floats, start: int, columns: Floats) -> None:
         """Points ``start`` and following; those of infinite rank are not kept."""
@@ -228,7 +229,9 @@ class _LowestRanks:
         self.rest = min(self.rest, float(rank[~keep].min(initial=np.inf)))
         chosen = np.flatnonzero(keep)
         here = slice(self._fill, self._fill + len(chosen))
-        self._columns[:, here], self._rank[here], self._indices[here] = columns[:, chosen], rank[chosen], start + chosen
+        self._rank[here], self._indices[here] = rank[chosen], start + chosen
+        for kept, values in zip(self._columns, columns, strict=True):
+            kept[here] = values[chosen]
         self._fill = here.stop
 
     def _drop(self) -> None:
@@ -277,8 +280,8 @@ class _StreamedLayer(_Layer):
         inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
         source, width, lowest = self._source, max(self._width, 2 * n), None
         if self._width and width < self._size:
-            self._choose_drift(posterior, inverse, width)
-            lowest = _LowestRanks(width, source.shape[1], source.batch_rows, self._dtype)
+            self._drift, cut = self._drift_and_cut(posterior, inverse, width)
+            lowest = _LowestRanks(width, source.shape[1], source.batch_rows, self._dtype, cut)
         u = np.empty(self._size)
         for start, block in source.batches():
             score, spread = _scores(block.T, posterior, inverse, averaged=self._averaged)
@@ -293,15 +296,21 @@ class _StreamedLayer(_Layer):
             self._set_anchor(posterior, inverse, lowest.rest)
         return best, u[best]
 
-    def _choose_drift(self, posterior: WeightPosterior, inverse: Floats, width: int) -> None:
-        """The largest drift with which the points that may win later fit into the inner layer, less a margin."""
+    def _drift_and_cut(self, posterior: WeightPosterior, inverse: Floats, width: int) -> tuple[float, float]:
+        """The largest drift with which the points that may win later fit into the inner layer, less a margin.
+
+        And the rank below which about as many points are as fit.
+        """
         if not self._sample.shape[1]:
             # Spread over the pool, a few rows of each batch.
             step = max(1, self._size // _SAMPLED)
             self._sample = np.hstack([block[-start % step :: step].T for start, block in self._source.batches()])
         u, q = _scores(self._sample, posterior, inverse, averaged=self._averaged)
         ratio = u / np.maximum(q, np.finfo(np.float64).tiny)
-        self._drift = min(4.0, max(1e-4, 0.85 * float(np.quantile(ratio, 0.97 * width / self._size))))
+        share = max(0.0, min(1.0, width / self._size - 2.0 / np.sqrt(len(ratio))))
+        drift = min(4.0, max(1e-4, 0.85 * float(np.quantile(ratio, share))))
+        # A sample of few points says little of where the rank is cut.
+        return drift, float(np.quantile(u - drift * q, share)) if len(ratio) >= _SAMPLED // 2 else np.inf
 
 
 class UncertainPool:
