@@ -307,7 +307,9 @@ class _StreamedLayer(_Layer):
             self._sample = np.hstack([block[-start % step :: step].T for start, block in self._source.batches()])
         u, q = _scores(self._sample, posterior, inverse, averaged=self._averaged)
         ratio = u / np.maximum(q, np.finfo(np.float64).tiny)
-        share = max(0.0, min(1.0, width / self._size - 2.0 / np.sqrt(len(ratio))))
+        fit = width / self._size
+        # Three standard errors of a share in the sample.
+        share = max(0.0, fit - 3.0 * float(np.sqrt(fit * (1.0 - fit) / len(ratio))))
         drift = min(4.0, max(1e-4, 0.85 * float(np.quantile(ratio, share))))
         # A sample of few points says little of where the rank is cut.
         return drift, float(np.quantile(u - drift * q, share)) if len(ratio) >= _SAMPLED // 2 else np.inf

@@ -131,7 +131,7 @@ def pool_rows(model: Any, X_pool: Any) -> Any:
     last = final_estimator(model)
     backend = backend_type(last)
     if rows.small or not backend.disk_pools:
-        found = rows.array(f"the pool in memory, as {type(last).__name__} needs it,")
+        found = rows.array(f"the pool in memory, as {type(last).__name__} needs it")
         if last is model and not backend.refits:
             require_finite(found, rows.columns, "X_pool")
         return found
