@@ -13,17 +13,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from tables import publish, table
 
 import suffice as sf
 from suffice.engines import ParquetPool
+from tables import publish, table
 
+pa: Any = import_module("pyarrow")
+pq: Any = import_module("pyarrow.parquet")
 FEATURES, CHUNK, LIMIT = 16, 10**6, 2**30
 
 
@@ -88,10 +89,10 @@ def main() -> None:
         found = in_process(path, picks, LIMIT // scale)
         size = path.stat().st_size / 1e9
         text = (
-            f"Pool of {m:,} x {FEATURES} in Parquet, {size:.2f} GB, two classes, {picks} picks after 10 labels at random "
-            f"(every fifth pick is random too): {found['seconds'] + found['opened']:.0f} s in all, of which "
-            f"{found['opened']:.0f} s to check the numbers and learn the first labels; {found['passes']} passes over the "
-            f"file; peak memory of the process {found['memory']:.2f} GiB.\n"
+            f"Pool of {m:,} x {FEATURES} in Parquet, {size:.2f} GB, two classes, {picks} picks after 10 labels at "
+            f"random (every fifth pick is random too): {found['seconds'] + found['opened']:.0f} s in all, of which "
+            f"{found['opened']:.0f} s to check the numbers and learn the first labels; {found['passes']} passes over "
+            f"the file; peak memory of the process {found['memory']:.2f} GiB.\n"
         )
         print(text, flush=True)
         rows = []

@@ -295,7 +295,8 @@ def test_bad_paths_and_arguments(tmp_path: Path) -> None:
         ParquetPool(path, columns=["x0", "y"])
     with pytest.raises(InvalidValueError, match="'x0' comes twice"):
         ParquetPool(path, columns=["x0", "x0"])
-    for columns in ("x0", []):
+    wrong: list[Any] = ["x0", []]
+    for columns in wrong:
         with pytest.raises(InvalidValueError, match="columns must be a list"):
             ParquetPool(path, columns=columns)
     with pytest.raises(InvalidValueError, match="memory_limit"):

@@ -284,7 +284,8 @@ class NpyPool(_FileRows):
         (m, width), size = self.shape, self._dtype.itemsize
         count = stop - start
         if self._by_rows:
-            return self._numbers(file, start * width * size, count * width).reshape(count, width).astype(np.float64)
+            numbers = self._numbers(file, start * width * size, count * width)
+            return np.asarray(numbers.reshape(count, width), dtype=np.float64)
         return np.column_stack(
             [self._numbers(file, (k * m + start) * size, count).astype(np.float64) for k in range(width)]
         )
@@ -541,6 +542,7 @@ def rows_on_disk(X: Any) -> DiskRows | None:
     if isinstance(X, np.memmap) and X.ndim == 2 and X.size and X.dtype.kind in "fiub":
         # A view has the name and the offset of the map that it was made from. Changes of a private map are not in the
         # file.
-        whole_map = isinstance(X.base, mmap) and X.filename is not None and X.mode != "c"
+        base: Any = X.base
+        whole_map = isinstance(base, mmap) and X.filename is not None and X.mode != "c"
         return NpyPool.of_map(X) if whole_map and (X.flags.c_contiguous or X.flags.f_contiguous) else _ArrayRows(X)
     return None

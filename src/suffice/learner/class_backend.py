@@ -73,7 +73,7 @@ class ClassBackend(Backend):
             if isinstance(settings.X, DiskRows)
             else np.asarray(model.features(settings.X), dtype=np.float64)
         )
-        self._features = self._all_features
+        self._features: Any = self._all_features
         model.check(settings.X.shape[1])
         self._capacity = model.capacity(settings.X.shape[1])
         self._n_components: int | None = None
