@@ -185,6 +185,20 @@ def test_any_rows_in_any_order(tmp_path_factory: pytest.TempPathFactory, wanted:
         pool[[300]]
 
 
+@pytest.mark.parametrize("limit", [TINY, 10**6])
+def test_rows_in_order_are_read_once(tmp_path: Path, limit: int) -> None:
+    X, _ = data(m=1000)
+    path = write(tmp_path / "pool.parquet", X, group=300)
+    pool = ParquetPool(path, memory_limit=limit)
+    for size in (100, 7, 450):
+        parts = [pool[np.arange(k, min(k + size, 1000))] for k in range(0, 1000, size)]
+        np.testing.assert_array_equal(np.concatenate(parts), X)
+    assert (pool._last is not None) == (limit == 10**6)
+    os.utime(path, (1, 1))
+    with pytest.raises(SufficeError, match="it was written again"):
+        pool[np.arange(990, 1000)[::2].repeat(200)]
+
+
 def test_memory_maps(tmp_path: Path) -> None:
     X, y = data()
     np.save(tmp_path / "pool.npy", X)

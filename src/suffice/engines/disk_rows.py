@@ -26,6 +26,9 @@ _OVERHEAD: Final = 200
 # A pool whose rows take at most this share of the limit is kept in memory: a learner makes a few copies.
 _SMALL_SHARE: Final = 1 / 4
 _PARQUET: Final = (".parquet", ".pq")
+# A row group is kept in memory if at least so many of its rows are wanted and it takes at most this share of the limit.
+_MANY_ROWS: Final = 64
+_GROUP_SHARE: Final = 1 / 8
 
 
 class DiskRows(ABC):
@@ -323,11 +326,12 @@ class _ArrayRows(DiskRows):
 
 
 class _Group(NamedTuple):
-    """A row group: number of its file, its number in the file, and its first row in the pool."""
+    """A row group: number of its file, its number in the file, its first row in the pool, and its number of rows."""
 
     file: int
     number: int
     start: int
+    size: int
 
 
 class ParquetPool(_FileRows):
@@ -365,6 +369,8 @@ class ParquetPool(_FileRows):
             raise InvalidValueError(f"columns must be a list of at least one name of a column, not {columns!r}")
         self._metadata: list[Any] = []
         schemas: list[Any] = []
+        # The row group that many rows were read from last, as a whole: the next rows are often in it too.
+        self._last: tuple[int, Floats] | None = None
         self._groups: list[_Group] = []
         names = None if columns is None else [str(name) for name in columns]
         start = 0
@@ -374,8 +380,8 @@ class ParquetPool(_FileRows):
             self._metadata.append(found.metadata)
             schemas.append(found.schema_arrow)
             for k in range(found.metadata.num_row_groups):
-                self._groups.append(_Group(number, k, start))
-                start += found.metadata.row_group(k).num_rows
+                self._groups.append(_Group(number, k, start, found.metadata.row_group(k).num_rows))
+                start += self._groups[-1].size
         assert names is not None
         if not start:
             raise InvalidValueError(f"X_pool must be a table of at least one row, and {place} has none")
@@ -421,6 +427,9 @@ class ParquetPool(_FileRows):
             group = self._groups[place]
             here = np.flatnonzero(places == place)
             local, at = indices[here] - group.start, 0
+            if self._keeps(place, len(here)) and self._last is not None:
+                found[here] = self._last[1][local]
+                continue
             for block in self._file_blocks(group.file, [group.number]):
                 inside = (local >= at) & (local < at + len(block))
                 found[here[inside]] = block[local[inside] - at]
@@ -428,6 +437,18 @@ class ParquetPool(_FileRows):
                 if at > local[-1]:
                     break
         return found
+
+    def _keeps(self, place: int, wanted: int) -> bool:
+        """Whether a row group is in memory, after it was read if so many rows of it are wanted and it is not large."""
+        group = self._groups[place]
+        if self._last is not None and self._last[0] == place:
+            self._require_unchanged(group.file)
+            return True
+        if wanted < _MANY_ROWS or 8 * group.size * self.shape[1] > _GROUP_SHARE * self.memory_limit:
+            return False
+        self._last = None
+        self._last = place, np.concatenate(list(self._file_blocks(group.file, [group.number])))
+        return True
 
 
 def _parquet() -> Any:

@@ -17,6 +17,7 @@ from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
 from suffice.decision import Alternative, Decision, ErrorNow, decide_from_labels, first_stop
 from suffice.engines.disk_rows import DiskRows
+from suffice.engines.memory import require_memory
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults, relearned
 from suffice.learner.error_estimate import (
@@ -80,6 +81,8 @@ _REDUCIBLE_ITEMS: Final = 500
 # Numbers of the streams of random numbers that checks, and the order of a running check, are drawn from.
 _CHECK_STREAM: Final = 18
 _RUNNING_STREAM: Final = 19
+# Bytes for each unlabelled item that a check takes.
+_CHECKED_ITEM: Final = 150
 
 
 # Attributes that follow from the arguments of a learner, and those that are saved in another form.
@@ -891,6 +894,8 @@ class ActiveLearner:
         """Predictions for some items; of a pool on disk, a batch at a time."""
         if not isinstance(self._X, DiskRows):
             return fitted.predict(self._X[items])
+        # A check keeps the prediction of every unlabelled item, as a Python object.
+        require_memory(_CHECKED_ITEM * len(items), f"a check of {len(items):,} unlabelled items")
         size = self._X.batch_rows
         return np.concatenate([fitted.predict(self._X[items[k : k + size]]) for k in range(0, len(items), size)])
 
