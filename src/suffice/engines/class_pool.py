@@ -183,23 +183,22 @@ class _Layer:
 
 
 def _scores(columns: Floats, posterior: WeightPosterior, inverse: Floats, *, averaged: bool) -> tuple[Floats, Floats]:
-    """``u`` and ``q`` of points, whose features are columns."""
+    """``u`` and ``q`` of points, whose features are columns; nothing else of their number is in memory meanwhile."""
     m = columns.shape[1]
     single = columns.dtype == np.float32
-    mean, variance = np.empty(m) if single else posterior.weights @ columns, np.empty(m)
+    u, q = np.empty(m) if single else posterior.weights @ columns, np.empty(m)
     for first in range(0, m, _ROWS):
         tile = slice(first, min(first + _ROWS, m))
         points = columns[:, tile]
         if single:
             points = points.astype(np.float64)
-            mean[tile] = posterior.weights @ points
+            u[tile] = posterior.weights @ points
         white = inverse @ points
-        variance[tile] = np.einsum("ij,ij->j", white, white)
-    mean = np.abs(mean)
-    if not averaged:
-        return mean, np.sqrt(variance)
-    spread = 1.0 + _PROBIT * variance
-    return mean / np.sqrt(spread), np.sqrt(variance / spread)
+        variance = np.einsum("ij,ij->j", white, white)
+        spread = 1.0 + _PROBIT * variance if averaged else 1.0
+        u[tile] = np.abs(u[tile]) / np.sqrt(spread)
+        q[tile] = np.sqrt(variance / spread)
+    return u, q
 
 
 class _LowestRanks:
@@ -304,7 +303,7 @@ class _StreamedLayer(_Layer):
         if not self._sample.shape[1]:
             # Spread over the pool, a few rows of each batch.
             step = max(1, self._size // _SAMPLED)
-            self._sample = np.hstack([block[-start % step :: step].T for start, block in self._source.batches()])
+            self._sample = np.hstack([block[-start % step :: step].T.copy() for start, block in self._source.batches()])
         u, q = _scores(self._sample, posterior, inverse, averaged=self._averaged)
         ratio = u / np.maximum(q, np.finfo(np.float64).tiny)
         fit = width / self._size
