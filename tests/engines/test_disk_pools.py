@@ -1,6 +1,7 @@
 """Pools on disk: the same picks as in memory, bounded memory, and errors that name what is wrong."""
 
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -225,13 +226,32 @@ def test_a_small_pool_is_kept_in_memory_for_any_model(tmp_path: Path) -> None:
     assert len(run) == 5
 
 
+@pytest.mark.parametrize("model", [BayesianLogistic(alpha=1.0), BayesianRidge()])
+def test_memory_is_bounded(tmp_path: Path, model: Any) -> None:
+    m, features = 100_000, 32
+    np.save(tmp_path / "pool.npy", np.random.default_rng(0).standard_normal((m, features), dtype=np.float32))
+    pool = NpyPool(tmp_path / "pool.npy", memory_limit=2_000_000)
+    tracemalloc.start()
+    try:
+        name = "variance" if isinstance(model, BayesianRidge) else "margin"
+        learner = sf.ActiveLearner(model, pool, acquisition=name, criterion=sf.Budget(1000))
+        for _ in range(4):
+            items = learner.ask(10)
+            learner.tell(items, (pool[items][:, 0] > 0.0).astype(int))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # What is kept for each item, and rows: far less than the pool in memory.
+    assert peak < 64 * m + 2_000_000 < 8 * m * features / 3
+
+
 def test_models_that_need_memory_say_how_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = data()
     pool = npy(tmp_path, X)
     monkeypatch.setattr("suffice.engines.memory.free_memory", lambda: 10_000)
     with pytest.raises(NotEnoughMemoryError, match=r"GaussianProcess needs it, 600 x 4 numbers, needs 0.0 MB"):
         sf.ActiveLearner(GaussianProcess(), pool)
-    with pytest.raises(NotEnoughMemoryError, match="600 items on disk, 48 bytes for each"):
+    with pytest.raises(NotEnoughMemoryError, match="600 items on disk, 64 bytes for each"):
         sf.ActiveLearner(BayesianLogistic(), pool)
     assert pool.passes == 1
 

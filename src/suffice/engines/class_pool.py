@@ -253,7 +253,7 @@ class _LowestRanks:
 
 # Bytes that an inner layer takes for each point while it is looked at, besides its features.
 _LOOKED_AT: Final = 48
-# Points of a pool on disk that the size of the next inner layer is estimated from.
+# Points of a pool on disk that the size of the next inner layer is estimated from, at most.
 _SAMPLED: Final = 20_000
 
 
@@ -302,7 +302,8 @@ class _StreamedLayer(_Layer):
         """
         if not self._sample.shape[1]:
             # Spread over the pool, a few rows of each batch.
-            step = max(1, self._size // _SAMPLED)
+            most = min(_SAMPLED, self._source.memory_limit // (64 * self._source.shape[1]))
+            step = max(1, self._size // max(1, most))
             self._sample = np.hstack([block[-start % step :: step].T.copy() for start, block in self._source.batches()])
         u, q = _scores(self._sample, posterior, inverse, averaged=self._averaged)
         ratio = u / np.maximum(q, np.finfo(np.float64).tiny)

@@ -18,7 +18,7 @@ Indices = np.typing.NDArray[np.intp]
 
 #: Bytes that rows of a pool on disk take in memory at most, if nothing else is said.
 MEMORY_LIMIT: Final = 2**30
-# Bytes of a batch of rows as float64.
+# Bytes of a batch of rows as float64, at most.
 _BATCH: Final = 2**23
 # Share of the memory limit for rows that were read by index, and bytes of Python's objects for each of them.
 _CACHED_SHARE: Final = 1 / 32
@@ -61,7 +61,7 @@ class DiskRows(ABC):
     @property
     def batch_rows(self) -> int:
         """Rows of a batch at most."""
-        return max(256, _BATCH // (8 * max(1, self.shape[1])))
+        return max(256, min(_BATCH, self.memory_limit // 8) // (8 * max(1, self.shape[1])))
 
     @abstractmethod
     def batches(self) -> Iterator[tuple[int, Floats]]:
@@ -508,7 +508,7 @@ def _number_columns(schema: Any, wanted: list[str] | None, file: Path) -> list[s
 
 
 # Bytes of what learner and engine keep for each item: scores, an order, flags.
-_PER_ITEM: Final = 48
+_PER_ITEM: Final = 64
 
 
 def require_disk_memory(source: DiskRows) -> None:
