@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -179,8 +180,9 @@ def test_any_rows_in_any_order(tmp_path_factory: pytest.TempPathFactory, wanted:
     X, _ = data(m=300)
     folder = tmp_path_factory.mktemp("rows")
     pool = ParquetPool(write(folder / "pool.parquet", X, group=group), memory_limit=2_000)
-    for _ in range(2):
-        np.testing.assert_array_equal(pool[np.array(wanted, dtype=np.intp)], X[wanted].astype(float))
+    with patch("suffice.engines.disk_rows._CACHED_LEAST", 0):
+        for _ in range(2):
+            np.testing.assert_array_equal(pool[np.array(wanted, dtype=np.intp)], X[wanted].astype(float))
     assert len(pool._kept) <= 64
     with pytest.raises(IndexError):
         pool[[300]]
@@ -192,12 +194,14 @@ def test_rows_in_order_are_read_once(tmp_path: Path, limit: int) -> None:
     path = write(tmp_path / "pool.parquet", X, group=300)
     pool = ParquetPool(path, memory_limit=limit)
     for size in (100, 7, 450):
+        pool._kept.clear()
         parts = [pool[np.arange(k, min(k + size, 1000))] for k in range(0, 1000, size)]
         np.testing.assert_array_equal(np.concatenate(parts), X)
     assert (pool._last is not None) == (limit == 10**6)
+    pool._kept.clear()
     os.utime(path, (1, 1))
     with pytest.raises(SufficeError, match="it was written again"):
-        pool[np.arange(990, 1000)[::2].repeat(200)]
+        pool[np.arange(990, 1000)]
 
 
 def test_memory_maps(tmp_path: Path) -> None:

@@ -20,8 +20,10 @@ Indices = np.typing.NDArray[np.intp]
 MEMORY_LIMIT: Final = 2**30
 # Bytes of a batch of rows as float64, at most.
 _BATCH: Final = 2**23
-# Share of the memory limit for rows that were read by index, and bytes of Python's objects for each of them.
+# Share of the memory limit for rows that were read by index, and bytes of Python's objects for each of them. Rules look
+# at the same few thousand items after every label, so that at least so many bytes are kept.
 _CACHED_SHARE: Final = 1 / 32
+_CACHED_LEAST: Final = 2**20
 _OVERHEAD: Final = 200
 # A pool whose rows take at most this share of the limit is kept in memory: a learner makes a few copies.
 _SMALL_SHARE: Final = 1 / 4
@@ -151,7 +153,8 @@ class _FileRows(DiskRows):
         wanted = np.asarray(indices, dtype=np.intp)
         if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(self)):
             raise IndexError(f"rows are 0 to {len(self) - 1}; {wanted.min()} to {wanted.max()} were asked for")
-        room = max(64, int(self.memory_limit * _CACHED_SHARE) // (8 * self.shape[1] + _OVERHEAD))
+        kept_bytes = max(_CACHED_LEAST, int(self.memory_limit * _CACHED_SHARE))
+        room = max(64, kept_bytes // (8 * self.shape[1] + _OVERHEAD))
         if len(wanted) > room // 2:
             different, places = np.unique(wanted, return_inverse=True)
             return self._read(different)[places]
