@@ -1,6 +1,17 @@
 """Where a pool lives: its scores kept up to date while labels come, the best candidates handed out."""
 
+from suffice.engines.disk_rows import NpyPool, ParquetPool
 from suffice.engines.tracked_rows import FeatureRows, KernelRows
 from suffice.engines.variance_pool import MemoryPool, PoolCandidates, VariancePool, largest, plan
 
-__all__ = ["FeatureRows", "KernelRows", "MemoryPool", "PoolCandidates", "VariancePool", "largest", "plan"]
+__all__ = [
+    "FeatureRows",
+    "KernelRows",
+    "MemoryPool",
+    "NpyPool",
+    "ParquetPool",
+    "PoolCandidates",
+    "VariancePool",
+    "largest",
+    "plan",
+]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtri
 
+from suffice.engines.disk_rows import DiskRows
 from suffice.engines.variance_pool import Indices
 from suffice.numerics.special_functions import Floats
 
@@ -14,19 +15,21 @@ _SCORED_ROWS: Final = 4096
 
 
 class ScoredPool:
-    """A pool in memory, scored as a whole at every pick.
+    """A pool that is scored as a whole at every pick; one on disk is read once for it.
 
     Args:
-        features: ``m x J``.
+        features: ``m x J``, in memory or on disk.
         score: Of a posterior and the features of some rows, how useful the label of each would be.
     """
 
-    def __init__(self, features: Floats, score: Callable[[Any, Floats], Floats]) -> None:
+    def __init__(self, features: Floats | DiskRows, score: Callable[[Any, Floats], Floats]) -> None:
         self._features, self._score = features, score
         self._free = np.ones(len(features), dtype=bool)
 
     def nearest(self, posterior: Any, n: int) -> Indices:
         """The ``n`` points of largest score, largest first; ties to the lowest index."""
+        if isinstance(self._features, DiskRows):
+            return self._nearest_on_disk(self._features, posterior, n)
         rows = np.flatnonzero(self._free)
         parts = [rows[k : k + _SCORED_ROWS] for k in range(0, len(rows), _SCORED_ROWS)]
         score = np.concatenate([np.zeros(0), *(self._score(posterior, self._features[part]) for part in parts)])
@@ -34,6 +37,22 @@ class ScoredPool:
         best = float(score.max(initial=0.0)) or 1.0
         order = np.argsort(-np.round(score / best, 11), kind="stable")
         return rows[order[:n]]
+
+    def _nearest_on_disk(self, source: DiskRows, posterior: Any, n: int) -> Indices:
+        """The same from batches. One number is kept for each row, and few arrays of that size exist at a time."""
+        score = np.full(len(source), -np.inf)
+        for start, block in source.batches():
+            for first in range(0, len(block), _SCORED_ROWS):
+                part = block[first : first + _SCORED_ROWS]
+                score[start + first : start + first + len(part)] = self._score(posterior, part)
+        score[~self._free] = -np.inf
+        n = min(n, int(np.count_nonzero(self._free)))
+        best = float(score.max(initial=0.0)) or 1.0
+        score /= -best
+        np.round(score, 11, out=score)
+        cut = np.partition(score, n - 1)[n - 1] if 0 < n < len(score) else np.inf
+        found = np.flatnonzero((score <= cut) & self._free)
+        return found[np.argsort(score[found], kind="stable")][:n]
 
     def take(self, indices: Indices) -> None:
         """Leave points out from now on."""
@@ -80,7 +99,13 @@ class _Layer:
     """Some points of the pool, and within them the layer of those that can win for now."""
 
     def __init__(self, columns: Floats, indices: Indices, *, averaged: bool) -> None:
-        self._columns, self.indices, self._averaged = np.ascontiguousarray(columns), indices, averaged
+        # Columns in single precision are those of a pool on disk, of which there is one copy only.
+        self._columns = columns if columns.dtype == np.float32 else np.ascontiguousarray(columns)
+        self.indices = indices
+        self._begin(len(indices), averaged)
+
+    def _begin(self, size: int, averaged: bool) -> None:
+        self._size, self._averaged = size, averaged
         self._width = self._inner_width()
         self._drift = 0.5
         self._anchor: _Anchor | None = None
@@ -88,7 +113,7 @@ class _Layer:
         self.looks = 0
 
     def _inner_width(self) -> int:
-        size = len(self.indices)
+        size = self._size
         return max(_SMALLEST, size // (8 if size >= _MANY else 4)) if size > 2 * _SMALLEST else 0
 
     def nearest(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
@@ -121,7 +146,7 @@ class _Layer:
         change = anchor.inverse @ (posterior.information - anchor.information) @ anchor.inverse.T
         # The eigenvalues of I + change are at least 1 less its norm.
         bound = 1.0 - float(np.sqrt(np.vdot(change, change)))
-        if bound >= least or least >= 1.0 or len(self.indices) < _MANY:
+        if bound >= least or least >= 1.0 or self._size < _MANY:
             return bound
         return 1.0 + float(np.linalg.eigvalsh(change)[0])
 
@@ -129,7 +154,7 @@ class _Layer:
         """Score all points of the layer, and choose the inner layer for the picks to come."""
         self.looks += 1
         inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
-        u, q = self._scores(posterior, inverse)
+        u, q = _scores(self._columns, posterior, inverse, averaged=self._averaged)
         u[~free[self.indices]] = np.inf
         best = smallest(u, n)
         width = max(self._width, 2 * n)
@@ -143,41 +168,173 @@ class _Layer:
                 parted = np.argpartition(rank, width)
             inner = np.sort(parted[:width])
             self._inner = _Layer(self._columns[:, inner], self.indices[inner], averaged=self._averaged)
-            self._anchor = _Anchor(
-                posterior.weights.copy(),
-                posterior.factor.copy(),
-                inverse,
-                posterior.information.copy(),
-                float(rank[parted[width]]),
-                self._drift,
-            )
+            self._set_anchor(posterior, inverse, float(rank[parted[width]]))
         return self.indices[best], u[best]
 
-    def _scores(self, posterior: WeightPosterior, inverse: Floats) -> tuple[Floats, Floats]:
-        m = self._columns.shape[1]
-        mean, variance = np.abs(posterior.weights @ self._columns), np.empty(m)
-        for first in range(0, m, _ROWS):
-            tile = slice(first, min(first + _ROWS, m))
-            white = inverse @ self._columns[:, tile]
-            variance[tile] = np.einsum("ij,ij->j", white, white)
-        if not self._averaged:
-            return mean, np.sqrt(variance)
-        spread = 1.0 + _PROBIT * variance
-        return mean / np.sqrt(spread), np.sqrt(variance / spread)
+    def _set_anchor(self, posterior: WeightPosterior, inverse: Floats, rest: float) -> None:
+        self._anchor = _Anchor(
+            posterior.weights.copy(),
+            posterior.factor.copy(),
+            inverse,
+            posterior.information.copy(),
+            rest,
+            self._drift,
+        )
+
+
+def _scores(columns: Floats, posterior: WeightPosterior, inverse: Floats, *, averaged: bool) -> tuple[Floats, Floats]:
+    """``u`` and ``q`` of points, whose features are columns; nothing else of their number is in memory meanwhile."""
+    m = columns.shape[1]
+    single = columns.dtype == np.float32
+    u, q = np.empty(m) if single else posterior.weights @ columns, np.empty(m)
+    for first in range(0, m, _ROWS):
+        tile = slice(first, min(first + _ROWS, m))
+        points = columns[:, tile]
+        if single:
+            points = points.astype(np.float64)
+            u[tile] = posterior.weights @ points
+        white = inverse @ points
+        variance = np.einsum("ij,ij->j", white, white)
+        spread = 1.0 + _PROBIT * variance if averaged else 1.0
+        u[tile] = np.abs(u[tile]) / np.sqrt(spread)
+        q[tile] = np.sqrt(variance / spread)
+    return u, q
+
+
+class _LowestRanks:
+    """The points of lowest rank among those that came so far, and the lowest rank of the others.
+
+    Args:
+        width: How many points.
+        features: Numbers of each point.
+        most: Points that come at a time, at most.
+        dtype: Number type that features are kept in.
+        cut: Points of this rank or more are not kept, even if there is room.
+    """
+
+    def __init__(self, width: int, features: int, most: int, dtype: Any, cut: float) -> None:
+        self._width, self._fill = width, 0
+        # Pages that are not written to take no memory.
+        room = width + max(width // 8, most)
+        self._columns = np.empty((features, room), dtype)
+        self._rank, self._indices = np.empty(room), np.empty(room, np.intp)
+        self._cut, self.rest = cut, np.inf
+
+    def add(self, rank: Floats, start: int, columns: Floats) -> None:
+        """Points ``start`` and following; those of infinite rank are not kept."""
+        if self._fill + len(rank) > len(self._rank):
+            self._drop()
+        keep = rank < self._cut
+        self.rest = min(self.rest, float(rank[~keep].min(initial=np.inf)))
+        chosen = np.flatnonzero(keep)
+        here = slice(self._fill, self._fill + len(chosen))
+        self._rank[here], self._indices[here] = rank[chosen], start + chosen
+        for kept, values in zip(self._columns, columns, strict=True):
+            kept[here] = values[chosen]
+        self._fill = here.stop
+
+    def _drop(self) -> None:
+        """Keep the lowest ranks only."""
+        if self._fill <= self._width:
+            return
+        parted = np.argpartition(self._rank[: self._fill], self._width)
+        self.rest = min(self.rest, float(self._rank[parted[self._width]]))
+        kept, self._fill = np.sort(parted[: self._width]), self._width
+        # One array after the other, so that little is copied at a time.
+        for values in (self._rank, self._indices, *self._columns):
+            values[: self._width] = values[kept]
+        self._cut = float(self._rank[: self._width].max())
+
+    def layer(self, *, averaged: bool) -> _Layer:
+        """The points that are left. Nothing is copied."""
+        self._drop()
+        return _Layer(self._columns[:, : self._fill], self._indices[: self._fill], averaged=averaged)
+
+
+# Bytes that an inner layer takes for each point while it is looked at, besides its features.
+_LOOKED_AT: Final = 48
+# Points of a pool on disk that the size of the next inner layer is estimated from, at most.
+_SAMPLED: Final = 20_000
+
+
+class _StreamedLayer(_Layer):
+    """All points of a pool on disk: a look reads it once, and copies the inner layer into memory.
+
+    The inner layer is as large as the memory allows. The drift that it can stand is estimated before the pass, from a
+    sample of the points.
+    """
+
+    def __init__(self, source: DiskRows, *, averaged: bool) -> None:
+        self._source, self._dtype = source, np.dtype(np.float32 if source.single else np.float64)
+        self._begin(len(source), averaged)
+        if self._width:
+            each = 1.125 * self._dtype.itemsize * source.shape[1] + _LOOKED_AT
+            self._width = max(_SMALLEST, min(len(source) - 1, int(source.memory_limit / each)))
+        self._sample = np.zeros((source.shape[1], 0))
+
+    def _look(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
+        self.looks += 1
+        # The old layer goes before the new one comes.
+        self._inner = self._anchor = None
+        inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
+        source, width, lowest = self._source, max(self._width, 2 * n), None
+        if self._width and width < self._size:
+            self._drift, cut = self._drift_and_cut(posterior, inverse, width)
+            lowest = _LowestRanks(width, source.shape[1], source.batch_rows, self._dtype, cut)
+        u = np.empty(self._size)
+        for start, block in source.batches():
+            score, spread = _scores(block.T, posterior, inverse, averaged=self._averaged)
+            part = slice(start, start + len(block))
+            score[~free[part]] = np.inf
+            u[part] = score
+            if lowest is not None:
+                lowest.add(score - self._drift * spread, start, block.T)
+        best = smallest(u, n) if n else np.zeros(0, dtype=np.intp)
+        if lowest is not None:
+            self._inner = lowest.layer(averaged=self._averaged)
+            self._set_anchor(posterior, inverse, lowest.rest)
+        return best, u[best]
+
+    def _drift_and_cut(self, posterior: WeightPosterior, inverse: Floats, width: int) -> tuple[float, float]:
+        """The largest drift with which the points that may win later fit into the inner layer, less a margin.
+
+        And the rank below which about as many points are as fit.
+        """
+        if not self._sample.shape[1]:
+            # Spread over the pool, a few rows of each batch.
+            most = min(_SAMPLED, self._source.memory_limit // (64 * self._source.shape[1]))
+            step = max(1, self._size // max(1, most))
+            self._sample = np.hstack([block[-start % step :: step].T.copy() for start, block in self._source.batches()])
+        u, q = _scores(self._sample, posterior, inverse, averaged=self._averaged)
+        ratio = u / np.maximum(q, np.finfo(np.float64).tiny)
+        fit = width / self._size
+        # Three standard errors of a share in the sample.
+        share = max(0.0, fit - 3.0 * float(np.sqrt(fit * (1.0 - fit) / len(ratio))))
+        drift = min(4.0, max(1e-4, 0.85 * float(np.quantile(ratio, share))))
+        # A sample of few points says little of where the rank is cut.
+        return drift, float(np.quantile(u - drift * q, share)) if len(ratio) >= _SAMPLED // 2 else np.inf
 
 
 class UncertainPool:
-    """A pool in memory whose most uncertain points are found without looking at all of it.
+    """A pool whose most uncertain points are found without looking at all of it.
 
     Args:
-        features: ``m x J``.
+        features: ``m x J``, in memory or on disk.
         averaged: Whether the predictive is averaged over the posterior (``s`` as above); else ``s`` counts as 0, which
             is the plug-in predictive of the paper.
+
+    Attributes:
+        source: The features, if they are on disk.
     """
 
-    def __init__(self, features: Floats, *, averaged: bool) -> None:
-        self._whole = _Layer(features.T, np.arange(len(features)), averaged=averaged)
+    def __init__(self, features: Floats | DiskRows, *, averaged: bool) -> None:
+        self._whole = (
+            _StreamedLayer(features, averaged=averaged)
+            if isinstance(features, DiskRows)
+            else _Layer(features.T, np.arange(len(features)), averaged=averaged)
+        )
         self._free = np.ones(len(features), dtype=bool)
+        self.source = features if isinstance(features, DiskRows) else None
 
     @property
     def looks(self) -> int:

@@ -7,8 +7,10 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.engines.tracked_rows import FollowedRows
-from suffice.models.gaussian_state import Block, GaussianState, block_of
+from suffice.engines.disk_rows import DiskRows
+from suffice.engines.tracked_rows import TILE, FollowedRows
+from suffice.models.gaussian_state import Block, GaussianState, WeightState, block_of
+from suffice.numerics.cholesky import solve_lower
 from suffice.numerics.special_functions import Floats
 
 Indices = NDArray[np.intp]
@@ -166,6 +168,64 @@ class MemoryPool:
         """Go back to a mark; nothing was tidied since."""
         self._rows.rewind(mark[0])
         self._variance, self._free = mark[1].copy(), mark[2].copy()
+
+
+class DiskPool:
+    """A pool on disk that follows a linear model: it is read once for each block of picks.
+
+    Args:
+        state: The posterior.
+        source: Features, ``m x J``.
+    """
+
+    def __init__(self, state: WeightState, source: DiskRows) -> None:
+        self._state, self._source = state, source
+        self._free = np.ones(len(source), dtype=bool)
+        # Variances, and the number of labels that they are up to date with.
+        self._variance, self._n = np.zeros(0), -1
+
+    def top(self, n: int) -> PoolCandidates:
+        """The ``n`` points of largest variance, ties to the lowest index."""
+        if self._n != self._state.n:
+            self._variance, self._n = self._variances(), self._state.n
+        score = np.where(self._free, self._variance, -np.inf)
+        tie = TIE * float(score.max(initial=0.0))
+        indices, rest, rest_index = largest(score, n, tie)
+        return PoolCandidates(indices, self._source[indices], None, rest, rest_index, tie)
+
+    def _variances(self) -> Floats:
+        """Latent variance of each point, ``|R^-1 x|^2``: one pass."""
+        found = np.empty(len(self._source))
+        for start, block in self._source.batches():
+            for first in range(0, len(block), TILE):
+                white = solve_lower(self._state.factor, block[first : first + TILE].T)
+                found[start + first : start + first + white.shape[1]] = np.einsum("ij,ij->j", white, white)
+        return found
+
+    def features(self, indices: Indices) -> Floats:
+        """Features of some points."""
+        return self._source[indices]
+
+    def take(self, indices: Indices) -> None:
+        """Leave points out from now on."""
+        self._free[indices] = False
+
+    def follow(self) -> None:
+        """Nothing to do: variances are computed from the posterior when they are needed."""
+
+    def jump(self) -> None:
+        """Nothing to do."""
+
+    def tidy(self) -> None:
+        """Nothing to do."""
+
+    def mark(self) -> tuple[Floats, int, NDArray[np.bool_]]:
+        """Where it stands."""
+        return self._variance, self._n, self._free.copy()
+
+    def rewind(self, mark: tuple[Floats, int, NDArray[np.bool_]]) -> None:
+        """Go back to a mark."""
+        self._variance, self._n, self._free = mark[0], mark[1], mark[2].copy()
 
 
 def largest(score: Floats, n: int, margin: float = 0.0) -> tuple[Indices, float, int]:

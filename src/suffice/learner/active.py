@@ -16,6 +16,8 @@ from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
 from suffice.decision import Alternative, Decision, ErrorNow, decide_from_labels, first_stop
+from suffice.engines.disk_rows import DiskRows
+from suffice.engines.memory import require_memory
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults, relearned
 from suffice.learner.error_estimate import (
@@ -46,6 +48,7 @@ from suffice.learner.prepare import (
     label_costs,
     number_type,
     pool_device,
+    pool_rows,
     prepare,
     require_provided,
     seed_name,
@@ -78,6 +81,8 @@ _REDUCIBLE_ITEMS: Final = 500
 # Numbers of the streams of random numbers that checks, and the order of a running check, are drawn from.
 _CHECK_STREAM: Final = 18
 _RUNNING_STREAM: Final = 19
+# Bytes for each unlabelled item that a check takes.
+_CHECKED_ITEM: Final = 150
 
 
 # Attributes that follow from the arguments of a learner, and those that are saved in another form.
@@ -116,7 +121,10 @@ class ActiveLearner:
         model: One of :mod:`suffice.models`, or any classifier or regressor of scikit-learn, which is fitted again after
             every step and has no divergences; or a pipeline that ends in one: its transformers are fitted on the pool.
             It is not changed.
-        X_pool: Inputs, ``m x D``.
+        X_pool: Inputs, ``m x D``. A memory map, or the path of a NumPy file (``.npy``), a Parquet file or a folder of
+            Parquet files, stays on disk if it is large: :class:`suffice.engines.ParquetPool` names the columns to use
+            and limits the memory. Logistic and ridge regression read it in batches; for other models it is read into
+            memory if it fits.
         criterion: The stopping rule, which is copied. Left out, it is :class:`suffice.LabelWorth` with its defaults: a
             wrong prediction among the unlabelled items costs as much as a label.
         acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
@@ -183,6 +191,7 @@ class ActiveLearner:
         rng = generator(seed)
         self._rule = LabelWorth() if criterion is None else criterion.copy()
         self._rule.reset()
+        X_pool = pool_rows(model, X_pool)
         self._prepared = prepare(model, X_pool)
         self._positive = positive_class(positive)
         if self._positive is not None and not self._of_classes:
@@ -868,7 +877,7 @@ class ActiveLearner:
         unlabelled = np.flatnonzero(self._status != 1)
         with one_thread():
             fitted = self._backend.fitted()
-            predictions = fitted.predict(self._X[unlabelled]) if len(unlabelled) else np.zeros(0)
+            predictions = self._predictions(fitted, unlabelled) if len(unlabelled) else np.zeros(0)
             model = self._prepared.joined(fitted)
         return FrozenModel(
             model=model,
@@ -880,6 +889,15 @@ class ActiveLearner:
             skipped=frozenset(self.skipped),
             predictions=np.asarray(predictions),
         )
+
+    def _predictions(self, fitted: Any, items: Indices) -> Any:
+        """Predictions for some items; of a pool on disk, a batch at a time."""
+        if not isinstance(self._X, DiskRows):
+            return fitted.predict(self._X[items])
+        # A check keeps the prediction of every unlabelled item, as a Python object.
+        require_memory(_CHECKED_ITEM * len(items), f"a check of {len(items):,} unlabelled items")
+        size = self._X.batch_rows
+        return np.concatenate([fitted.predict(self._X[items[k : k + size]]) for k in range(0, len(items), size)])
 
     @property
     def checks(self) -> list[ModelCheck]:

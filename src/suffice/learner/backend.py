@@ -148,7 +148,7 @@ class RunSettings:
     """Settings of a run besides its model.
 
     Attributes:
-        X: The pool, ``m x D``.
+        X: The pool, ``m x D``; ``X[indices]`` are some rows, also of a pool on disk.
         acquisition: Name of the acquisition.
         rng: Randomness.
         dtype: Number type that the pool is kept in.
@@ -187,6 +187,8 @@ class Backend(ABC):
         any_input_shape: Whether a row of inputs may have any shape. If not, inputs are a table.
         sparse_inputs: Whether inputs may be a sparse matrix.
         device_acquisitions: Acquisitions that can be computed on a device of torch.
+        disk_pools: Whether the pool may stay on disk: ``settings.X`` is then a
+            :class:`~suffice.engines.disk_rows.DiskRows`. If not, it is read into memory.
         refits: Whether the model is fitted again to all labels at every step, so that it may need labels to transform
             inputs, and may accept missing inputs.
         fixed_attributes: Names of the attributes that follow from model, settings and the other attributes.
@@ -204,6 +206,7 @@ class Backend(ABC):
     refits: ClassVar[bool] = False
     fixed_attributes: ClassVar[frozenset[str]] = frozenset({"_model", "_settings"})
     device_acquisitions: ClassVar[frozenset[str]] = frozenset()
+    disk_pools: ClassVar[bool] = False
     supports_checkpoints: ClassVar[bool] = False
 
     @abstractmethod

@@ -11,6 +11,7 @@ from suffice.acquisition import Indices, RandomOrder, class_scores, label_free_c
 from suffice.criteria import relevance_facts
 from suffice.divergence import KLPair
 from suffice.engines.class_pool import ScoredPool, UncertainPool
+from suffice.engines.disk_rows import DiskRows, MappedRows, blocks_of, in_memory_for, require_disk_memory
 from suffice.engines.memory import require_memory
 from suffice.engines.prediction_quality import AveragedPredictions, BinaryCrossEntropy, SoftmaxCrossEntropy
 from suffice.errors import InvalidValueError
@@ -50,6 +51,7 @@ class ClassBackend(Backend):
     # Of two classes it picks what the entropy picks; of many, the entropy asks for what is unsure among all of them.
     default_acquisition = "margin"
     default_random_share = 0.2
+    disk_pools = True
     fixed_attributes = Backend.fixed_attributes | {
         "_name",
         "_all_features",
@@ -66,14 +68,22 @@ class ClassBackend(Backend):
         if self._name == "relevance" and settings.positive is None:
             raise InvalidValueError("acquisition 'relevance' asks for one class first: give positive=, the class")
         # All features, and those in use: the first components only, where the model chooses their number.
-        self._all_features = self._features = np.asarray(model.features(settings.X), dtype=np.float64)
+        self._all_features: Any = (
+            MappedRows(settings.X, model.features, selects=True)
+            if isinstance(settings.X, DiskRows)
+            else np.asarray(model.features(settings.X), dtype=np.float64)
+        )
+        self._features: Any = self._all_features
         model.check(settings.X.shape[1])
         self._capacity = model.capacity(settings.X.shape[1])
         self._n_components: int | None = None
-        require_memory(2 * self._features.nbytes, f"following {len(self._features)} pool items")
+        if isinstance(self._features, DiskRows):
+            require_disk_memory(self._features)
+        else:
+            require_memory(2 * self._features.nbytes, f"following {len(self._features)} pool items")
         self._history = LabelHistory([], [])
         self._labels: list[Any] = []
-        self._fixed = label_free_chooser(self._name, self._features, settings.rng)
+        self._fixed = label_free_chooser(self._name, in_memory_for(self._name, self._features), settings.rng)
         # Nothing is known of a class without a label: the first item of the positive class is looked for at random.
         size = len(self._features)
         self._unseen = RandomOrder(size, settings.rng) if self._name == "relevance" else None
@@ -195,6 +205,7 @@ class ClassBackend(Backend):
     def resume(self, progress: Mapping[str, Any]) -> None:
         """Continue exactly from the output of :meth:`progress`."""
         super().resume(progress)
+        self.__dict__.pop("_pool", None)
         if self._history.indices:
             self._features = self._used(self._all_features)
             self._make_sets()
@@ -243,9 +254,13 @@ class ClassBackend(Backend):
 
     def _relevance_inputs(self) -> dict[str, float]:
         """Sums over the probability of the positive class, of labelled and of unlabelled items."""
-        rows = np.arange(len(self._features))
-        p = self._relevance(self._state, self._features) if self._settings.positive in self._codes else 0.0 * rows
-        return relevance_facts(p, np.isin(rows, self._history.indices))
+        p = np.zeros(len(self._features))
+        if self._settings.positive in self._codes:
+            for start, block in blocks_of(self._features):
+                p[start : start + len(block)] = self._relevance(self._state, block)
+        labelled = np.zeros(len(p), dtype=bool)
+        labelled[self._history.indices] = True
+        return relevance_facts(p, labelled)
 
     def _relevance(self, posterior: Any, features: Floats) -> Floats:
         """The averaged probability of the positive class."""
@@ -328,20 +343,27 @@ class ClassBackend(Backend):
 
     def _new_pool(self) -> UncertainPool | ScoredPool:
         pool: UncertainPool | ScoredPool
+        kept = getattr(self, "_pool", None)
         if self._name == "relevance":
             pool = ScoredPool(self._features, self._relevance)
         elif len(self._classes) <= 2 and self._name in _BY_EVENNESS:
+            if isinstance(kept, UncertainPool) and kept.source is self._features:
+                # What it knows of the points holds for any posterior; to read the file again takes longer.
+                return kept
             pool = UncertainPool(self._features, averaged=_BY_EVENNESS[self._name])
         else:
             pool = ScoredPool(self._features, partial(class_scores, name=self._name))
         pool.take(np.array(self._taken, dtype=np.intp))
         return pool
 
-    def _used(self, features: Floats) -> Floats:
+    def _used(self, features: Any) -> Any:
         """The columns in use, of all features; a view where these are the first ones."""
         if self._capacity is None or self._n_components is None:
             return features
-        return features[:, self._capacity.columns(self._n_components)]
+        chosen = self._capacity.columns(self._n_components)
+        if isinstance(features, DiskRows):
+            return MappedRows(features, lambda block: block[:, chosen], selects=True)
+        return features[:, chosen]
 
     def _new_test(self) -> "_ClassTest | None":
         rows = self._known_rows(self._settings.test, "y_test")

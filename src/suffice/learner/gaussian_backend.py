@@ -8,9 +8,10 @@ import numpy as np
 
 from suffice.acquisition import Chooser, Indices, label_free_chooser, require_known
 from suffice.divergence.observations import in_units_of_noise
+from suffice.engines.disk_rows import DiskRows, MappedRows, in_memory_for, require_disk_memory
 from suffice.engines.memory import require_memory
 from suffice.engines.tracked_rows import FeatureRows, FollowedError, FollowedRows, FollowedVariance, KernelRows
-from suffice.engines.variance_pool import LargestVariance, MemoryPool, VariancePool
+from suffice.engines.variance_pool import DiskPool, LargestVariance, MemoryPool, VariancePool
 from suffice.engines.variance_reduction import (
     FeatureSums,
     KernelSums,
@@ -51,13 +52,17 @@ class GaussianBackend(Backend):
         self._model, self._settings = model, settings
         self._name = require_known(settings.acquisition, "regression")
         self._state: Any = None
-        self._features = np.asarray(model.features(settings.X), dtype=np.float64)
+        self._features: Any = (
+            MappedRows(settings.X, model.features)
+            if isinstance(settings.X, DiskRows)
+            else np.asarray(model.features(settings.X), dtype=np.float64)
+        )
         model.check(self._features.shape[1])
         self._y = np.zeros(len(settings.X))
         self._history = LabelHistory([], [])
         self._skipped: list[int] = []
         self._random: set[int] = set()
-        self._fixed = label_free_chooser(self._name, self._features, settings.rng)
+        self._fixed = label_free_chooser(self._name, in_memory_for(self._name, self._features), settings.rng)
         # Set where picks depend on the posterior.
         self._planner: LargestVariance | LargestReduction | None = None
         self._require_memory()
@@ -265,7 +270,7 @@ class GaussianBackend(Backend):
         if inputs.about({"expected_error"}):
             self._stop_set = FollowedVariance(self._rows(self._features[inputs.stop], capacity, np.float64))
         if inputs.about({"pool_variance", "pool_gain"}):
-            self._all = FollowedVariance(self._rows(self._features, capacity, np.float64))
+            self._all = FollowedVariance(self._rows(self._in_memory(), capacity, np.float64))
             self._all.take(np.array(self._skipped, dtype=np.intp))
         if inputs.about(REST_FIELDS):
             m = len(self._features)
@@ -319,6 +324,11 @@ class GaussianBackend(Backend):
         rows = self._rows(self._model.features(X), capacity, np.float64)
         return FollowedError(rows, self._prior.scaling.apply(targets(y)))
 
+    def _in_memory(self) -> Floats:
+        """The features of the whole pool in memory."""
+        features = self._features
+        return features.array("following every pool item") if isinstance(features, DiskRows) else features
+
     def _pool(self, capacity: int) -> VariancePool:
         """The pool, scored by its variance."""
         dtype = self._settings.dtype
@@ -348,10 +358,14 @@ class GaussianBackend(Backend):
         inputs = self._settings.step_inputs
         followed = [part[1] for part in (self._settings.test, inputs.validation) if part is not None]
         followed += [] if inputs.stop is None else [inputs.stop]
-        followed += [self._features[:_REST_ITEMS]] if inputs.about(REST_FIELDS) else []
-        followed += [self._features] if inputs.about({"pool_variance", "pool_gain"}) else []
-        # A pool on a device takes the memory of that device.
-        tests, follows = sum(map(len, followed)), self._fixed is None and self._settings.device is None
+        tests = sum(map(len, followed))
+        tests += min(m, _REST_ITEMS) if inputs.about(REST_FIELDS) else 0
+        tests += m if inputs.about({"pool_variance", "pool_gain"}) else 0
+        # A pool on a device takes the memory of that device; of one on disk, little is kept.
+        follows = self._fixed is None and self._settings.device is None
+        if isinstance(self._features, DiskRows):
+            require_disk_memory(self._features)
+            follows = follows and self._name == "variance-reduction"
         needed, extent = self._memory(m * size * follows, tests)
         require_memory(
             needed, f"following {m} pool items and {tests} other items {extent}", halved=follows and not single
@@ -406,6 +420,11 @@ class RidgeBackend(GaussianBackend):
 
     # No acquisition was better than random labels for a linear model, which is hardly ever the true one.
     default_acquisition = "random"
+    disk_pools = True
+
+    def _pool(self, capacity: int) -> VariancePool:
+        features = self._features
+        return DiskPool(self._state, features) if isinstance(features, DiskRows) else super()._pool(capacity)
 
     def _learn_initial(self, indices: Indices) -> None:
         assert self._prior is not None
@@ -423,7 +442,7 @@ class RidgeBackend(GaussianBackend):
         return FeatureRows(self._state, points, dtype)
 
     def _sums(self, capacity: int, dtype: Any) -> ReductionPool:
-        return FeatureSums(self._state, self._rows(self._features, capacity, dtype), dtype)
+        return FeatureSums(self._state, self._rows(self._in_memory(), capacity, dtype), dtype)
 
     def _memory(self, pool_bytes: int, others: int) -> tuple[int, str]:
         features = self._features.shape[1]

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from suffice.acquisition import Indices
 from suffice.arguments import whole
 from suffice.criteria.optimisation import REGRET_FIELDS
+from suffice.engines.disk_rows import DiskRows, MappedRows, rows_on_disk
 from suffice.engines.memory import require_memory
 from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError
 from suffice.learner.backend import Backend, backend_type
@@ -43,13 +44,19 @@ class PreparedModel(NamedTuple):
 
     def inputs(self, X: Any, name: str) -> Floats:
         """Inputs as the Bayesian model takes them, checked."""
+        if isinstance(X, DiskRows):
+            rows = X if self.transform is None else MappedRows(X, self.transform.transform)
+            for start, block in rows.batches() if rows is not X else ():
+                require_finite(block, None, name, start)
+            # It has length and shape, and rows[indices] is an array.
+            return cast(Floats, rows)
         X, names = _on_host(X), column_names(X)
         given = X if self.transform is None else self.transform.transform(X)
         if issparse(given) and self.backend.sparse_inputs:
-            rows: Any = given.tocsr().astype(self.backend.input_dtype)
-            if not rows.shape[0] or not np.isfinite(rows.data).all():
+            sparse: Any = given.tocsr().astype(self.backend.input_dtype)
+            if not sparse.shape[0] or not np.isfinite(sparse.data).all():
                 raise InvalidValueError(f"{name} must have at least one row and finite numbers only")
-            return cast(Floats, rows)
+            return cast(Floats, sparse)
         if issparse(given):
             require_memory(8 * given.shape[0] * given.shape[1], f"{name} with all its zeros")
             given = given.toarray()
@@ -89,18 +96,70 @@ def prepare(model: Any, X_pool: Any) -> PreparedModel:
     last = final_estimator(model)
     backend = backend_type(last)
     missing = backend.refits and bool(get_tags(model).input_tags.allow_nan)
+    names = tuple(() if isinstance(X_pool, DiskRows) else column_names(X_pool) or ())
     if last is model:
-        return PreparedModel(None, clone(model), backend, "model", tuple(column_names(X_pool) or ()), missing)
+        return PreparedModel(None, clone(model), backend, "model", names, missing)
     *steps, (name, _) = model.steps
+    if isinstance(X_pool, DiskRows):
+        return PreparedModel(_fitted_in_batches(steps, X_pool) if steps else None, clone(last), backend, name)
     try:
         transform = clone(Pipeline(steps)).fit(X_pool) if steps else None
     except (TypeError, ValueError):
         if not backend.refits:
             raise
         # A transformer that needs labels, or bad inputs, which the fit of the whole pipeline reports.
-        return PreparedModel(None, clone(model), backend, "model", tuple(column_names(X_pool) or ()), missing)
+        return PreparedModel(None, clone(model), backend, "model", names, missing)
     missing = backend.refits and bool(get_tags(last).input_tags.allow_nan)
     return PreparedModel(transform, clone(last), backend, name, allows_missing=missing)
+
+
+def pool_rows(model: Any, X_pool: Any) -> Any:
+    """A pool on disk as rows that stay there, where it is large and the model can use it so; else in memory.
+
+    Args:
+        model: A model, or a pipeline that ends in one.
+        X_pool: Inputs of any kind. A path, a memory map and :class:`~suffice.engines.disk_rows.DiskRows` are pools on
+            disk; everything else is returned as it is.
+
+    Raises:
+        InvalidValueError: The file cannot be used, or has a value that is not a finite number.
+        NotEnoughMemoryError: The model needs the pool in memory, and it does not fit.
+    """
+    rows = rows_on_disk(X_pool)
+    if rows is None:
+        return X_pool
+    last = final_estimator(model)
+    backend = backend_type(last)
+    if rows.small or not backend.disk_pools:
+        found = rows.array(f"the pool in memory, as {type(last).__name__} needs it")
+        if last is model and not backend.refits:
+            require_finite(found, rows.columns, "X_pool")
+        return found
+    if last is model and not rows.finite:
+        for start, block in rows.batches():
+            require_finite(block, rows.columns, "X_pool", start)
+        rows.finite = True
+    return rows
+
+
+def _fitted_in_batches(steps: Any, rows: DiskRows) -> Pipeline:
+    """Transformers fitted on a pool on disk, one after the other, a batch at a time."""
+    fitted: list[tuple[str, Any]] = []
+    for name, step in steps:
+        if step is None or step == "passthrough":
+            continue
+        if not hasattr(step, "partial_fit"):
+            raise InvalidValueError(
+                f"the transformer {name!r} ({type(step).__name__}) cannot be fitted on a pool on disk, a batch at a "
+                "time: it has no partial_fit. Use one that has, such as StandardScaler; transform the file beforehand; "
+                "or give the pool in memory"
+            )
+        before = Pipeline(list(fitted)) if fitted else None
+        new = clone(step)
+        for _, block in (rows if before is None else MappedRows(rows, before.transform)).batches():
+            new.partial_fit(block)
+        fitted.append((name, new))
+    return Pipeline(fitted or [("passthrough", "passthrough")])
 
 
 def final_estimator(model: Any) -> Any:
@@ -193,14 +252,15 @@ def known_labels(y: Any, rows: int, name: str, beside: str) -> Any:
 def label_costs(costs: Any, size: int) -> Floats:
     """What the label of each item costs: 1 each if nothing is said."""
     if costs is None:
-        return np.ones(size)
+        # One number for all items takes no memory for each.
+        return np.broadcast_to(1.0, (size,))
     try:
         found = np.broadcast_to(np.asarray(costs, dtype=np.float64), (size,))
     except (TypeError, ValueError):
         found = np.full(size, np.nan)
     if not (found >= 0.0).all() or not np.isfinite(found).all():
         raise InvalidValueError(f"costs must be one number, or one for each of the {size} items, none below 0")
-    return np.array(found)
+    return found if np.ndim(costs) == 0 else np.array(found)
 
 
 def generator(seed: Any) -> np.random.Generator:

@@ -31,6 +31,7 @@ from suffice.learner.prepare import (
     labelled_set,
     number_type,
     pool_device,
+    pool_rows,
     prepare,
     provided_fields,
     require_provided,
@@ -428,7 +429,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     Args:
         model: One of :mod:`suffice.models`, any classifier or regressor of scikit-learn, or a pipeline that ends in
             one: its transformers are fitted on the pool.
-        X_pool: Inputs, ``m x D``.
+        X_pool: Inputs, ``m x D``, in memory or on disk as for :class:`suffice.ActiveLearner`.
         y_pool: Their labels, ``m``.
         initial: Items labelled at the start: how many at random, or which.
         steps: Steps to take; to the end of the pool if left out.
@@ -482,6 +483,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         >>> next(verdict.n_labelled for verdict in trace.replay(LabelWorth()) if verdict.stop) < 60
         True
     """
+    X_pool = pool_rows(model, X_pool)
     if rule is not None or check is not None or check_share is not None:
         refused = {"X_test": X_test, "y_test": y_test, "checkpoint": checkpoint, "watch": watch, "record": record}
         if given := [name for name, value in refused.items() if value is not None]:

@@ -250,11 +250,13 @@ class ClassInputCollector:
     def __init__(self, wanted: StepInputs, size: int) -> None:
         self._wanted, self._free = wanted, np.ones(size, dtype=bool)
         # Always the same items. Errors are averaged over those of them that are unlabelled.
-        looked_at = np.sort(np.random.default_rng(0).permutation(size)[:_REST_ITEMS])
-        self._looked_at = looked_at if wanted.about(REST_FIELDS) else None
+        self._looked_at: Indices | None = None
+        if wanted.about(REST_FIELDS):
+            self._looked_at = np.sort(np.random.default_rng(0).permutation(size)[:_REST_ITEMS])
         self._recent = RecentGain()
         self._n_labelled = 0
-        self._predicted = np.full(size, -1)
+        # The last predictions, where changes of them are wanted.
+        self._predicted = np.full(size if wanted.about(POOL_FIELDS) else 0, -1)
         self._selected: _Selected | None = None
 
     def take(self, indices: Indices) -> None:

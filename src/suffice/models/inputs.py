@@ -198,8 +198,10 @@ def _no_numbers(values: Any) -> str:
     return {"U": "texts", "S": "texts", "M": "dates", "m": "durations", "c": "complex numbers"}.get(kind, "")
 
 
-def require_finite(X: Floats, names: list[str] | None = None, what: str = "X") -> None:
+def require_finite(X: Floats, names: list[str] | None = None, what: str = "X", first: int = 0) -> None:
     """Refuse a NaN, an infinite entry or one beyond 1e100 by its row and column; ``what`` is what to call the table.
+
+    ``first`` is the number of the first row, where ``X`` is a part of a table.
 
     Models square their inputs and sum the squares, which a number beyond 1e154 does not survive.
 
@@ -223,7 +225,7 @@ def require_finite(X: Floats, names: list[str] | None = None, what: str = "X") -
         if np.isfinite(value)
         else "Remove the row, or fill in the value, with scikit-learn's SimpleImputer for example."
     )
-    raise InvalidValueError(f"{what} contains {_what(value)} at row {row}, column {column}{name}. {remedy}")
+    raise InvalidValueError(f"{what} contains {_what(value)} at row {first + row}, column {column}{name}. {remedy}")
 
 
 def _what(value: float) -> str:
