@@ -181,7 +181,7 @@ class ImportSent(_Request):
     check: Annotated[bool, Field(description=MEANINGS["check"])] = False
 
 
-_CellText = Annotated[str, Field(max_length=1_000_000)]
+_CellText = Annotated[str, Field(max_length=20_000)]
 
 
 class ItemsSent(_Request):
