@@ -30,7 +30,9 @@ def made(place: str) -> None:
 def acts(project: Project, rng: random.Random) -> dict[str, Callable[[], Any]]:
     """One way to write each kind of event, on what the project holds now."""
     state, person = project.state(), rng.choice(["ann", "bob"])
-    classes, names = project.settings.classes, [account.name for account in project.accounts()]
+    classes, accounts = project.settings.classes, project.accounts()
+    names = [account.name for account in accounts]
+    one: Any = rng.choice(accounts) if accounts else None
     item, label = rng.randrange(project.size), rng.choice(classes)
     fresh = f"n{rng.randrange(10**9)}"
     labelled = [answer.item for answer in state.answers() if answer.label is not None] or [item]
@@ -64,9 +66,10 @@ def acts(project: Project, rng: random.Random) -> dict[str, Callable[[], Any]]:
         "classes": lambda: project.change_classes(*merged, person=person),
         "settings": lambda: project.change_settings({"guidelines": fresh}, person=person),
         "account": lambda: project.add_account(fresh, role="label", person=person),
-        "role": lambda: project.change_role(rng.choice(names), rng.choice(["label", "review"]), person=person),
+        "role": lambda: project.change_role(one.name, "review" if one.role == "label" else "label", person=person),
         "secret": lambda: project.reset_account(rng.choice(names), person=person),
-        "leave": lambda: project.remove_account(rng.choice(names), person=person),
+        # Some accounts stay, to be changed.
+        "leave": lambda: project.remove_account(names[3], person=person),
     }
 
 
@@ -77,8 +80,11 @@ def act_until_killed(place: str, _: socket.socket) -> None:
     with open_project(place) as project:
         while True:
             possible = acts(project, rng)
+            accounts = len(project.accounts())
+            for name in ("role", "secret") * (not accounts) + ("leave",) * (accounts < 4):
+                del possible[name]
             # What does not fit the project now is refused, as it is for people.
-            with suppress(SufficeError, IndexError):
+            with suppress(SufficeError):
                 possible[rng.choice(list(possible))]()
             newest = project.events()[-1]
             os.write(file, f"{json.dumps([newest.seq, newest.digest, project.size])}\n".encode())

@@ -55,6 +55,8 @@ def test_processes_killed_while_they_write_events_of_all_kinds(
     assert [event.data["first"] for event in added] == [SIZE + 2 * k for k in range(len(added))]
     assert max(each for _, _, each in acknowledged) <= size
     if times > 50:
+        assert len(acknowledged) > times
+    # How much is written between two kills depends on the machine.
+    if len(acknowledged) > 600:
         seen = Counter(event.kind for event in events[: numbers[-1]])
         assert set(EventKind) - set(seen) == {EventKind.lost}  # only a repair writes it
-        assert len(acknowledged) > times
