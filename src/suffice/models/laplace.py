@@ -30,7 +30,7 @@ _SLIGHT: Final = 0.01
 _STALLS: Final = 3
 _MOST_HESSIANS: Final = 300
 # From so many classes on, one large product is faster than one for each pair of classes.
-_MANY_CLASSES: Final = 11
+_MANY_CLASSES: Final = 8
 # Bytes of its factor, at most.
 _LARGEST_PRODUCT: Final = 1 << 25
 # Norm of the gradient after the last step, tenfold below what is promised.

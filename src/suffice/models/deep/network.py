@@ -316,8 +316,9 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labelled = self._labelled()
         state = last_layer(labelled, self.alpha, n)
         before = state.posterior()
-        self._last_layer = state.extend(labelled.rows[n:], labelled.codes[n:])
-        return before, state.posterior()
+        # Not kept as that of the model, which must not depend on the steps in which labels came: a run that is resumed
+        # has not taken them.
+        return before, state.extend(labelled.rows[n:], labelled.codes[n:]).posterior()
 
     def _labelled(self) -> Any:
         from suffice.models.deep.sampling import LabelledFeatures
