@@ -62,8 +62,10 @@ AVOIDED_ON_PAGES = {
 
 
 def prose(page: Path) -> str:
-    """The text of a page without its code."""
-    text = re.sub(r"^(`{3,}|:{3,})(?!\{).*?^\1", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    """The text of a page without its code; lines keep their numbers."""
+    text = page.read_text(encoding="utf-8")
+    without = re.compile(r"^(`{3})(?!\{tab|`).*?^\1$", flags=re.DOTALL | re.MULTILINE)
+    text = without.sub(lambda block: "\n" * block[0].count("\n"), text)
     return re.sub(r"`[^`\n]+`", "", text)
 
 
@@ -90,10 +92,12 @@ def test_code_and_messages_use_plain_phrases() -> None:
 
 
 def long_lines(text: str) -> Iterator[int]:
-    """Numbers of the lines that are too long. Tables, images, links and formulas may be longer."""
+    """Numbers of the lines that are too long. Tables, images, links, formulas and directives may be longer."""
+    formula = False
     for number, line in enumerate(text.splitlines(), start=1):
-        shortened = re.sub(r"\]\([^)]*\)|\[\w+\]: \S+|<https?:\S+>", "]", line)
-        exempt = line.lstrip().startswith(("|", "![", "$$", "\\")) or "\\textrm" in line
+        formula ^= line.count("$$") == 1
+        shortened = re.sub(r"\]\([^)]*\)|<https?:\S+>", "]", line)
+        exempt = formula or line.lstrip().startswith(("|", "![", "$$", ":")) or line.endswith("$$")
         if len(shortened) > LONGEST and not exempt:
             yield number
 
