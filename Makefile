@@ -23,7 +23,7 @@ LOWEST_TESTS = tests/criteria tests/tables tests/research/data tests/divergence 
 	tests/project/test_project.py tests/project/test_reading*.py tests/project/test_storage*.py \
 	tests/web/test_access.py tests/web/test_api.py tests/web/test_serving.py
 
-.PHONY: demo page test test-slow test-lowest test-integrations checks imports types pages lint-js setup docs benchmarks reproduction comparison clean
+.PHONY: demo page test test-slow test-lowest test-integrations checks imports types pages lint-js setup docs dist benchmarks reproduction comparison clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/suffice demo
@@ -83,6 +83,13 @@ setup: $(VENV)/.dev-ready
 docs: $(VENV)/.docs-ready
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+# The wheel and the sdist, in dist.
+dist: | $(BIN)/python
+	$(PIP) install --quiet build
+	rm -rf dist
+	$(BIN)/python -m build
+	ls -l dist
 
 benchmarks: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/bounds.py --write
