@@ -1,4 +1,4 @@
-"""What whoever labels is told: every state of a project in sentences that can be read aloud."""
+"""The messages for people who label: complete sentences for every state of a project."""
 
 import re
 from dataclasses import replace

@@ -272,7 +272,7 @@ def chosen_model(
             f"{meaning}"
         )
     basis = basis_size(name, request.basis, argument="--basis")
-    # All classes are known from the start, as they would be to whoever labels.
+    # All classes are known from the start, as they would be to an annotator.
     classes = np.unique(y).tolist() if kind == "classification" else None
     model = make_model(name, classes=classes, basis=basis, seed=request.seed, components=components)
     return name, model_description(name, basis), model
