@@ -818,7 +818,7 @@ def test_the_error_that_is_wanted() -> None:
     assert asked == percent
     assert (asked["answer"], asked["at_most"], asked["above_target"]) == ("limit", 0.0001, True)
     shown = RUN.invoke(app, ["run", *options, "--target-error", "0.01%"]).output
-    assert "This model has reached its limit at " in shown
+    assert "More labels are not worth their cost after " in shown
     assert "You asked for at most 0.01\u00a0%." in shown
     easy = result(*options, "--target-error", "99%")["decision"]
     assert not easy["above_target"]

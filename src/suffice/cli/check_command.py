@@ -229,9 +229,9 @@ def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[
     told = _told(project, action=None, offers=offers)
     tolerance = "" if asked["tolerance"] is None else f" --tolerance {asked['tolerance']:g}"
     size = offers.planned or 100
-    how = f"To start one: suffice check {shown_place(place)} --size {min(size, offers.pool)}{tolerance}"
+    how = [f"To start one: suffice check {shown_place(place)} --size {min(size, offers.pool)}{tolerance}"]
     said = told["guarantee"]["sentences"] if told["guarantee"] is not None else []
-    return told, [*said, *told["offers"]["sentences"], how]
+    return told, [*said, *told["offers"]["sentences"], *(how if told["offers"]["rows"] else [])]
 
 
 def _asked_of_class(found: Reading, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -256,7 +256,10 @@ def _summarise_run(console: Console, found: RunFinding) -> None:
     assert decision is not None
     stopped = found.stop is not None
     answer = decision.answer if stopped else "keep going"
-    console.print(f"\n{run_headline(answer, n, end, verdict.reason)}", style="bold", markup=False)
+    limited = decision.hardly_better or decision.alternative is not None
+    by_cost = decision.large_error if answer == "enough" else not limited
+    headline = run_headline(answer, n, end, verdict.reason, by_cost=by_cost)
+    console.print(f"\n{headline}", style="bold", markup=False)
     if decision.answer in ("keep going", "enough", "limit"):
         for sentence in decision_words(decision.as_dict()).sentences:
             console.print(sentence, markup=False)

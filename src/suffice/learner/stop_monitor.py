@@ -368,6 +368,11 @@ class StopMonitor:
         given = self._plain_labels(labels, items, fitted.task)
         drawn = self._drawn(random, items)
         new = [item for item in given if item not in self._labels]
+        if self._labels and given and len(new) == len(given):
+            raise InvalidValueError(
+                f"update takes all labels so far, and none of the {len(self._labels):,} earlier ones is among these "
+                f"{len(given):,}; give the earlier labels too, or use a new StopMonitor to start again"
+            )
         self._checks.require_not_in_open(new, "tell")
         # Items of a check are a random sample.
         drawn |= {item for check in self._checks.checks for item in check.random_prefix}.intersection(given)

@@ -406,13 +406,19 @@ def check_offer_sentences(offers: Mapping[str, Any]) -> list[str]:
     pool = count(offers["pool"], "unlabelled item")
     share = percent(offers["expected"]) if offers["expected"] else "0 %"
     sure = percent_at_least(offers["confidence"])
-    said = [
+    draws = (
         f"A check draws unlabelled items at random. When they are labelled, it guarantees how many predictions are "
-        f"{wrong}.",
+        f"{wrong}."
+    )
+    rows = check_offer_rows(offers)
+    if not rows:
+        return [draws, f"A check is of no use for {pool}: label all of them instead."]
+    said = [
+        draws,
         f"Estimate: about {share} of the predictions for the {pool} are {wrong}. If so, a check will in 4 of "
         f"5 cases guarantee, with {sure} confidence:",
     ]
-    said += [f"- {row['cost']}: {row['words']}." for row in check_offer_rows(offers)]
+    said += [f"- {row['cost']}: {row['words']}." for row in rows]
     if offers["at_most"] is not None and offers["planned"] is None:
         said.append(not_achievable_sentence(offers))
     return [sentence.replace("\u00a0", " ") for sentence in [*said, "The model learns these labels afterwards."]]
@@ -501,7 +507,9 @@ def not_achievable_sentence(offers: Mapping[str, Any]) -> str:
     """That no check is likely to guarantee what is wanted; the argument is that of :func:`check_offer_sentences`."""
     most, pool = percent_at_most(offers["at_most"]), count(offers["pool"], "unlabelled item")
     said = f"Your target of at most {most} is not achievable now for less than labelling all {pool}"
-    return f"{said}: label more items first.".replace("\u00a0", " ")
+    lowest = min((each["at_most"] for each in offers["offers"]), default=1.0)
+    reach = f", or ask for at most {percent_at_most(lowest)}" if lowest < 1.0 else ""
+    return f"{said}: label more items first{reach}.".replace("\u00a0", " ")
 
 
 def _label_time(labels: int, seconds: float | None) -> str:
@@ -1061,7 +1069,7 @@ def with_labels(labels: int, pool: int) -> str:
     return f"with {'all ' if labels == pool else ''}{labels} labels"
 
 
-def run_headline(answer: str, labels: int, pool: int, reason: str) -> str:
+def run_headline(answer: str, labels: int, pool: int, reason: str, *, by_cost: bool = False) -> str:
     """How a run came out.
 
     Args:
@@ -1069,13 +1077,19 @@ def run_headline(answer: str, labels: int, pool: int, reason: str) -> str:
         labels: Labels there.
         pool: Rows to label.
         reason: What the rule said at the end, for a run without a stop.
+        by_cost: Whether the error is still large or above the target, and only the cost of a label is the reason to
+            stop.
 
     Examples:
         >>> run_headline("enough", 143, 1438, "")
         'Enough at 143 of 1,438 labels.'
+        >>> run_headline("enough", 26, 240, "", by_cost=True)
+        'More labels are not worth their cost after 26 of 240 labels.'
         >>> run_headline("keep going", 60, 120, "the error ratio 0.3 is above the threshold 0.1")
         'Not enough within 60 labels: the error ratio 0.3 is above the threshold 0.1.'
     """
+    if by_cost and answer in ("enough", "limit"):
+        return f"{_NOT_WORTH} after {labels:,} of {pool:,} labels."
     if answer == "enough":
         return f"Enough at {labels:,} of {pool:,} labels."
     if answer == "limit":

@@ -409,12 +409,17 @@ def report_page(project: "Project", learning_status: LearningStatus) -> str:
     """
     told = project_report_contents(project, learning_status)
     status, decision = told.status, told.decision
+    first, second = {"summary": "In short"}, {"guaranteed": "What is guaranteed"}
+    if status["guarantee"] is None:
+        second = {}
+    elif status["guarantee"]["about_present_model"]:
+        first, second = second, first
     return rendered(
         "project_report.html.jinja",
         title=f"Labelling report: {shortened(told.settings.name, 80)}",
         headings={
-            **({"guaranteed": "What is guaranteed"} if status["guarantee"] is not None else {}),
-            "summary": "In short",
+            **first,
+            **second,
             "quality": "How large the error is",
             "outlook": "What more labels bring",
             "labels": "What was labelled",

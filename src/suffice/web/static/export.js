@@ -94,15 +94,18 @@ function script(project) {
   const label = project.task === "regression" ? "3.5" : JSON.stringify(project.classes[0] ?? "yes");
   const sent = `{"person": "script", "item": 0, "label": ${label}, "request": "any name, used once"}`;
   const quoted = (body) => `'${body.replaceAll("'", "'\\''")}'`;
-  const post = `curl -H "Content-Type: application/json" ${base}`;
+  const get = 'curl -H "Authorization: Bearer $TOKEN"';
+  const post = `${get} -H "Content-Type: application/json" ${base}`;
   const lines = [
+    "# the file \"token\" in the folder of the project; with accounts, the token of a personal link",
+    "TOKEN=...",
     "# the next item",
     `${post}api/next -d ${quoted('{"person": "script", "n": 1}')}`,
     "# its label",
     `${post}api/labels -d ${quoted(sent)}`,
     "# where it stands, and all labels",
-    `curl ${base}api/status`,
-    `curl -o labels.csv "${base}api/export/labels?format=csv"`,
+    `${get} ${base}api/status`,
+    `${get} -o labels.csv "${base}api/export/labels?format=csv"`,
   ];
   const text = lines.join("\n");
   const copy = button(() => {
@@ -113,6 +116,5 @@ function script(project) {
     h("pre", { tabindex: 0, "aria-label": "Commands" }, h("code", {}, text)),
     h("div", { class: "row" }, navigator.clipboard && copy,
       h("a", { href: "api/openapi.json" }, "All of the API (OpenAPI)")),
-    quiet("Where the server wants a token, add -H \"Authorization: Bearer TOKEN\" to each; where there are accounts, the " +
-      "token of a personal link."));
+    quiet("A server that was started without a token ignores the header Authorization."));
 }
