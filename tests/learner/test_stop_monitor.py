@@ -1276,7 +1276,7 @@ def test_displays_escape_everything() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"rule": "LabelWorth"}, InvalidTypeError, "rule must be a stopping rule, not str"),
+        ({"rule": "LabelWorth"}, InvalidTypeError, "rule must be a stopping rule such as"),
         ({"label_cost": 0.0}, InvalidValueError, "label_cost must be a number above 0"),
         ({"mistake_cost": -1.0}, InvalidValueError, "mistake_cost must be a number above 0"),
         ({"seed": -1}, InvalidValueError, "seed must be a whole number"),

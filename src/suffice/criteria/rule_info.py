@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from suffice.criteria.base import Criterion
+from suffice.errors import InvalidTypeError
 
 Family = Literal[
     "bounds and posteriors",
@@ -103,9 +104,14 @@ def rule_info(rule: type[Criterion]) -> RuleInfo:
     """Return what is listed about a rule of suffice.
 
     Raises:
-        KeyError: The class does not declare ``info`` itself.
+        InvalidTypeError: The class does not declare ``info`` itself.
     """
-    info: RuleInfo = vars(rule)["info"]
+    info: RuleInfo | None = vars(rule).get("info")
+    if info is None:
+        raise InvalidTypeError(
+            f"the rule {rule.__name__} is listed, but its class has no attribute info; declare info = RuleInfo(...) as "
+            "CONTRIBUTING.md says"
+        )
     return info
 
 

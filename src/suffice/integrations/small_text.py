@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from suffice.criteria import Criterion, Verdict
-from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, MissingInputError
+from suffice.criteria.base import require_rule
+from suffice.errors import InvalidValueError, MissingExtraError, MissingInputError
 from suffice.learner import StopMonitor
 
 __all__ = ["SmallTextCriterion"]
@@ -59,8 +60,8 @@ class SmallTextCriterion:
             raise MissingExtraError("small-text", "", "SmallTextCriterion") from None
         # A class that subclasses it could not be imported without small-text.
         StoppingCriterion.register(SmallTextCriterion)
-        if rule is not None and not isinstance(rule, Criterion):
-            raise InvalidTypeError(f"rule must be a stopping rule, not {type(rule).__name__}")
+        if rule is not None:
+            require_rule(rule, "rule")
         self._rule, self._options = rule, options
         self._random = frozenset(np.atleast_1d(np.asarray(random, dtype=np.intp)).tolist())
         self.monitor: StopMonitor | None = None

@@ -15,10 +15,11 @@ from suffice.checks import CheckPlan, Guarantee, GuaranteePlan, plan, plan_recal
 from suffice.checks.guarantee import UnlabelableAs
 from suffice.checks.planner import MOST_MISSED
 from suffice.criteria import Criterion, LabelWorth, Step, Verdict, criterion_from_dict
+from suffice.criteria.base import require_rule
 from suffice.decision import Alternative, Decision, ErrorNow, decide_from_labels, first_stop
 from suffice.engines.disk_rows import DiskRows
 from suffice.engines.memory import require_memory
-from suffice.errors import InvalidTypeError, InvalidValueError, MissingInputError, SufficeError
+from suffice.errors import InvalidValueError, MissingInputError, SufficeError
 from suffice.learner.backend import RunSettings, StepResults, relearned
 from suffice.learner.error_estimate import (
     REST_ITEMS,
@@ -185,8 +186,8 @@ class ActiveLearner:
         positive: Any = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if criterion is not None and not isinstance(criterion, Criterion):
-            raise InvalidTypeError(f"criterion must be a stopping rule, not {type(criterion).__name__}")
+        if criterion is not None:
+            require_rule(criterion, "criterion")
         self._single_use = SingleUse()
         rng = generator(seed)
         self._rule = LabelWorth() if criterion is None else criterion.copy()

@@ -15,8 +15,9 @@ import numpy as np
 from suffice.arguments import whole
 from suffice.checks import Guarantee
 from suffice.criteria import Budget, Criterion, LabelWorth
+from suffice.criteria.base import require_rule
 from suffice.divergence import KLPair
-from suffice.errors import InvalidTypeError, InvalidValueError, TrainingDivergedError
+from suffice.errors import InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable, write_whole
 from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import TEST_LOSSES, Backend, RunSettings, SingleLabelTerms, StepResults, relearned
@@ -604,8 +605,8 @@ class CheckedRun:
         check: int | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        if rule is not None and not isinstance(rule, Criterion):
-            raise InvalidTypeError(f"rule must be a stopping rule, not {type(rule).__name__}")
+        if rule is not None:
+            require_rule(rule, "rule")
         self._batch = whole(batch, "batch", least=1)
         self._check = {"m": check} if check is not None and not isinstance(check, Mapping) else check
         self._rule = rule

@@ -26,6 +26,7 @@ from suffice.criteria import (
     pool_facts,
     relevance_facts,
 )
+from suffice.criteria.base import require_rule
 from suffice.criteria.optimisation import REGRET_FIELDS
 from suffice.criteria.prediction_statistics import entropies, selected_losses
 from suffice.criteria.step import FIELD_KINDS
@@ -253,8 +254,7 @@ class StopMonitor:
         self._mistake_cost = real(mistake_cost, "mistake_cost", "above 0", lambda x: x > 0.0)
         if rule is None:
             rule = LabelWorth(label_cost=self._label_cost, mistake_cost=self._mistake_cost)
-        if not isinstance(rule, Criterion):
-            raise InvalidTypeError(f"rule must be a stopping rule, not {type(rule).__name__}")
+        require_rule(rule, "rule")
         if predict is not None and not callable(predict):
             raise InvalidTypeError(f"predict must be {_FUNCTION} predictions, not {type(predict).__name__}")
         self._seed = whole(seed, "seed", least=0)
@@ -338,6 +338,16 @@ class StopMonitor:
             return None
         return sum(bool(label == self._positive) for label in self.labels.values())
 
+    def _new_items(self, given: Mapping[int, Any]) -> list[int]:
+        """The items of an update that had no label before."""
+        new = [item for item in given if item not in self._labels]
+        if self._labels and given and len(new) == len(given):
+            raise InvalidValueError(
+                f"update takes all labels so far, and none of the {len(self._labels):,} earlier ones is among these "
+                f"{len(given):,}; give the earlier labels too, or use a new StopMonitor to start again"
+            )
+        return new
+
     @one_at_a_time
     def update(self, model: Any, indices: Any, labels: Any, random: Any = ()) -> Verdict:
         """Return what the rule says of a model and all labels so far.
@@ -367,12 +377,7 @@ class StopMonitor:
             )
         given = self._plain_labels(labels, items, fitted.task)
         drawn = self._drawn(random, items)
-        new = [item for item in given if item not in self._labels]
-        if self._labels and given and len(new) == len(given):
-            raise InvalidValueError(
-                f"update takes all labels so far, and none of the {len(self._labels):,} earlier ones is among these "
-                f"{len(given):,}; give the earlier labels too, or use a new StopMonitor to start again"
-            )
+        new = self._new_items(given)
         self._checks.require_not_in_open(new, "tell")
         # Items of a check are a random sample.
         drawn |= {item for check in self._checks.checks for item in check.random_prefix}.intersection(given)

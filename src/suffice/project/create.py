@@ -17,6 +17,7 @@ import numpy as np
 
 from suffice.arguments import real, whole
 from suffice.criteria import Criterion, LabelWorth, RecallTest
+from suffice.criteria.base import require_rule
 from suffice.errors import InvalidTypeError, InvalidValueError, MissingExtraError, SufficeError, upgrade_advice
 from suffice.files import PRIVATE_FOLDER
 from suffice.models.factory import model_names
@@ -286,8 +287,8 @@ def create_project(  # noqa: PLR0913 - the options of ``suffice serve``, all by 
         ...         project.size, project.state().label_of(0), project.settings.model
         (4, 'spam', 'logistic')
     """
-    if rule is not None and not isinstance(rule, Criterion):
-        raise InvalidTypeError(f"rule must be a stopping rule such as sf.ErrorStability(), not {type(rule).__name__}")
+    if rule is not None:
+        require_rule(rule, "rule")
     costs = {"label_cost": label_cost, "mistake_cost": mistake_cost, "tolerance": tolerance}
     given = {name: value for name, value in costs.items() if value is not None}
     if positive is not None and given:

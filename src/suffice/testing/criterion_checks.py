@@ -110,6 +110,10 @@ def check_criterion(make: MakeRule, steps: Sequence[Step] | None = None) -> None
         >>> check_criterion(lambda: ErrorStability(0.1, calibration=3))
     """
     run = example_steps() if steps is None else steps
+    require(
+        not isinstance(make, Criterion),
+        "give check_criterion the class of the rule or a function that makes it, not the rule itself: it makes several",
+    )
     require(len(run) > 1, "give check_criterion a run of at least 2 steps")
     for check in CRITERION_CHECKS:
         check(make, run)
