@@ -67,7 +67,7 @@ class Alternative(NamedTuple):
 
 
 class ScreeningProgress(NamedTuple):
-    """How far a screening for a positive class is.
+    """Progress of a screening for a positive class.
 
     Attributes:
         positive: The class.

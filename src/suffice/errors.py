@@ -64,7 +64,7 @@ class CorruptDataError(SufficeError):
 
 
 def extra_requirements(extra: str) -> list[str]:
-    """What an extra of suffice installs, by the metadata of the installed package; empty where it is not known.
+    """Requirements of an extra of suffice, from the metadata of the installed package; empty if unknown.
 
     The packages themselves are named because ``suffice[extra]`` would be looked up in a package index, also where
     suffice was installed from a checkout.
@@ -94,7 +94,7 @@ def pip_install(arguments: list[str]) -> str:
 
 
 def upgrade_advice() -> str:
-    """How to get a newer version of suffice in the way in which this one was installed."""
+    """Command that upgrades suffice in the way it was installed."""
     import json
     from importlib import metadata
     from urllib.parse import urlsplit

@@ -102,7 +102,7 @@ def test_the_size_is_planned_from_the_estimate(pets: str) -> None:
     assert found["check"]["size"] == found["offers"]["planned"] == planned
     assert told("check", pets, "--abort")["check"]["state"] == "aborted"
     why = said("check", pets, "--at-most", "0.1%", code=1)
-    assert why.startswith("no check is started. Your target of at most 0.1 % is not achievable now for less than")
+    assert why.startswith("no check is started. Your target of at most 0.1 % is not achievable now without")
     with open_project(pets) as project:
         assert len(project.checks()) == 1
 

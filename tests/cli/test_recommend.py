@@ -120,8 +120,9 @@ def test_a_person_is_told_the_rule_the_regret_and_how_to_use_it() -> None:
     for words in (
         "Take LabelWorth(error_cost=2000.0, label_cost=2.0). Stop when one more label is expected to be worth less "
         "than it costs",
-        "Expected: typically 12 % dearer than the best stop in hindsight, labels and error together; at most 6.0 % in "
-        "half of the runs, at most 36 % in nine of ten. (On average 24 %: ",
+        "Expected: typically 12 % more expensive than the best stop in hindsight, labels and error together; at most "
+        "6.0 % in "
+        "half of the runs, at most 36 % in nine of ten. (On average 24 %, ",
         "LabelWorth 12 % 6.0 % 36 % 24 % StabilizingPredictions threshold 0.98 20 % 10 % 60 % 40 %",
         "Budget labels 100 150 % 75 % 450 % 300 %",
         "The rule to take, then the next best over all prices of an error; the numbers are those at this price.",

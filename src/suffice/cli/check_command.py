@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def check_command(
     place: Place,
     size: Annotated[
-        int | None, typer.Option(metavar="ITEMS", help="Start a check of so many items.", show_default=False)
+        int | None, typer.Option(metavar="ITEMS", help="Start a check of this many items.", show_default=False)
     ] = None,
     at_most: Annotated[
         str | None,
@@ -98,7 +98,7 @@ def check_command(
     abort: Annotated[
         bool,
         typer.Option(
-            "--abort", help="Give the open check up. It proves nothing, and its part of the error probability is spent."
+            "--abort", help="End the open check without a guarantee; its part of the error probability is used up."
         ),
     ] = False,
     person: Annotated[
@@ -218,7 +218,7 @@ def _started(
 
 
 def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Where the open check stands; or what checks would cost and guarantee."""
+    """Progress of the open check; or the costs and guarantees of possible checks."""
     told = _told(project, action=None)
     if told["check"] is not None and told["check"]["state"] == "open":
         return told, _standing(told, place)
@@ -235,7 +235,7 @@ def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[
 
 
 def _asked_of_class(found: Reading, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """What a check of the recall or precision of a class would cost."""
+    """Cost of a check of the recall or precision of a class."""
     from suffice.project.check_offers import class_offers
 
     if asked["recall_of"] is not None and asked["precision_of"] is not None:
@@ -253,7 +253,7 @@ def _asked_of_class(found: Reading, asked: dict[str, Any]) -> tuple[dict[str, An
 
 
 def _standing(told: dict[str, Any], place: str) -> list[str]:
-    """Where the newest check stands, and how to go on."""
+    """Progress of the newest check, and how to continue."""
     check, guarantee = told["check"], told["guarantee"]
     if check["state"] != "open":
         return [*([check["sentence"]] if check["sentence"] else []), *(guarantee["sentences"] if guarantee else [])]

@@ -25,10 +25,11 @@ _LAST_LOOK = 0.3
 def label_command(
     options: ProjectOptions,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Read labels as lines, print where the project stands at the end as JSON.")
+        bool,
+        typer.Option("--json", help="Read labels as lines, print the state of the project as JSON."),
     ] = False,
 ) -> None:
-    """Label your own data in the terminal: start or resume a project, and be told when it is enough.
+    """Label your own data in the terminal: create or continue a project, and see when you can stop.
 
     Example: suffice label mails.csv --text body --classes ham,spam
 

@@ -47,7 +47,7 @@ _HEADING: Final = (
 
 @dataclass(frozen=True)
 class _Question:
-    """What was asked; the fields are the options, completed by what the table says.
+    """The question: the options, completed from the table.
 
     Attributes:
         about: What was read, in sentences; empty without a table.
@@ -102,7 +102,7 @@ def recommend_command(
     model: Annotated[
         ModelName | None,
         typer.Option(
-            help="The model; without a file, what holds on average over those of the task if left out.",
+            help="The model. Without a model and a file, the average over the models of the task.",
             show_default="that of `suffice run` with a file",
         ),
     ] = None,
@@ -120,14 +120,14 @@ def recommend_command(
         str | None,
         typer.Option(
             metavar="FIELD,FIELD",
-            help="For a loop of your own: the fields of a suffice.Step that it can tell. Rules that need others are "
+            help="For your own loop: the fields of a suffice.Step that it provides. Rules that need others are "
             "left out.",
         ),
     ] = None,
     ignore: Ignore = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")] = False,
 ) -> None:
-    """Find out which stopping rule to take for your data and costs, and what to expect of it.
+    """Find out which stopping rule to use for your data and costs, and what to expect of it.
 
     Example: suffice recommend mails.csv --target spam --mistake-cost 20
 
@@ -412,7 +412,7 @@ def _use(asked: _Question, rule: Criterion) -> str:
 
 
 def _table(expectations: "list[Expectation]") -> Table:
-    """What is expected of each rule, the one that is recommended first."""
+    """Expected cost of each rule, the recommended one first."""
     from suffice.recommendation.compared_rules import catalogue
 
     parameters = {entry.name: entry.parameter for entry in catalogue()}

@@ -32,7 +32,7 @@ _OTHERS: Final = ("threshold", "bound", "error_cost", "label_cost", "mistake_cos
 
 @dataclass(frozen=True)
 class ScreeningRequest:
-    """What a screening was asked for besides a run.
+    """Options of a screening, in addition to those of a run.
 
     Attributes:
         positive: Name of the class.
@@ -56,7 +56,7 @@ class ScreenedTable:
         recall: The recall that was wanted.
         rule: The rule.
         relevance: Whether each screened row is of the class, in order.
-        verdicts: What the rule said at each step.
+        verdicts: Verdicts of all steps.
         size: All rows.
         relevant: All rows of the class.
     """
@@ -85,7 +85,7 @@ class ScreenedTable:
         return any(verdict.stop for verdict in self.verdicts)
 
     def about(self) -> dict[str, Any]:
-        """What the sentences say."""
+        """The values in the sentences."""
         rest, alpha = self.size - self.screened, spent_alpha(1, 1.0 - _CONFIDENCE)
         least = plan_recall(self.recall, self.found, 0, rest, alpha=alpha).least if rest and self.found else None
         sizes = [size for size in _CHECKS if size < (rest if least is None else least)] if self.found else []

@@ -45,9 +45,7 @@ def serve_command(
     ] = True,
     tls_cert: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Encrypt connections: a certificate as PEM, with those that it follows from."
-        ),
+        typer.Option(metavar="FILE", help="Encrypt connections: a certificate with its chain, as PEM."),
     ] = None,
     tls_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Private key of the certificate, as PEM without a password.")
@@ -56,18 +54,16 @@ def serve_command(
         list[str] | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Address of a proxy whose X-Forwarded-For and X-Forwarded-Proto are believed. May be repeated.",
+            help="Address of a proxy whose X-Forwarded-For and X-Forwarded-Proto are trusted. May be repeated.",
         ),
     ] = None,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
     as_json: Annotated[
         bool,
-        typer.Option(
-            "--json", help='Print nothing but one line of JSON when the page is ready: {"url": ..., "token": ...}.'
-        ),
+        typer.Option("--json", help='Print only one line of JSON when the page is ready: {"url": ..., "token": ...}.'),
     ] = False,
 ) -> None:
-    """Label in the browser, alone or with others: starts a project, or goes on with it.
+    """Label in the browser, alone or with others: create a project, or continue it.
 
     Example: suffice serve mails.csv --text body --classes spam,ham
 

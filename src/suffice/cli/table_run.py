@@ -1,4 +1,4 @@
-"""What ``suffice run`` and ``suffice audit`` start from: options, the table, the model and the rule."""
+"""Input of ``suffice run`` and ``suffice audit``: options, table, model and rule."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -76,11 +76,11 @@ Save = Annotated[Path | None, typer.Option(metavar="TRACE.npz", help="Where to s
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a command was asked for; the fields are its options.
+    """Options of a command.
 
     Attributes:
         command: Name of the command, for the default figure.
-        rule: What was said of the stopping rule.
+        rule: Options about the stopping rule.
         most: Labels to go to at most; 0 for all.
         test: Share of the rows held back to measure the error on; 0 for none.
         seed: Seed of that split, and of a network.
@@ -149,7 +149,7 @@ class TableJob:
 
 
 class RunOutput(NamedTuple):
-    """Where the results of a run go.
+    """Destinations of the results of a run.
 
     Attributes:
         console: The console; quiet if JSON was asked for.

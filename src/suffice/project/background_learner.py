@@ -43,7 +43,7 @@ class LearnableProject(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """What it is about."""
+        """Settings of the project."""
 
     @property
     def X(self) -> Floats:  # noqa: N802 - the field's own name
@@ -54,14 +54,14 @@ class LearnableProject(Protocol):
         """To be held while the state is read."""
 
     def state(self) -> ProjectState:
-        """Where it stands."""
+        """Present state."""
 
     def advise(self, decision: Decision) -> bool:
         """Write down that the decision is to stop, or no longer is."""
 
 
 class _PendingWork(NamedTuple):
-    """What is to be learned under which settings, how many items to keep ready, and whether there is advice to stop.
+    """Labels to learn, settings, number of items to keep ready, and whether there is advice to stop.
 
     ``items`` is the number of items: once others are added, the model learns anew.
     """
@@ -202,7 +202,7 @@ class BackgroundLearner:
         return self._given_up >= 0
 
     def predictions(self) -> Predictions:
-        """What the model says of all items, as far as it has learned; it goes on learning meanwhile.
+        """Predictions for all items by what was learned so far; learning continues meanwhile.
 
         Raises:
             SufficeError: It has not begun.
@@ -464,7 +464,7 @@ class BackgroundLearner:
 
 
 def _on_the_way(learning_status: LearningStatus, n_answers: int) -> LearningStatus:
-    """What is said while the past is learned from its first label on: how far that is, and no verdict of a part."""
+    """Status while all labels are learned again: the progress, without a verdict."""
     reason = f"the model is learning the labels again, {learning_status.n_answers:,} of {n_answers:,} so far"
     undecided = Verdict(
         stop=False,

@@ -110,7 +110,7 @@ def sqlite_engine(file: Path, *, new: bool, read_only: bool) -> Engine:
 
 
 def identity(file: Path) -> tuple[int, int] | None:
-    """What tells a file from another that has taken its name, or None where there is none."""
+    """Identity of a file, which changes if another file takes its name; None if there is none."""
     try:
         found = file.stat()
     except OSError:

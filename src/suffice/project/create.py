@@ -445,7 +445,7 @@ def write_project(
 
     Args:
         place: A folder, which is made if it is not there, or the URL of a PostgreSQL database.
-        settings: What it is about.
+        settings: Settings of the project.
         items: What is to be labelled.
         person: Who makes it.
         progress: Receives the number of items written.

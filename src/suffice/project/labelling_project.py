@@ -144,7 +144,7 @@ def choose(state: ProjectState, settings: Settings, request: AssignmentRequest) 
 
     Args:
         state: Where the project stands.
-        settings: What it is about.
+        settings: Settings of the project.
         request: Who asks for how many.
 
     Returns:
@@ -316,7 +316,7 @@ class _LeaseClock:
         return self._last
 
     def ends(self, given: float, until: float, now: _Moment, looked: float) -> float:
-        """When a lease ends that was read now.
+        """End of a lease that was read now.
 
         Args:
             given: When it was given, by the clock of the writer.
@@ -338,7 +338,7 @@ class ConflictError(SufficeError):
 
 
 class WriteReceipt(NamedTuple):
-    """That something is written.
+    """Receipt of a written event.
 
     Attributes:
         seq: Number of its event.
@@ -401,7 +401,7 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        """What it is about, with the present classes, and with the model that it was made with.
+        """Settings of the project, with the present classes and the original model.
 
         It is as of the state that was read last; read both under :attr:`lock` where they must fit.
         """
@@ -441,12 +441,12 @@ class Project:
 
     @cached_property
     def learned_files(self) -> LearnedFiles:
-        """What the model has learned, in files beside the project; a project in PostgreSQL keeps none."""
+        """Files of what the model has learned; a project in PostgreSQL has none."""
         return LearnedFiles(None if self.folder is None else self.folder / FOLDER, self._features_checksum)
 
     @property
     def made_with(self) -> Mapping[str, Any]:
-        """How the data was read when the project was made; empty in projects made by version 0.11 or older."""
+        """Options with which the data was read; empty in projects of version 0.11 or older."""
         with self.lock:
             made = self.state().made
         found: Mapping[str, Any] = {} if made is None else made.data.get("reading", {})
@@ -514,7 +514,7 @@ class Project:
             return features_checksum(connection)
 
     def state(self) -> ProjectState:
-        """Where the project stands now, with what other processes wrote. Hold :attr:`lock` while reading it."""
+        """Present state of the project, with the events of other processes. Hold :attr:`lock` while reading it."""
         with self.lock, self._database.reading() as connection:
             return self._catch_up(connection)
 
@@ -1085,7 +1085,7 @@ class Project:
         return self._made_with
 
     def change_settings(self, changes: Mapping[str, Any], *, person: str, request: str | None = None) -> WriteReceipt:
-        """Change settings: the name, the guidelines, descriptions of classes, costs, the wanted error, the overlap.
+        """Change settings: the name, the guidelines, descriptions of classes, costs, the target error, the overlap.
 
         With other costs, or another wanted error, the model learns all labels again and the rule judges by the new
         ones from the first label on. The journal keeps who changed what.
@@ -1609,7 +1609,7 @@ class Project:
         return self._receipt(*self._write(decide))
 
     def _data(self, draft: Draft) -> Mapping[str, Any]:
-        """What is to be written of an act, with its label as it is kept."""
+        """Event data of an action, with its label in stored form."""
         if "label" not in draft.data:
             return draft.data
         return {**draft.data, "label": checked_label(self.settings, draft.data["label"])}
@@ -1648,7 +1648,7 @@ class Project:
             return events, answer
 
     def _in_wall_time(self, draft: Draft) -> Draft:
-        """What is to be written, with the end of a lease by the clock of the system."""
+        """Event data with the end of a lease by the system clock."""
         correction = self._clock.correction
         if not correction or "until" not in draft.data:
             return draft

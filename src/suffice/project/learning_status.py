@@ -55,7 +55,7 @@ class Point:
 
 @dataclass(frozen=True)
 class LearningStatus:
-    """Where the learning stands.
+    """State of the learning.
 
     Attributes:
         n_answers: Labels and skips learned so far.
@@ -86,7 +86,7 @@ class LearningStatus:
 
 
 class Predictions(NamedTuple):
-    """What the model says of some items.
+    """Predictions for some items.
 
     Attributes:
         labels: The class, or the number, of each.

@@ -134,7 +134,7 @@ class SelfErrorTracker:
         return (*self._estimates, self._newest)
 
     def progress(self) -> dict[str, Any]:
-        """What was recorded so far, for :meth:`resume`."""
+        """State for :meth:`resume`."""
         return {"estimates": self._estimates, "newest": self._newest, "n": self.n, "warning": self.warning}
 
     def resume(self, progress: Mapping[str, Any]) -> None:
@@ -231,7 +231,7 @@ class ProjectLearner:
     when it is asked. Not for several threads at once.
 
     Args:
-        settings: What the project is about.
+        settings: Settings of the project.
         X: Features of its items, ``n x D``.
         compare: Whether the model is compared with others once the rule says stop, which takes a few seconds each time.
             Predictions do not depend on it.
@@ -285,7 +285,7 @@ class ProjectLearner:
 
     @property
     def settings(self) -> Settings:
-        """What the project is about."""
+        """Settings of the project."""
         return self._settings
 
     @property
@@ -354,7 +354,7 @@ class ProjectLearner:
             self._start_over()
 
     def learning_status(self, *, queue: int = 0) -> LearningStatus:
-        """Where the learning stands.
+        """State of the learning.
 
         Args:
             queue: How many items to ask for next; fewer come back where the pool ends, or the model cannot choose.
@@ -385,7 +385,7 @@ class ProjectLearner:
     def _decision(
         self, judge: ActiveLearner, verdict: Verdict, stop: Verdict | None, errors: Sequence[ErrorEstimate]
     ) -> Decision | None:
-        """What follows from the verdict, the estimated error, and the newest comparison with other models."""
+        """Decision from the verdict, the estimated error, and the newest comparison with other models."""
         if not errors:
             return None
         last = errors[-1]
@@ -409,7 +409,7 @@ class ProjectLearner:
         return decide(shown, replace(found, alternative=compared, plan=plan))
 
     def _screening(self, judge: ActiveLearner) -> ScreeningProgress:
-        """What was found of the positive class, and how much of it the model expects among the other items."""
+        """Number of found items of the positive class, and the expected number among the other items."""
         settings = self._settings
         assert settings.positive is not None
         assert settings.recall is not None
@@ -417,7 +417,7 @@ class ProjectLearner:
         return ScreeningProgress(settings.positive, found, found + judge.expected_missed(), settings.recall)
 
     def _plan_at(self, judge: ActiveLearner, error: ErrorNow) -> GuaranteePlan | None:
-        """The plan for the wanted error. It takes up to a second, so it is made as often as estimates are recorded."""
+        """The plan for the target error. It takes up to a second, so it is made as often as estimates are recorded."""
         n, pool = len(judge.labelled), judge.left
         if self._planned is None or n - self._planned[0] >= spacing(n) or n < self._planned[0]:
             self._planned = n, judge.plan_for(self._settings.at_most, error)
@@ -530,7 +530,7 @@ class ProjectLearner:
         return Predictor(*self._tracker.model(), self._settings.classes)
 
     def predict(self, X: Floats) -> Predictions:
-        """What the model says of some items.
+        """Predictions for some items.
 
         Args:
             X: Features, ``n x D``.
@@ -685,7 +685,7 @@ def _compared(verdict: Verdict) -> Verdict | None:
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, without the stop at the end."""
+    """Message of an error, without the full stop."""
     said = str(error).strip().rstrip(".")
     if isinstance(error, SufficeError) and said:
         return said
@@ -693,7 +693,7 @@ def reason(error: Exception) -> str:
 
 
 def factors(probable: Floats, n: int) -> Floats:
-    """So many factors, as good as drawn from their distribution: its evenly spaced quantiles, in a random order.
+    """Factors in place of draws from their distribution: evenly spaced quantiles in a random order.
 
     Args:
         probable: Probabilities of :data:`FACTORS`.
@@ -710,7 +710,7 @@ def factors(probable: Floats, n: int) -> Floats:
 
 
 def error_changes(logits: Floats, drawn: Floats) -> Floats:
-    """What each factor makes of the share of wrong predictions, as a multiple of what it is without one.
+    """Effect of each factor on the share of wrong predictions, as a ratio.
 
     Args:
         logits: Logits of the averaged probabilities of some items, ``m``, or ``m x K``.
@@ -753,7 +753,7 @@ _HELD: Final = 2_000_000
 
 
 class SelfError(NamedTuple):
-    """What a model expects of itself, and the 90 % interval."""
+    """Error that a model expects of itself, with a 90 % interval."""
 
     value: float
     low: float

@@ -46,7 +46,7 @@ _COLUMNS: Final = {
 
 @dataclass(frozen=True)
 class DamageReport:
-    """What was found in a project, and what was done.
+    """Damage found in a project, and the repairs.
 
     Attributes:
         events: Number of events that are verified.

@@ -264,7 +264,7 @@ class Database:
             raise StorageError(f"{self.place} is too busy; try again") from error
 
     def _sentence(self, error: sa.exc.DBAPIError) -> StorageError:
-        """What went wrong with the database, for a person."""
+        """Message for a database error."""
         cause = error.orig
         extended = getattr(cause, "sqlite_errorcode", 0)
         code = extended & 0xFF

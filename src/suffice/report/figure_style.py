@@ -80,7 +80,7 @@ def draw_all(sketches: Iterable[Sketch], folder: Path, purpose: str = "the repor
 
     Args:
         sketches: Makes the figures one after the other, as they are asked for: in :func:`plain_style`.
-        folder: Where the files go; made if it is not there.
+        folder: Folder for the files, created if missing.
         purpose: What needs the figures, for an error.
 
     Raises:

@@ -183,7 +183,7 @@ class ReportTable:
         return text.getvalue()
 
     def column_kinds(self) -> list[str]:
-        """How each column is set, for the style sheet: ``number``, ``words`` (long texts), or empty."""
+        """Kind of each column for the style sheet: ``number``, ``words`` (long texts), or empty."""
         return [self._kind(at) for at in range(len(self.head))]
 
     def _kind(self, at: int) -> str:

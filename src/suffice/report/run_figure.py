@@ -21,7 +21,7 @@ _INK, _MUTED, _STOP, _LINE = "#1f2933", "#9aa5b1", "#c2410c", "#1d4ed8"
 
 @dataclass(frozen=True)
 class RunCurves:
-    """What is drawn.
+    """The data to draw.
 
     Attributes:
         title: Heading.

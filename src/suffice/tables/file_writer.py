@@ -230,7 +230,7 @@ def _whole_letters(cell: Any) -> Any:
 
 
 def finite_cells(values: "NDArray[Any]") -> list[Any]:
-    """What every format can hold: None in place of a number that is none."""
+    """Cells that every format can hold: None in place of NaN and infinity."""
     listed: list[Any] = values.tolist()
     if values.dtype.kind == "f" and np.isfinite(values).all():
         return listed

@@ -72,7 +72,7 @@ def divergence_feeds_a_step(p: object, q: object) -> None:
 
 
 def divergence_is_not_below_monte_carlo(p: Any, q: Any) -> None:
-    """Where there is a density, the divergence is not below its Monte-Carlo estimate, and equals it if said exact."""
+    """With a density, the divergence is not below its Monte-Carlo estimate, and equals it if it is exact."""
     if not all(hasattr(side, name) for side in (p, q) for name in ("sample", "log_density")):
         return
     value = _kl(p, q)

@@ -38,7 +38,7 @@ _LEAST_PROGRESS: Final = 1024
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """How many connections there may be, and how long they may wait.
+    """Limits of the number and the waiting times of connections.
 
     Attributes:
         connections: Connections in all.
@@ -76,7 +76,7 @@ def connection_limits(descriptors: int | None = None) -> ConnectionLimits:
 
 
 def network_of(address: str) -> str:
-    """What counts as one address: an address of IPv4, or a network of 64 bits of IPv6, which is what one person has.
+    """Unit that counts as one address: an IPv4 address, or a 64-bit network of IPv6.
 
     Examples:
         >>> network_of("192.0.2.7"), network_of("::ffff:192.0.2.7"), network_of("2001:db8::1:2"), network_of("?")

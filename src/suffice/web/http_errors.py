@@ -138,7 +138,7 @@ def add_problem_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
 
 def sentence_of(errors: Sequence[Any]) -> str:
-    """What is wrong with a request, in a sentence: the first thing that is.
+    """First error of a request, in a sentence.
 
     Args:
         errors: What pydantic found, one thing or more.
@@ -165,7 +165,7 @@ def sentence_of(errors: Sequence[Any]) -> str:
 
 
 def _came(value: Any) -> str:
-    """What came, in the words of JSON."""
+    """The received value, in JSON terms."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return shown(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
@@ -181,7 +181,7 @@ def _said(request: Request, error: HTTPException) -> str:
 
 
 def _allowed(request: Request, routes: Sequence[BaseRoute]) -> str:
-    """What can be done at an address; of several routes there Starlette itself names the first only."""
+    """Allowed methods of an address. Starlette itself names those of the first route only."""
     fitting = (route for route in routes if isinstance(route, Route))
     methods = {
         method

@@ -215,7 +215,7 @@ def is_encrypted(request: Request) -> bool:
 
 @dataclass(frozen=True)
 class Access:
-    """Who may come in.
+    """Access rules of the server.
 
     Attributes:
         host: The address that is listened on.
@@ -561,7 +561,7 @@ class Gate:
 
     Args:
         app: The application.
-        access: Who may come in.
+        access: Access rules of the server.
         sessions: People with accounts.
     """
 
@@ -681,7 +681,7 @@ _WRONG_LINK: Final = "this link is not valid any more, or never was: ask a manag
 
 
 def _refusal(request: Request) -> Callable[[int, str], Response]:
-    """How to refuse a request: with a page for a person, with JSON for a script."""
+    """Form of a refusal: a page for a person, JSON for a script."""
     return problem_page if request.url.path == "/" else problem
 
 

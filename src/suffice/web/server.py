@@ -43,7 +43,7 @@ from suffice.web.routes import file_router, labelling_router, page_router, readi
 from suffice.web.security import Access, BodyLimit, Gate, Sessions
 
 _ABOUT = (
-    "Labels for a project, and a word when it is enough. Whatever the page does, a script can do here. Where a token "
+    "Labels for a project, and a message when you can stop. A script can do here what the page does. If a token "
     "is needed, a script sends it as Authorization: Bearer TOKEN; where there are accounts, that of a personal link. A "
     "browser sends the csrf value of /api/project as "
     "X-Suffice-CSRF with everything that it posts."
@@ -56,7 +56,7 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
     Args:
         project: The project.
         background: Learns its labels; started and closed by the caller.
-        access: Who may come in.
+        access: Access rules of the server.
     """
     sessions = Sessions(project, access)
     app = FastAPI(
@@ -100,11 +100,11 @@ _TURN_SECONDS: Final = 0.0005
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """How a server is reached.
+    """Network options of a server.
 
     Attributes:
         tls: Encrypts its connections; None for plain HTTP.
-        proxies: Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
+        proxies: Addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted.
         limits: Limits for its connections; those that suit this process if left out.
     """
 

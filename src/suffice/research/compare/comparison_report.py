@@ -102,7 +102,7 @@ _FIGURES: Final = {
 
 @dataclass(frozen=True, eq=False)
 class ComparisonReportContents:
-    """What the page holds.
+    """Contents of the page.
 
     Attributes:
         boards: The rules ranked, kind by kind; at least one.

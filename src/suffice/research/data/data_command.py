@@ -24,7 +24,7 @@ data_app = typer.Typer(
 
 
 def _set_names() -> list[str]:
-    """What the shell completes."""
+    """Names for shell completion."""
     from suffice.research.data.catalogue import SETS
 
     return list(SETS)
