@@ -1,4 +1,4 @@
-"""Every error that suffice raises on purpose: one base, and children that are also Python's own kinds.
+"""Exceptions of suffice: one base class, and subclasses that are also built-in exceptions.
 
 A message names the argument, says what is required and what came, and gives the remedy. The pip commands in it work
 for an installation from a checkout, from a wheel or from a package index alike.

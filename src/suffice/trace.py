@@ -1,4 +1,4 @@
-"""A recorded run, and what any rule would have said along the way."""
+"""A recorded run, and the replay of any rule on it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -172,7 +172,7 @@ class Trace:
             )
         verdicts: list[Verdict] = []
         done = 0
-        # A rule that asks for nothing that is seen anew goes on as it was.
+        # A rule that requires no recomputed field continues unchanged.
         for known in (*(k for k in self.relearned if judge.needs() & {*DIVERGENCES, *k.measures}), None):
             end = len(self) if known is None else known.step
             verdicts += judge.observe_all(self.steps_seen(None, done, end, judge.reads()))

@@ -205,7 +205,7 @@ class RandomOrder:
 
 
 class InOrder(RandomOrder):
-    """Items as they stand in the pool."""
+    """Items in the order of the pool."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size, np.random.default_rng(0))

@@ -183,7 +183,7 @@ class GuaranteePlan:
 
     @property
     def check_now(self) -> bool:
-        """Whether a check now is expected to take hardly more labels in all than a check later, or fewer."""
+        """Whether a check now is expected to take about as many labels in total as a later one, or fewer."""
         return self.more_labels == 0
 
     @property

@@ -109,10 +109,10 @@ def check_command(
     """Guarantee how many predictions are wrong, by a random check of the unlabelled items.
 
     The check draws items at random. Label them with suffice label or suffice serve, which ask for them first; then
-    suffice status states the guarantee. The model learns these labels when labelling goes on.
+    suffice status states the guarantee. The model learns these labels when labelling continues.
 
-    Without --size and --at-most nothing is started: the command says where the open check stands, or what checks would
-    cost and guarantee, also with --recall-of and --precision-of.
+    Without --size and --at-most nothing is started: the command shows the progress of the open check, or what checks
+    would cost and guarantee, also with --recall-of and --precision-of.
 
     Example: suffice check mails.suffice --size 100
 

@@ -248,7 +248,7 @@ def export_command(
 
     The files are labels, predictions and report.html. If a check has guaranteed something, there is guarantee.json too;
     where it is about an earlier model, checked_predictions has the predictions of that model. Files of an earlier
-    export in DIR/export are replaced; in a folder of your own they are kept unless there is --force. In a CSV a text
+    export in DIR/export are replaced; in another folder they are kept unless --force is given. In a CSV a text
     that a spreadsheet could run as a formula has an apostrophe in front; JSON lines and Parquet hold texts as they are.
 
     Example: suffice export mails.suffice --format parquet --out results

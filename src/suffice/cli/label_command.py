@@ -38,7 +38,7 @@ def label_command(
     Go on later, or on top of some labels: suffice label mails.suffice
     """
     console = Console(stderr=as_json, highlight=False)
-    # Off a terminal nobody wants lines broken at a width that is not there.
+    # Without a terminal, lines are not wrapped.
     console.soft_wrap = not console.is_terminal
     terminal = console.is_terminal and not console.is_dumb_terminal and sys.stdin.isatty() and sys.stderr.isatty()
     by_keys = terminal and not as_json

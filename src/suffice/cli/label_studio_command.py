@@ -154,7 +154,7 @@ def label_studio_command(
                 say(console, told["sentence"])
             return
         _serve(sync, server, project, found, (host, port, reached), console, as_json=as_json)
-    say(console, "Stopped. Everything is saved; to go on, start the same command again.")
+    say(console, "Stopped. Everything is saved; to continue, start the same command again.")
 
 
 def _token(file: Path | None) -> str:
@@ -274,7 +274,7 @@ def _serve(
         say(
             console,
             f"Connected to project {number} of {server.url}; its webhook calls {reached}. Label there; stop with "
-            f"Ctrl+C. Where it stands: suffice status {shown}. A random check: suffice check {shown} --size 100",
+            f"Ctrl+C. Status: suffice status {shown}. A random check: suffice check {shown} --size 100",
         )
 
     thread = threading.Thread(target=sync.run, name="suffice label-studio", daemon=True)

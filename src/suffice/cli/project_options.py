@@ -563,6 +563,6 @@ def _contradictions(settings: "Settings", options: ProjectOptions) -> list[tuple
     compare("--random-share", options.random_share, settings.random_share, "the share of random items")
     compare("--seed", options.seed, settings.seed, "the seed")
     compare("--positive", options.positive, settings.positive, "the positive class")
-    compare("--recall", share_of(options.recall, "--recall"), settings.recall, "the wanted recall")
+    compare("--recall", share_of(options.recall, "--recall"), settings.recall, "the target recall")
     compare("--at-most", target_error(options.target_error, settings.task), settings.at_most, "the target error")
     return found

@@ -175,7 +175,7 @@ def recommend_command(
         typer.echo(json.dumps(_as_json(asked, advice)))
         return
     console = Console(highlight=False)
-    # Off a terminal nobody wants lines broken at a width that is not there.
+    # Without a terminal, lines are not wrapped.
     console.soft_wrap = not console.is_terminal
     _tell(console, asked, advice)
 

@@ -367,7 +367,7 @@ def screening_rule(name: str | None, recall: float) -> Criterion:
 
     Args:
         name: Name of the rule, however it is written; the default rule if None.
-        recall: The recall that is wanted; rules without one ignore it.
+        recall: The target recall; rules without one ignore it.
 
     Raises:
         InvalidValueError: There is no rule for screening of that name.

@@ -36,7 +36,7 @@ class ScreeningRequest:
 
     Attributes:
         positive: Name of the class.
-        recall: The recall that is wanted, as it was written; None if nothing was said.
+        recall: The target recall as it was written; None if it was not given.
         acquisition: Which row next; None for the likeliest.
         growing: Whether the number of labels at each step grows with the number so far.
     """
@@ -53,7 +53,7 @@ class ScreenedTable:
 
     Attributes:
         positive: The class.
-        recall: The recall that was wanted.
+        recall: The target recall.
         rule: The rule.
         relevance: Whether each screened row is of the class, in order.
         verdicts: Verdicts of all steps.

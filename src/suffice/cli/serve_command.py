@@ -132,7 +132,7 @@ def serve_project(
         served = _Served(project, access, host, listener)
         _serve(served, lambda url: ready(url, accounts, made), reached)
     place = shlex.quote(hidden(place_of(options)[0]))
-    console.print(f"Stopped. Everything is saved; to go on: suffice serve {place}", markup=False)
+    console.print(f"Stopped. Everything is saved; to continue: suffice serve {place}", markup=False)
 
 
 class _Served(NamedTuple):

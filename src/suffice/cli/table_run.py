@@ -85,7 +85,7 @@ class RunRequest:
         test: Share of the rows held back to measure the error on; 0 for none.
         seed: Seed of that split, and of a network.
         random_share: Share of the labels that are drawn at random; None for the recommended one.
-        target_error: The error that is wanted, as it was written; None if nothing was said.
+        target_error: The target error as it was written; None if it was not given.
     """
 
     command: str
@@ -120,7 +120,7 @@ class TableJob:
         model: A model of :mod:`suffice.models`, or a pipeline that ends in one.
         rule: The stopping rule; what it requires is to be recorded.
         labels: Number of labels at which the run ends.
-        at_most: The error that is wanted, or None.
+        at_most: The target error, or None.
     """
 
     table: Table

@@ -1116,9 +1116,9 @@ def screening_sentences(screening: Mapping[str, Any]) -> list[str]:
         ...     print(sentence.replace("\xa0", " "))
         Of 3,000 records, 812 (27 %) were screened in the order of their predicted relevance, until the rule RecallTest
         said stop; 88 of class 'yes' were found.
-        By the labels of the file these are 98 % of the 90 records of the class; 95 % were wanted.
+        By the labels of the file these are 98 % of the 90 records of the class; the target is 95 %.
         Without these labels only a random check of the 2,188 unscreened records can guarantee a recall. If it finds no
-        record of the class: 300 records guarantee at least 81 %, and 1,240 the wanted 95 % (95 % confidence).
+        record of the class: 300 records guarantee at least 81 %, and 1,240 the target of 95 % (95 % confidence).
     """
     size, screened, found, wanted = (screening[name] for name in ("size", "screened", "found", "recall"))
     name, rest = f"class {screening['positive']!r}", size - screened
@@ -1132,7 +1132,7 @@ def screening_sentences(screening: Mapping[str, Any]) -> list[str]:
         reached = percent(found / screening["relevant"])
         sentences.append(
             f"By the labels of the file these are {reached} of the {screening['relevant']:,} records of the class; "
-            f"{percent(wanted)} were wanted."
+            f"the target is {percent(wanted)}."
         )
     if not rest:
         return [*sentences, "All records are screened, so nothing is missed."]
@@ -1142,7 +1142,7 @@ def screening_sentences(screening: Mapping[str, Any]) -> list[str]:
         f"{labels:,} records guarantee at least {percent_at_least(value)}" for labels, value in screening["checks"]
     ]
     if least is not None:
-        offers.append(f"{least:,}{'' if offers else ' records guarantee'} the wanted {percent(wanted)}")
+        offers.append(f"{least:,}{'' if offers else ' records guarantee'} the target of {percent(wanted)}")
     only = "Without these labels only" if screening["relevant"] else "Only"
     if offers:
         sentences.append(
@@ -1604,7 +1604,7 @@ def damage_sentences(report: Mapping[str, Any], place: str) -> list[str]:
     if report["kept"]:
         found.append(f"Repaired. The damaged file is kept as {report['kept']}.")
     elif report["repaired"]:
-        found.append("Repaired: the project goes on with the events that are there.")
+        found.append("Repaired: the project continues with the events that are left.")
     elif report["labels_file"]:
         found.append(
             f"The project cannot be repaired. Its labels are in {report['labels_file']}: make a new project from the "

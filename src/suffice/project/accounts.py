@@ -197,7 +197,7 @@ def found_account(accounts: Mapping[str, Account], name: Any) -> Account:
 
 
 def is_last_manager(accounts: Mapping[str, Account], name: str) -> bool:
-    """Whether nobody but one account can manage, while there are others."""
+    """Whether only this account can manage, while there are others."""
     managers = [each.name for each in accounts.values() if each.role == "manage"]
     return managers == [name] and len(accounts) > 1
 

@@ -88,7 +88,7 @@ def queue_size(people: int, left: int) -> int:
 
 
 class BackgroundLearner:
-    """Learns the labels of a project in a thread of its own, keeps items ready, and writes down the advice to stop.
+    """Learns the labels of a project in a separate thread, keeps items ready, and records the advice to stop.
 
     If learning fails, ``learning_status`` says why, and it is tried again when labels change. Labelling goes on
     meanwhile. What was learned is read from files when it starts, and written when it has caught up and at the end.
@@ -168,7 +168,7 @@ class BackgroundLearner:
 
         Args:
             n_answers: How many labels and skips it is to have learned, at least; those that a check holds back count.
-            timeout: Seconds after which to go on without.
+            timeout: Seconds to wait at most.
 
         Returns:
             Whether it has. Where it cannot learn, the answer is no at once.
@@ -184,7 +184,7 @@ class BackgroundLearner:
         """Wait until everything that the journal holds now is learned, corrections and what was undone included.
 
         Args:
-            timeout: Seconds after which to go on without.
+            timeout: Seconds to wait at most.
 
         Returns:
             Whether it is.
@@ -218,7 +218,7 @@ class BackgroundLearner:
         return predictor.predict(self._project.X) if kept is None else kept
 
     def predictor(self) -> Predictor:
-        """The model as it stands, to predict with; it stays as it is while more is learned.
+        """A copy of the present model for predictions; it does not change while more is learned.
 
         Raises:
             SufficeError: It has not begun.
@@ -234,7 +234,7 @@ class BackgroundLearner:
         return self._project_learner
 
     def suspicious_labels(self) -> list[SuspiciousLabel]:
-        """The labels learned so far, ranked by how unlikely they are; the model goes on learning meanwhile.
+        """The labels learned so far, ranked by how unlikely they are; the model continues to learn meanwhile.
 
         Raises:
             SufficeError: It has not begun.

@@ -252,7 +252,7 @@ def label_drafts(
     """The events that import labels, and what became of the rows.
 
     Args:
-        state: Where the project stands.
+        state: The state of the project.
         rows: Labels by item.
         person: Who gives the labels.
         conflicts: What happens where an item has another label: ``"keep"`` it, ``"replace"`` it by a correction, or

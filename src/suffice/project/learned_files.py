@@ -1,7 +1,7 @@
 """Files next to the journal that store what a model has learned, to reopen a project quickly.
 
 The files are a cache: they are used only if they belong to exactly the answers, settings, features and program at hand,
-and can be deleted at any time. Whatever is wrong with them, the model learns from the journal again.
+and can be deleted at any time. If they are damaged, the model learns from the journal again.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from suffice.project.saved_objects import NotSavableError, SavedObjects, restore
 from suffice.project.settings import Settings
 from suffice.project.state import Answer
 
-#: The folder in that of a project.
+#: The subfolder of a project.
 FOLDER: Final = "learned"
 # The form of the files.
 _FORM: Final = 1

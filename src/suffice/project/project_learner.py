@@ -95,7 +95,7 @@ class SelfErrorTracker:
     on which were random, and not on when it was read.
 
     Args:
-        learner: The learner. It is told each label before the tracker is.
+        learner: The learner. It learns each label before the tracker.
         rows: Features of the items on which the model's own account is taken, ``m x D``. Of unlabelled items as many
             are looked at.
         initial: Labels that the learner's model starts from.
@@ -225,10 +225,10 @@ class Predictor:
 class ProjectLearner:
     """Learns the labels of a project in the order in which they came, and applies its stopping rule.
 
-    Two learners are told the same, also which labels are of items drawn at random. The judge takes one label a step and
+    Two learners learn the same labels, and know which items were drawn at random. The judge takes one label a step and
     is never asked for items, so its verdict is a function of the labels, skips and random items, to the last bit:
-    however they came, and however often the program was started anew. The picker chooses items; it is told what is new
-    when it is asked. Not for several threads at once.
+    independent of the order of calls and of restarts. The picker chooses items; it learns new labels when it is
+    asked. It must not be used by several threads at once.
 
     Args:
         settings: Settings of the project.
@@ -332,7 +332,7 @@ class ProjectLearner:
                     return
                 self._tell(judge, answer)
                 self._keep_checkpoint()
-        # Whatever it is, labelling goes on without the model.
+        # After any error, labelling continues without the model.
         except Exception as error:
             resumed = self._resumed
             self._start_over()
@@ -366,7 +366,7 @@ class ProjectLearner:
         errors = self._tracker.errors()
         stop = _standing_stop(self._judge.verdicts)
         verdict = self._judge.verdict if stop is None else replace(stop, n_labelled=self._tracker.n)
-        # Only now, for what keeps the picker from choosing is said too.
+        # Only now, because a failure of the picker is reported too.
         asked = self._ask(queue)
         return LearningStatus(
             n_answers=len(self._answers),
@@ -390,7 +390,7 @@ class ProjectLearner:
             return None
         last = errors[-1]
         error = ErrorNow(last.value, last.low, last.high, last.random_labels)
-        # A stop that stands is told with the numbers of now, if the rule says it now.
+        # A valid stop is reported with the present numbers if the rule says stop now.
         shown = judge.verdict if judge.verdict.stop else verdict
         found = judge.decision_about(
             shown,
@@ -516,7 +516,7 @@ class ProjectLearner:
         return True
 
     def predictor(self) -> Predictor:
-        """The model as it stands, to predict with; it stays as it is while more is learned.
+        """A copy of the present model for predictions; it does not change while more is learned.
 
         Raises:
             SufficeError: It has not begun.
@@ -579,7 +579,7 @@ class ProjectLearner:
             self._compared = n, judge.better_model()
 
     def _ask(self, size: int) -> tuple[int, ...]:
-        """The most useful items, by a picker that is told what is new; nothing where it fails."""
+        """The most useful items, by a picker that learns the new labels; none if it fails."""
         if size < 1 or self._no_queue:
             return ()
         try:
@@ -656,10 +656,10 @@ def suspicious_labels(
 
 
 def _standing_stop(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that first said stop, while it stands; None if none does.
+    """The verdict that first said stop, while it is valid; None if there is none.
 
-    A stop of :class:`suffice.LabelWorth` stands until a label is worth clearly more than it costs. A stop of any other
-    rule stands: a label more, and a noisy curve may lie above its threshold again.
+    A stop of :class:`suffice.LabelWorth` is valid until a label is clearly worth more than its cost. A stop of another
+    rule stays valid, although a noisy curve may be above its threshold at the next label.
     """
     stop: Verdict | None = None
     for each in verdicts:

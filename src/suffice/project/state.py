@@ -51,7 +51,7 @@ class LabelledItem(NamedTuple):
 
 
 class SkippedItem(NamedTuple):
-    """An item that nobody is asked for any more, who said so, whether they were unsure, and why, if they said."""
+    """A skipped item: the person, whether they were unsure, and the reason if they gave one."""
 
     item: int
     person: str
@@ -224,7 +224,7 @@ class ProjectState:
         self._labels_of: Counter[str] = Counter()
         # Items that one person has labelled and nobody corrected, with that person.
         self._single: dict[int, str] = {}
-        # In the order in which a learner is told.
+        # In the order in which a learner learns.
         self._told: dict[int, Label | None] = {}
         self._counts: Counter[Label] = Counter()
         self._checks: list[_CheckState] = []
@@ -501,7 +501,7 @@ class ProjectState:
         self.changes = {**self.changes, "classes": change.after}
 
     def is_only_of(self, item: int, person: str) -> bool:
-        """Whether all labels and corrections of an item that stand were given by one person."""
+        """Whether all valid labels and corrections of an item are by one person."""
         return all(act.person == person for act in self._acts.get(item, ()) if act.kind is not EventKind.skipped)
 
     def _answered(self, item: int) -> None:
@@ -618,7 +618,7 @@ class ProjectState:
         return next(mine, None)
 
     def has_more_to_say(self, act: Event) -> bool:
-        """Whether a person who takes back an act can answer for its item: not where a label of theirs still stands."""
+        """Whether a person who undoes an action can answer for its item: not if they have another valid label."""
         assert act.item is not None
         return act.kind is not EventKind.corrected and self.act_of(act.item, act.person) in (None, act)
 
@@ -687,7 +687,7 @@ class ProjectState:
             self._why.pop(item, None)
 
     def _recount(self, item: int) -> None:
-        """Work out the label that counts, and where it stands in the order."""
+        """Compute the label that counts, and its place in the order."""
         label, done = self._counting(item)
         before = self._done[item]
         if before == 1:

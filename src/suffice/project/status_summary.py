@@ -51,7 +51,7 @@ def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
     """Compare the first two opinions of each item that has them; corrections do not count.
 
     Args:
-        state: Where the project stands.
+        state: The state of the project.
         settings: Settings of the project.
 
     Returns:
@@ -121,7 +121,7 @@ def check_status(state: ProjectState, settings: Settings) -> CheckStatus:
     """Status of the checks of a project.
 
     Args:
-        state: Where the project stands.
+        state: The state of the project.
         settings: Settings of the project.
     """
     newest = state.newest_check()
@@ -170,7 +170,7 @@ def status(project: "Project", learning_status: LearningStatus) -> dict[str, Any
         learning_status: What the model makes of its labels; it may have learned fewer than there are.
 
     Returns:
-        JSON values without NaN or infinity; None stands for a number that cannot be told.
+        JSON values without NaN or infinity; None is an unknown number.
     """
     with project.lock:
         state = project.state()
@@ -310,7 +310,7 @@ def decision_in_words(
 
 
 def _without_guarantee(decision: Decision) -> dict[str, Any]:
-    """The decision as JSON values; the guarantee is told apart, see :class:`CheckStatus`."""
+    """The decision as JSON values; the guarantee is separate, see :class:`CheckStatus`."""
     return replace(decision, guarantee=None).as_dict() | {
         name: getattr(decision, name) for name in ("target_guaranteed", "target_missed")
     }

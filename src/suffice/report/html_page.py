@@ -114,7 +114,7 @@ def _environment(package: str) -> "Environment":
     )
 
 
-#: What stands where there is nothing to say.
+#: Placeholder of an empty cell.
 NOTHING: Final = "-"
 
 _NUMBER: Final = r"-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan)"
@@ -123,7 +123,7 @@ _NUMERIC: Final = re.compile(
     rf"{_END}(?: \({_END} to {_END}\)| \(\d+ of \d+ sets\)| of \d+)?(?:; \d+ undefined)?"
     rf"|[+]{_NUMBER}|{_NUMBER} to {_NUMBER}"
 )
-#: What may stand in a column of numbers and is none.
+#: Texts that may occur in a column of numbers.
 _SILENT: Final = frozenset({NOTHING, "undefined"})
 #: A longer cell is broken into lines.
 _LONG: Final = 40

@@ -65,7 +65,7 @@ class ProjectReportContents:
         labelled: All labels, in order.
         examples: The first of these, with their items.
         verdict: What the rule says, or None before it says something.
-        pace: Seconds that a label took, typically; None where that cannot be told.
+        pace: Typical seconds per label; None if unknown.
         checks: All random checks, in order.
     """
 
@@ -513,7 +513,9 @@ def _stopping_paragraphs(told: ProjectReportContents) -> list[str]:
     _, value, threshold = told.status["curve"][-1] if said else (0, None, None)
     above = value is not None and threshold is not None and value > threshold
     if above and told.decision["since"] is not None and told.rule == LabelWorth.__name__:
-        said.append("A stop stands until a label is worth one and a half times its cost, so that it does not flicker.")
+        said.append(
+            "A stop remains until a label is worth one and a half times its cost."
+        )
     return [*said, *([ERROR_RATIO_EXPLAINED] if told.rule == RATIO_RULE else [])]
 
 

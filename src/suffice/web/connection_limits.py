@@ -143,7 +143,7 @@ class ConnectionGuard:
     Args:
         limits: The limits.
         remarks: Writes what happens.
-        trusted: Addresses of proxies: many people come from them, so they have no limit of their own.
+        trusted: Addresses of proxies: many people come from them, so they have no separate limit.
     """
 
     def __init__(self, limits: ConnectionLimits, remarks: Remarks, trusted: Iterable[str] = ()) -> None:
@@ -253,7 +253,7 @@ class GuardedProtocol(H11Protocol):
             self._enter(phase)
 
     def shutdown(self) -> None:
-        """End when the server does; nobody waits for the rest of a request."""
+        """End with the server, without waiting for the rest of a request."""
         if self._phase in {"header", "body"}:
             self.give_up()
         else:

@@ -83,7 +83,7 @@ class AppContext:
             raise ConflictError("the model is still learning what was labelled or corrected last; try again in a while")
 
     def is_alone(self, person: str) -> bool:
-        """Whether nobody but this person labelled or asked lately."""
+        """Whether this person is the only recently active one."""
         since = time.time() - _LATELY_SECONDS
         with self.project.lock:
             people = self.project.state().people
@@ -175,7 +175,7 @@ _MEANINGS = {
     401: "A token is needed, or it is wrong; or somebody must sign in.",
     403: "Another host or web site is named, the header X-Suffice-CSRF is missing, or the role does not allow it.",
     404: "There is no such item, or it has no image.",
-    409: "It cannot be done as the project stands.",
+    409: "The state of the project does not allow it.",
     413: "The body is too large.",
     415: "The body must be JSON.",
     422: "Something that was sent cannot be used.",

@@ -20,12 +20,12 @@ from suffice.project.storage import StorageError, StorageFullError
 from suffice.report.html_page import rendered
 from suffice.web.schemas import MEANINGS
 
-#: What a page of ours may load: files of ours, and nothing that stands in the page itself.
+#: What a page may load: files of this server, and no inline content.
 PAGE_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-#: What the report may load: nothing; its style and its figures stand in it.
+#: What the report may load: nothing; its style and its figures are inline.
 REPORT_POLICY: Final = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"

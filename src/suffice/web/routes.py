@@ -517,7 +517,7 @@ _LABEL_WAIT = 0.1
 
 @labelling_router.post("/next", responses=documented(415, 507))
 def ask_next(sent: NextSent, context: Context) -> NextAnswer:
-    """Which items a person is to label next; nobody else is asked for them for a while.
+    """The next items for a person, reserved for a while.
 
     Items that the person was asked for and did not answer come first, so asking again gives the same ones.
     """
@@ -553,7 +553,7 @@ def add_label(sent: LabelSent, context: Context) -> Receipt:
 
 @labelling_router.post("/skips", responses=documented(404, 409, 415, 507))
 def add_skip(sent: SkipSent, context: Context) -> Receipt:
-    """Say that an item cannot be labelled; nobody is asked for it again."""
+    """Skip an item that cannot be labelled; it is not asked for again."""
     item = context.require_item(sent.item)
     said = sent.model_dump(exclude={"item"})
     return _done(context, lambda: context.project.skip(item, **said))
@@ -606,7 +606,7 @@ def show_prediction(sent: PredictionSent, context: Context) -> PredictionsAnswer
 
 
 def predictor_or_none(background: BackgroundLearner) -> Predictor | None:
-    """The model as it stands, or None before it has begun."""
+    """The present model, or None before it has started."""
     try:
         return background.predictor()
     except SufficeError:
@@ -787,7 +787,7 @@ def export_guarantee(context: Context) -> Response:
 @file_router.get("/report", response_class=HTMLResponse, responses=documented(409, 501))
 @takes_long
 def get_report(context: Context) -> HTMLResponse:
-    """The report: what was labelled, why it stopped or goes on, what is guaranteed; a page that holds everything."""
+    """The report: what was labelled, the decision, what is guaranteed; a self-contained page."""
     from suffice.report.project_report import report_page
 
     context.settle(_EXPORT_WAIT)

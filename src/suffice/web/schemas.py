@@ -52,7 +52,7 @@ MEANINGS: Final = {
     "kind": "labels or predictions",
     "conflicts": "keep, replace or opinion: what happens where an item has another label",
     "source": "what predictions are called when they are shown, up to 200 characters",
-    "check": "true to write nothing and to be told what would happen",
+    "check": "true to write nothing and to report what would happen",
     "most": f"a whole number from 1 to {MOST_ROWS}",
     "format": "csv, jsonl or parquet",
     "password": "a text of up to 1000 characters",
@@ -192,7 +192,7 @@ class ItemsSent(_Request):
 
 
 class PredictionSent(_Request):
-    """A person who wants to see what the model says of an item."""
+    """A request for the prediction of an item."""
 
     item: ItemNumber
 
@@ -606,7 +606,7 @@ class ScreeningAnswer(_Response):
 
 
 class DecisionAnswer(_Response):
-    """Whether to go on labelling: the answer, the numbers that it rests on, and the same in words.
+    """The decision whether to continue labelling: the answer, its numbers, and the same in words.
 
     ``error`` is estimated; ``forecast``, ``error_then`` and ``corrected`` are extrapolated. ``since`` is the number of
     labels at which the rule first said stop, if it still does. ``outlook`` holds figures with their notes.

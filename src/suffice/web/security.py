@@ -148,7 +148,7 @@ _GUESS_SECONDS: Final = 0.3
 
 
 class GuessLimit:
-    """Counts wrong tokens and passwords by the address that they come from, whatever the connection.
+    """Counts wrong tokens and passwords by address, over all connections.
 
     An address that has sent too many is refused for a while, whatever it sends. What comes from an address without a
     wrong one is always looked at, so that nobody is locked out by guesses from elsewhere. While there are many guesses
@@ -296,7 +296,7 @@ def granted_access(host: str, token: str | None = None) -> Access:
 
 
 def made_token() -> str:
-    """A token that nobody guesses."""
+    """A random token."""
     return secrets.token_urlsafe(24)
 
 
@@ -329,7 +329,7 @@ def kept_token(folder: Path | None) -> str:
 
 
 def _read_token(file: Path) -> str | None:
-    """A token that was kept, if it is one and nobody else can have read or written it."""
+    """A stored token, if it is valid and nobody else can have read or written it."""
     try:
         handle = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with open(handle, encoding="ascii") as kept:

@@ -86,7 +86,7 @@ def create_app(project: Project, background: BackgroundLearner, access: Access) 
     return app
 
 
-# What is being answered when the server is told to stop gets so many seconds.
+# Seconds for requests that are being processed when the server stops.
 _GRACE_SECONDS: Final = 10
 _HIGHEST_PORT: Final = 65535
 # Connections that the system keeps until they are accepted.
@@ -178,7 +178,7 @@ def serve_on(
         app,
         http="h11",
         log_level="warning",
-        # Addresses are not written down: the token stands in one.
+        # Addresses are not logged, because one contains the token.
         access_log=False,
         lifespan="off",
         ws="none",
@@ -311,7 +311,7 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Let SIGINT and SIGTERM stop the server, and the program go on after it.
+    """Let SIGINT and SIGTERM stop the server, and let the program continue after it.
 
     uvicorn takes both while it runs and then raises them again; there they find these handlers, not Python's own.
     """

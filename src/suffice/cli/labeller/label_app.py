@@ -228,7 +228,7 @@ class LabelApp(App[None]):
     def on_paste(self) -> None:
         """A paste is no answer where classes have keys."""
         if self._direct:
-            self.say("what is pasted is not taken for keys", bad=True)
+            self.say("pasted text is not used as keys", bad=True)
 
     def press(self, event: Key) -> bool:
         """Do what a key asks for.

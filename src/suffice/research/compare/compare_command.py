@@ -540,11 +540,11 @@ def compare_command(
 ) -> None:
     """Compare stopping rules: label data sets once, replay every rule on the same runs, and rank them by their cost.
 
-    Every run is kept in the folder as soon as it is done; the same command, or one with more rules, goes on from there.
+    Every run is kept in the folder as soon as it is done. The same command, or one with more rules, continues there.
 
     Example: suffice compare --data diabetes,wine --rules ErrorStability,LabelWorth --out comparison
 
-    With tables of your own: suffice compare houses.csv:price mails.csv:spam
+    With your own tables: suffice compare houses.csv:price mails.csv:spam
     """
     from suffice.report.html_page import require_jinja2
 

@@ -97,7 +97,7 @@ def reproduce_command(
 ) -> None:
     """Repeat the experiments of the paper, and write its tables and figures and which claims hold.
 
-    Every run is kept in the folder as soon as it is done; the same command goes on from there.
+    Every run is kept in the folder as soon as it is done; the same command continues from there.
 
     Example: suffice reproduce --only gpr,brr --out paper
     """

@@ -31,7 +31,7 @@ function text(cell) {
 }
 
 function shortened() {
-  return quiet("The text goes on: only its first 20,000 characters are shown.");
+  return quiet("The text is longer: only its first 20,000 characters are shown.");
 }
 
 function picture(item) {
