@@ -77,7 +77,7 @@ def test_a_check_from_its_start_to_its_guarantee(pets: str) -> None:
     assert lines[0] == "Check 1 is started: 30 of 260 unlabelled items, drawn at random."
     assert lines[1] == "Check: 0 of 30 random items answered. The guarantee is stated when all are answered."
     assert lines[2] == f"Label its items, which come first: suffice label {pets} or suffice serve {pets}"
-    assert lines[3] == f"Give it up: suffice check {pets} --abort"
+    assert lines[3] == f"Stop it: suffice check {pets} --abort"
     assert said("check", pets).splitlines() == lines[1:]
     assert told("check", pets)["check"]["state"] == "open"
     status = said("status", pets).splitlines()

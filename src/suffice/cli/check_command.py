@@ -139,7 +139,7 @@ def check_command(
     others = [size, target, recall_of, precision_of, tolerance, share, confidence]
     if abort and (exclude_unlabelable or any(each is not None for each in others)):
         raise InvalidValueError(
-            "--abort gives the open check up, and takes no other options of a check; leave them out"
+            "--abort ends the open check, and takes no other options of a check; leave them out"
         )
     if target is not None and (recall_of is not None or precision_of is not None):
         raise InvalidValueError(
@@ -261,7 +261,7 @@ def _standing(told: dict[str, Any], place: str) -> list[str]:
     return [
         check["sentence"],
         f"Label its items, which come first: suffice label {shown} or suffice serve {shown}",
-        f"Give it up: suffice check {shown} --abort",
+        f"Stop it: suffice check {shown} --abort",
     ]
 
 

@@ -283,7 +283,7 @@ def export_command(
     if told["guarantee"] is not None:
         console.print(f"Guarantee: {told['guarantee']['path']}")
     if told["model"] is not None:
-        console.print(f"Model: {told['model']['path']}. Load it with joblib, and only if you trust who made it.")
+        console.print(f"Model: {told['model']['path']}. Load it with joblib, and only if you trust its author.")
     if told["left_out"]:
         console.print(told["left_out"])
     console.print(f"Report: {told['report']['path']}")

@@ -171,7 +171,7 @@ def switch_command(
         return
     console = plain_console()
     console.print(f"The model is now {described_model(model)}; it was {described_model(before)}. All labels stay.")
-    console.print(f"See what it makes of them: suffice status {shown_place(found)}")
+    console.print(f"See the result: suffice status {shown_place(found)}")
 
 
 def classes_command(

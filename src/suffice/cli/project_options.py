@@ -207,7 +207,7 @@ class ProjectOptions:
         given += ["at_most"] if self.target_error is not None else []
         if given:
             raise InvalidValueError(
-                f"--{given[0].replace('_', '-')} does not go with --positive, which stops by the share of the class "
+                f"--{given[0].replace('_', '-')} is not used with --positive, which stops by the share of the class "
                 "that is found; leave one of them out"
             )
         return DEFAULT_RECALL if share is None else share
@@ -531,7 +531,7 @@ def _require_same(project: "Project", place: str, options: ProjectOptions) -> No
         if repr(asked) not in (repr(kept), repr(project.first_settings.criterion())):
             raise InvalidValueError(
                 f"the project {place} stops by {kept}, and the options ask for {asked}; a rule cannot be "
-                "changed afterwards: leave out what is said of it, or make another project with --project (costs can "
+                "changed afterwards: leave out these options, or make another project with --project (costs can "
                 "be changed on the page, under Settings)"
             )
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from suffice.recommendation.rule_choice import Expectation, Recommendation
 
 _HEADING: Final = (
-    "Dearer than the best stop: typically (geometric mean), in half or 9 of 10 runs at most, on average.\n"
+    "Cost above the best stop: typically (geometric mean), in half or 9 of 10 runs at most, on average.\n"
     "The rule to take, then the next best over all prices of an error; the numbers are those at this price."
 )
 
@@ -325,7 +325,7 @@ def _fields(given: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(name.strip() for name in given.split(",") if name.strip())
     if not names:
-        raise InvalidValueError("--given must name fields of a suffice.Step, with commas between them; it names none")
+        raise InvalidValueError("--given must name fields of a suffice.Step, separated by commas; it names none")
     return names
 
 
@@ -383,7 +383,7 @@ def _tell(console: Console, asked: _Question, advice: "Recommendation") -> None:
     console.print(_table([best, *advice.others]))
     console.print(advice.evidence, markup=False)
     if asked.task is TaskName.regression and asked.error_cost is not None and asked.target_variance is None:
-        console.print("The variance of the target is taken to be 1: give that of yours with --target-variance.")
+        console.print("The variance of the target is assumed to be 1: give yours with --target-variance.")
     console.print("\nIn Python (import suffice as sf):", style="bold")
     console.print(f"  rule = {python_line(advice.rule)}\n  {_use(asked, advice.rule)}", markup=False)
     command = _command(asked, advice.rule)

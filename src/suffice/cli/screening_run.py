@@ -157,7 +157,7 @@ def _require_fitting(request: RunRequest) -> None:
     given += ["figure"] if request.figure is not None else []
     if given:
         raise InvalidValueError(
-            f"--{given[0].replace('_', '-')} does not go with --positive, which stops by the share of the class that "
+            f"--{given[0].replace('_', '-')} is not used with --positive, which stops by the share of the class that "
             "is found; leave one of them out"
         )
 

@@ -115,7 +115,7 @@ def serve_project(
         console.print(_welcome(shown, own=own is not None, accounts=accounts), markup=False)
         if host in _EVERY_ADDRESS:
             there = elsewhere(shown, socket.gethostname())
-            console.print(f"From other machines, if they know this one by its name: {there}", markup=False)
+            console.print(f"From other machines, if they can resolve this name: {there}", markup=False)
         if accounts and made is not None:
             console.print(f"For you alone, without an account and with all rights: {address}", markup=False)
         if open_page:

@@ -26,7 +26,7 @@ Place = Annotated[
     typer.Argument(
         metavar="DIR",
         help="The project: its folder (NAME.suffice), its file or a postgresql:// URL; or the data that it was made "
-        "from, where the project lies beside it.",
+        "from, if the project is beside it.",
         show_default=False,
     ),
 ]
