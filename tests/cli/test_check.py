@@ -85,7 +85,7 @@ def test_a_check_from_its_start_to_its_guarantee(pets: str) -> None:
     assert lines[0] == "Check 1 is started: 30 of 260 unlabelled items, drawn at random."
     assert lines[1] == "Check: 0 of 30 random items answered. The guarantee is stated when all are answered."
     assert lines[2] == f"Label its items, which come first: suffice label {pets} or suffice serve {pets}"
-    assert lines[3] == f"Give it up: suffice check {pets} --abort"
+    assert lines[3] == f"Stop it: suffice check {pets} --abort"
     assert said("check", pets).splitlines() == lines[1:]
     assert told("check", pets)["check"]["state"] == "open"
     status = said("status", pets).splitlines()
@@ -110,7 +110,7 @@ def test_the_size_is_planned_from_the_estimate(pets: str) -> None:
     assert found["check"]["size"] == found["offers"]["planned"] == planned
     assert told("check", pets, "--abort")["check"]["state"] == "aborted"
     why = said("check", pets, "--at-most", "0.1%", code=1)
-    assert why.startswith("no check is started. Your target of at most 0.1 % is not achievable now for less than")
+    assert why.startswith("no check is started. Your target of at most 0.1 % is not achievable now without")
     assert ": label more items first, or ask for at most " in why
     with open_project(pets) as project:
         assert len(project.checks()) == 1

@@ -798,7 +798,7 @@ def test_the_default_rule_weighs_labels_against_wrong_predictions() -> None:
     stops = (
         "You can stop now: ",
         "More labels are not worth their cost: ",
-        "More labels will hardly help this model: ",
+        "More labels will not help this model much: ",
     )
     assert found["sentences"][0].startswith(stops)
     # In the same units: the labels, and the wrong predictions among the others, by the error of the test rows.

@@ -1,4 +1,4 @@
-"""What suffice lists about each of its stopping rules, declared next to the rule's code.
+"""Metadata of each stopping rule, declared next to its code.
 
 A rule class declares ``info``, a :class:`RuleInfo`, and its module names the class in ``__all__``. The exports, the
 table in the documentation, the comparison of rules, the names that the command accepts and the tests derive from that.
@@ -81,7 +81,7 @@ class ComparedRule:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RuleInfo:
-    """What is listed about a stopping rule; the class attribute ``info`` of every rule of suffice.
+    """Metadata of a stopping rule; the class attribute ``info`` of every rule of suffice.
 
     Attributes:
         family: Group of the rule in the documentation.

@@ -200,7 +200,7 @@ _BINS: Final = 15
 
 
 class Quality(NamedTuple):
-    """How good predictions are on a test set.
+    """Quality of predictions on a test set.
 
     Attributes:
         error: Posterior mean of the cross entropy, in nats.

@@ -140,7 +140,7 @@ class KernelRows(FollowedRows):
         return found
 
     def mark(self) -> int:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         return self.n
 
     def rewind(self, mark: int) -> None:
@@ -233,7 +233,7 @@ class FeatureRows(FollowedRows):
         self._columns = np.ascontiguousarray(self._columns[:, rows])
 
     def mark(self) -> tuple[int, Floats]:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         return self.n, self._before
 
     def rewind(self, mark: tuple[int, Floats]) -> None:

@@ -71,12 +71,12 @@ class SmallTextCriterion:
 
     @property
     def verdict(self) -> Verdict | None:
-        """What the rule said at the last call, with its reason; None before the first call."""
+        """Verdict of the last call, with its reason; None before the first call."""
         return None if self.monitor is None else self.monitor.verdict
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """What the rule said at each step."""
+        """Verdicts of all steps."""
         return [] if self.monitor is None else self.monitor.verdicts
 
     def stop(

@@ -400,7 +400,7 @@ class _KnownRows(NamedTuple):
 
 
 class _ClassTest(NamedTuple):
-    """What measures the losses on the test set: of the posterior, and of the averaged prediction."""
+    """Losses on the test set: of the posterior, and of the averaged prediction."""
 
     expected: BinaryCrossEntropy | SoftmaxCrossEntropy
     averaged: AveragedPredictions

@@ -129,7 +129,7 @@ class ModelWatcher(NamedTuple):
     prepared: Any
 
     def at(self, backend: Backend) -> dict[str, Any]:
-        """What the function returns for the current model."""
+        """Result of the function for the current model."""
         model = backend.watched_model()
         return {name: np.asarray(value).tolist() for name, value in self.look(self.prepared.joined(model)).items()}
 
@@ -321,7 +321,7 @@ _FORMAT: Final = "suffice-checkpoint-1"
 
 
 def fingerprint(**parts: Any) -> dict[str, Any]:
-    """What tells one run from another: settings as they are, arrays by shape and checksum."""
+    """Identity of a run: settings, and arrays by shape and checksum."""
     return {name: _print(part) for name, part in parts.items()}
 
 
@@ -761,7 +761,7 @@ def _endless(model: Any, X: Any) -> Criterion:
 
 
 def default_record(available: frozenset[str]) -> Any:
-    """What a run records if nothing is said: what the default rule requires, if the model can tell it.
+    """Fields that a run records by default: those of the default rule, if the model provides them.
 
     Args:
         available: Fields of a :class:`suffice.Step` that the run can provide.

@@ -109,7 +109,7 @@ _FUNCTION: Final = "a function predict(model, X) that returns"
 
 
 class _Earlier(NamedTuple):
-    """What the model of the update before predicted for an item that has a label since.
+    """Prediction of the previous model for an item that was labelled since.
 
     Attributes:
         probabilities: Of the classes known then; None for numbers.
@@ -507,7 +507,7 @@ class StopMonitor:
         return classes, [classes.index(name) for name in known]
 
     def _predicted_before(self, new: list[int], drawn: set[int], wanted: frozenset[str]) -> dict[int, _Earlier]:
-        """What the model of the last update says of items that are labelled since."""
+        """Predictions of the previous model for items that were labelled since."""
         items = new if wanted & SELECTED_FIELDS else [item for item in new if item in drawn]
         if not items or self._kept is None:
             return {}
@@ -784,7 +784,7 @@ class StopMonitor:
 
     @one_at_a_time
     def decision(self, at_most: float | None = None) -> Decision:
-        """Whether to go on labelling: keep going, enough, or this model has reached its limit.
+        """The decision: keep labelling, enough, or this model has reached its limit.
 
         As :meth:`suffice.ActiveLearner.decision`, without a comparison with other models.
 
@@ -812,7 +812,7 @@ class StopMonitor:
         return decide_from_labels(self.verdict, about, self._rule, self._labels, self._random)
 
     def _plan(self, at_most: float | None, found: CalibratedError) -> GuaranteePlan | None:
-        """When to check and how large, for an error that the user asks for; None if there is nothing to plan."""
+        """Time and size of the next check for the target error; None if there is nothing to plan."""
         if at_most is None or at_most >= 1.0 or not (self._of_classes and self.left):
             return None
         return plan_from_estimate(
@@ -1220,7 +1220,7 @@ def _posteriors(now: _Round, last: _Mark | None) -> tuple[ComparedPosteriors, di
 
 
 def _why_missing(missing: Sequence[str], fitted: FittedModel) -> str:  # noqa: PLR0911, PLR0912 - one sentence for each case
-    """Why a model does not provide some fields, and the remedy."""
+    """Reason why a model does not provide some fields, and the remedy."""
     name = fitted.name
     lacks = frozenset(missing)
     if "control_found" in lacks and not lacks & SCREENING_FIELDS:

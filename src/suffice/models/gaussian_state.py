@@ -22,7 +22,7 @@ _BLOCK: Final = 256
 
 
 class Scaling(NamedTuple):
-    """What a target is standardised by: ``(y - centre) / scale``."""
+    """Standardisation of a target: ``(y - centre) / scale``."""
 
     centre: float = 0.0
     scale: float = 1.0
@@ -51,7 +51,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Extension:
-    """What the labels of a block did.
+    """Effect of the labels of a block.
 
     Attributes:
         block: The points.
@@ -86,7 +86,7 @@ class Extension:
 
 
 class GaussianState(Protocol):
-    """What loops need of a posterior under Gaussian noise."""
+    """Interface of a posterior under Gaussian noise, as loops need it."""
 
     noise: float
     n: int
@@ -107,7 +107,7 @@ class GaussianState(Protocol):
         """Learn many labels (standardised) at once, in place, with no account of what each did."""
 
     def mark(self) -> Any:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
 
     def rewind(self, mark: Any) -> None:
         """Forget the points that came after a mark."""
@@ -241,7 +241,7 @@ class KernelState:
         self.extend(block_of(self, features), y)
 
     def mark(self) -> int:
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         return self.n
 
     def rewind(self, mark: int) -> None:
@@ -335,7 +335,7 @@ class WeightState:
         return self._gain[2]
 
     def mark(self) -> "tuple[int, Floats, Floats]":
-        """Where it stands, for :meth:`rewind`."""
+        """Present state, for :meth:`rewind`."""
         return self.n, self._precision, self._moment
 
     def rewind(self, mark: "tuple[int, Floats, Floats]") -> None:

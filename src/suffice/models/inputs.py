@@ -1,4 +1,4 @@
-"""What a caller gave a model, as arrays that can be computed with; or an error that names the row and the column."""
+"""Input validation of models: arrays, or an error that names the row and the column."""
 
 import datetime
 from contextlib import suppress
@@ -186,7 +186,7 @@ def require_numbers(X: Any, what: str = "X") -> None:
 
 
 def _no_numbers(values: Any) -> str:
-    """What an array holds that is no number, as a word; empty if there is nothing of that kind."""
+    """Kind of the first value of an array that is not a number, as a word; empty if all are numbers."""
     kind = values.dtype.kind
     if kind == "O":
         kinds = {type(value) for value in values.ravel()}

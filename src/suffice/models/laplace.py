@@ -82,7 +82,7 @@ class _Point(NamedTuple):
 
 
 class GrowingPosterior(ABC):
-    """What the binary and the many-class posterior share: the rows, the way to the minimum, and what is known there.
+    """Common part of the binary and the multi-class posterior: rows, search of the minimum, and results.
 
     Args:
         n_features: ``J``.
@@ -126,7 +126,7 @@ class GrowingPosterior(ABC):
         return self._state.factor
 
     def snapshot(self) -> Snapshot:
-        """What :func:`divergences` compares; it stays as it is when labels are added."""
+        """State that :func:`divergences` compares; it does not change when labels are added."""
         return self._state
 
     def latent(self, features: Floats) -> tuple[Floats, Floats]:

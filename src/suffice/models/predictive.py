@@ -1,4 +1,4 @@
-"""What a Laplace posterior says of labels: averaged probabilities, draws, and nodes to average by."""
+"""Predictive distribution of a Laplace posterior: averaged probabilities, draws, and quadrature nodes."""
 
 from functools import cache
 from typing import Any

@@ -83,7 +83,7 @@ async function save(path, file, link, problem) {
 
 function report(problem) {
   return h("section", { class: "card" }, h("h3", {}, "Report"),
-    h("p", {}, "One page to send on, in plain words: whether it is enough, how large the error is, what was labelled."),
+    h("p", {}, "One page to share: whether you can stop, how large the error is, what was labelled."),
     h("div", { class: "row" },
       h("a", { class: "button primary", href: "api/report", target: "_blank", rel: "noopener" }, "See the report"),
       saving("api/report", `${store.project.name} report.html`, problem, {}, "Save it")));
@@ -112,7 +112,7 @@ function script(project) {
     navigator.clipboard.writeText(text).then(() => toast("Copied."), () => toast("The browser does not allow it."));
   }, { class: "small" }, "Copy");
   return h("section", { class: "card wide" }, h("h3", {}, "From a script"),
-    h("p", {}, "This page uses nothing but the API, so a script can do the same."),
+    h("p", {}, "This page uses only the API, so a script can do the same."),
     h("pre", { tabindex: 0, "aria-label": "Commands" }, h("code", {}, text)),
     h("div", { class: "row" }, navigator.clipboard && copy,
       h("a", { href: "api/openapi.json" }, "All of the API (OpenAPI)")),
