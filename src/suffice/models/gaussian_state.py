@@ -280,8 +280,8 @@ class WeightState:
         self.alpha, self.noise, self.n = alpha, noise, 0
         self._features = np.zeros((capacity, n_features))
         self._gain: tuple[int, int, Floats] | None = None
-        # The last block, with the labels and the factor before it.
-        self._latest: tuple[int, Floats, Block] | None = None
+        # The last block, and the number of labels before it.
+        self._latest: tuple[int, Block] | None = None
         self._set(alpha * np.eye(n_features), np.zeros(n_features))
 
     @property
@@ -308,9 +308,9 @@ class WeightState:
     def extend(self, block: Block, y: Floats) -> Extension:
         """Add the block to precision and moment, and factor once."""
         white = solve_lower(block.lower, y - block.features @ self.weights)
-        before, factor = self.n, self.factor
+        before = self.n
         self.learn(block.features, y)
-        self._latest = before, factor, block
+        self._latest = before, block
         return Extension(block, white, self.noise)
 
     def learn(self, features: Floats, y: Floats) -> None:
@@ -339,9 +339,8 @@ class WeightState:
 
     def _seen_from(self, n: int, factor: Floats) -> tuple[Floats, Floats]:
         """``W`` and ``M`` of the labels after the first ``n``, by the factor at that time."""
-        if self._latest is not None and self._latest[0] == n and self._latest[1] is factor:
-            block = self._latest[2]
-            return block.whitened, block.lower
+        if self._latest is not None and self._latest[0] == n:
+            return self._latest[1].whitened, self._latest[1].lower
         whitened = solve_lower(factor, self._features[n : self.n].T)
         return whitened, noisy_cholesky(whitened.T @ whitened, self.noise)
 
