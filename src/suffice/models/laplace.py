@@ -6,6 +6,7 @@ from math import sqrt
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
+from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
@@ -35,6 +36,8 @@ _MANY_CLASSES: Final = 8
 _LARGEST_PRODUCT: Final = 1 << 25
 # Norm of the gradient after the last step, tenfold below what is promised.
 _GRADIENT: Final = 1e-9
+# Rows that variances are computed of at a time, so that what is computed for them stays in the processor's cache.
+_ROWS: Final = 1024
 
 
 class Snapshot:
@@ -133,13 +136,15 @@ class GrowingPosterior(ABC):
         """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes."""
         inverse, width = self._state.inverse_factor, self.n_features
         mean = features @ self._state.weights.reshape(self._outputs, width).T
+        if self._outputs == 1:
+            return mean[:, 0], _squared_norms(inverse, features)
         variance = np.empty_like(mean)
         for k, first in enumerate(range(0, len(inverse), width)):
             # Rows above the block are 0 in a lower triangle.
             block = inverse[first:, first : first + width]
             spread = features @ (block if len(block) == width else np.asarray(np.linalg.qr(block, mode="r"))).T
             variance[:, k] = np.einsum("ij,ij->i", spread, spread)
-        return (mean[:, 0], variance[:, 0]) if self._outputs == 1 else (mean, variance)
+        return mean, variance
 
     def posterior(self) -> Gaussian:
         """The posterior over all ``P`` weights, by its precision."""
@@ -435,6 +440,16 @@ def _curvature_of_many(p: Floats, rows: Floats) -> Floats:
     half = -0.5 * (H @ np.tile(np.eye(J), (K, 1))).reshape(K, J, J)
     blocks[own, :, own] = half + half.transpose(0, 2, 1)
     return H
+
+
+def _squared_norms(lower: Floats, rows: Floats) -> Floats:
+    """``|lower x|^2`` of each row ``x``: a triangular product has half the operations of a general one."""
+    found = np.empty(len(rows))
+    for first in range(0, len(rows), _ROWS):
+        part = slice(first, first + _ROWS)
+        white = dtrmm(1.0, lower, rows[part].T, lower=1)
+        np.einsum("ij,ij->j", white, white, out=found[part])
+    return found
 
 
 def _solve(factor: Floats, right: Floats) -> Floats:
