@@ -18,6 +18,8 @@ _HERMITE: Final = ((0.5, 8), (1.0, 12), (2.0, 24))
 _LIMITS: Final = np.array([_SERIES, *(limit for limit, _ in _HERMITE)])
 _LAGUERRE: Final = 40
 _DRAWS: Final = 32
+# Bytes of the logits of all draws that are held at a time.
+_HELD: Final = 1 << 20
 
 
 def expected_softplus(mean: Floats, variance: Floats) -> Floats:
@@ -160,14 +162,18 @@ class SoftmaxCrossEntropy:
 
     def error(self, posterior: Any) -> float:
         """The expected error under a posterior of the weights."""
-        return float(np.mean([self._loss(weights) for weights in weight_draws(posterior, _DRAWS)]))
-
-    def _loss(self, weights: Floats) -> float:
-        logits = weights.astype(np.float32) @ self._columns
-        chosen = logits[self._codes, np.arange(logits.shape[1])]
-        largest = logits.max(axis=0)
-        np.exp(np.subtract(logits, largest, out=logits), out=logits)
-        return float(np.mean(largest + np.log(logits.sum(axis=0)) - chosen, dtype=np.float64))
+        draws = weight_draws(posterior, _DRAWS).astype(np.float32)
+        (S, K, J), m = draws.shape, self._columns.shape[1]
+        total, at_once = 0.0, max(1, _HELD // (4 * S * K))
+        for first in range(0, m, at_once):
+            part = slice(first, min(first + at_once, m))
+            logits = (draws.reshape(S * K, J) @ self._columns[:, part]).reshape(S, K, -1)
+            chosen = logits[:, self._codes[part], np.arange(logits.shape[2])]
+            largest = logits.max(axis=1)
+            logits -= largest[:, None]
+            np.exp(logits, out=logits)
+            total += float(np.sum(largest + np.log(logits.sum(axis=1)) - chosen, dtype=np.float64))
+        return total / (S * m)
 
 
 class ClassLosses(NamedTuple):

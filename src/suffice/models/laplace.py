@@ -38,6 +38,11 @@ _LARGEST_PRODUCT: Final = 1 << 25
 _GRADIENT: Final = 1e-9
 # Rows that variances are computed of at a time, so that what is computed for them stays in the processor's cache.
 _ROWS: Final = 1024
+# The same in bytes, for many classes.
+_LARGEST_TILE: Final = 1 << 20
+# From this pivot on a variance is right to about 1e-11 if it is computed from the covariance, which is faster than from
+# its factor.
+_SAFE_PIVOT: Final = 1e-4
 
 
 class Snapshot:
@@ -134,15 +139,16 @@ class GrowingPosterior(ABC):
 
     def latent(self, features: Floats) -> tuple[Floats, Floats]:
         """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes."""
-        inverse, width = self._state.inverse_factor, self.n_features
-        mean = features @ self._state.weights.reshape(self._outputs, width).T
+        state, width = self._state, self.n_features
+        mean = features @ state.weights.reshape(self._outputs, width).T
         if self._outputs == 1:
-            return mean[:, 0], _squared_norms(inverse, features)
-        variance = np.empty_like(mean)
+            return mean[:, 0], _squared_norms(state.inverse_factor, features)
+        if state.pivot >= _SAFE_PIVOT:
+            return mean, _block_forms(state.covariance, features)
+        inverse, variance = state.inverse_factor, np.empty_like(mean)
         for k, first in enumerate(range(0, len(inverse), width)):
-            # Rows above the block are 0 in a lower triangle.
-            block = inverse[first:, first : first + width]
-            spread = features @ (block if len(block) == width else np.asarray(np.linalg.qr(block, mode="r"))).T
+            # Rows above the block are 0 in a lower triangle. Squares of a factor lose no digits.
+            spread = features @ np.asarray(np.linalg.qr(inverse[first:, first : first + width], mode="r")).T
             variance[:, k] = np.einsum("ij,ij->i", spread, spread)
         return mean, variance
 
@@ -449,6 +455,31 @@ def _squared_norms(lower: Floats, rows: Floats) -> Floats:
         part = slice(first, first + _ROWS)
         white = dtrmm(1.0, lower, rows[part].T, lower=1)
         np.einsum("ij,ij->j", white, white, out=found[part])
+    return found
+
+
+def _block_forms(covariance: Floats, rows: Floats) -> Floats:
+    """``x' S_k x`` of each row ``x`` for all blocks ``S_k`` on the diagonal: one product for all of them.
+
+    Args:
+        covariance: Lower triangle of a ``K J x K J`` matrix.
+        rows: ``m x J``.
+
+    Returns:
+        ``m x K``.
+    """
+    J = rows.shape[1]
+    K = len(covariance) // J
+    own = np.arange(K)
+    # x'Sx = x'Tx with T twice the lower triangle, and the diagonal once.
+    triangles = 2.0 * covariance.reshape(K, J, K, J)[own, :, own]
+    triangles[:, np.arange(J), np.arange(J)] *= 0.5
+    side = np.ascontiguousarray(triangles.transpose(1, 0, 2).reshape(J, K * J))
+    found = np.empty((len(rows), K))
+    for first in range(0, len(rows), at_once := max(1, _LARGEST_TILE // (8 * K * J))):
+        part = rows[first : first + at_once]
+        products = (part @ side).reshape(len(part), K, J)
+        np.matmul(products, part[:, :, None], out=found[first : first + at_once, :, None])
     return found
 
 
