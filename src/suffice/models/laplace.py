@@ -1,6 +1,7 @@
 """Laplace posteriors of logistic regression that grow label by label, for two classes or many."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from math import sqrt
 from typing import Any, Final, NamedTuple, Self
@@ -36,6 +37,14 @@ _MANY_CLASSES: Final = 8
 _LARGEST_PRODUCT: Final = 1 << 25
 # Norm of the gradient after the last step, tenfold below what is promised.
 _GRADIENT: Final = 1e-9
+# With so many weights, products and factors of P x P matrices are what a label costs. A divergence of traces needs none,
+# and conjugate gradients need fewer.
+_MANY_WEIGHTS: Final = 400
+# Largest share of the squared distance that conjugate gradients leave of a step, and most products for one step.
+_INEXACT: Final = 0.01
+_MOST_PRODUCTS: Final = 60
+# Most steps with one factor.
+_MOST_STEPS: Final = 30
 # Rows that variances are computed of at a time, so that what is computed for them stays in the processor's cache.
 _ROWS: Final = 1024
 # The same in bytes, for many classes.
@@ -188,7 +197,12 @@ class GrowingPosterior(ABC):
         logits = self._logits(here.weights, start)
         gradient = here.gradient + self._pull(logits, start)
         whole = np.concatenate([here.logits, logits], axis=1)
-        self._settle(_Point(here.weights, whole, gradient), self._state.information + self._curvature(logits, start))
+        there = _Point(here.weights, whole, gradient)
+        if len(here.weights) >= _MANY_WEIGHTS:
+            # The new rows change few directions, which conjugate gradients find without a new factor.
+            self._settle(there, self._state.factor)
+        else:
+            self._settle(there, _factor_or_none(self._state.information + self._curvature(logits, start)))
         return self
 
     def reweigh(self, alpha: float) -> Self:
@@ -197,7 +211,7 @@ class GrowingPosterior(ABC):
         self.alpha = float(alpha)
         moved = self._state.information.copy(order="F")
         np.fill_diagonal(moved, moved.diagonal() + change)
-        self._settle(here._replace(gradient=here.gradient + change * here.weights), moved)
+        self._settle(here._replace(gradient=here.gradient + change * here.weights), _factor_or_none(moved))
         return self
 
     def objective(self, here: _Point | None = None) -> float:
@@ -221,11 +235,10 @@ class GrowingPosterior(ABC):
         self.n, self._unreached = end, None
         return start
 
-    def _settle(self, here: _Point, information: Floats) -> None:
-        """Go from ``here`` to the minimum, with a Hessian not far off, and take the Hessian there."""
-        if self._state.pivot >= LEAST_PIVOT:
-            factor, failed = dpotrf(information, lower=1)
-            here = here if failed else self._approach(here, factor, _NEAR)
+    def _settle(self, here: _Point, factor: Floats | None) -> None:
+        """Go from ``here`` to the minimum, with the factor of a Hessian not far off, and take the Hessian there."""
+        if self._state.pivot >= LEAST_PIVOT and factor is not None:
+            here = self._approach(here, factor, _NEAR)
         lowest, nearest, stalled = np.inf, np.inf, 0
         for _ in range(_MOST_HESSIANS):
             state, step, distance = self._newton(here)
@@ -247,6 +260,8 @@ class GrowingPosterior(ABC):
 
     def _approach(self, here: _Point, factor: Floats, near: float) -> _Point:
         """Take steps with one factor while they converge fast, or until the distance is ``near``."""
+        if len(here.weights) >= _MANY_WEIGHTS:
+            return self._descend(here, factor)
         before, last = here, np.inf
         while True:
             step = _solve(factor, here.gradient)
@@ -257,6 +272,59 @@ class GrowingPosterior(ABC):
                 return here
             before, last = here, left
             here = self._at(here.weights - step)
+
+    def _descend(self, here: _Point, factor: Floats) -> _Point:
+        """Newton's steps without new factors, until the distance is tiny or the rest is rounding.
+
+        A step that does not halve the distance is cut to the minimum along it. Each step solves the equations of the Hessian at its point by conjugate gradients, preconditioned with the
+        factor of a Hessian not far off: a product with the Hessian takes ``4 n P`` operations and a solution with the
+        factor ``2 P^2``, a new factor ``P^3 / 3``.
+        """
+        first = _solve(factor, here.gradient)
+        left = float(here.gradient @ first)
+        for _ in range(_MOST_STEPS):
+            step = self._conjugate_step(here, factor, first, left) if left > _NEAR**2 else None
+            if step is None:
+                break
+            there = self._at(here.weights - step)
+            first = _solve(factor, there.gradient)
+            if not (following := float(there.gradient @ first)) <= 0.25 * left:
+                there = self._search(here, step)
+                if not self.objective(there) < self.objective(here) * (1.0 - 4.0 * _EPS):
+                    break
+                first = _solve(factor, there.gradient)
+                following = float(there.gradient @ first)
+            here, left = there, following
+        return here
+
+    def _conjugate_step(self, here: _Point, factor: Floats, first: Floats, left: float) -> Floats | None:
+        """Newton's step, as exact as the distance is small; None where that takes too many products.
+
+        Args:
+            here: The point.
+            factor: The preconditioner, a lower factor.
+            first: The gradient's solution with it.
+            left: Product of the two, the squared distance.
+        """
+        times = self._hessian_product(here.logits)
+        rest, along, size = here.gradient.copy(), first, left
+        step, wanted = np.zeros_like(rest), left * min(_INEXACT, left)
+        for _ in range(_MOST_PRODUCTS):
+            image = times(along)
+            length = size / float(along @ image)
+            step += length * along
+            rest -= length * image
+            scaled = _solve(factor, rest)
+            size, before = float(rest @ scaled), size
+            if not size > wanted:
+                return step
+            along = scaled + (size / before) * along
+        return None
+
+    def _hessian_product(self, logits: Floats) -> Callable[[Floats], Floats]:
+        """The function that multiplies ``P`` numbers by the Hessian at the given logits of all rows."""
+        H = self._curvature(logits, 0)
+        return lambda vector: np.asarray(H @ vector + self.alpha * vector)
 
     def _search(self, here: _Point, step: Floats) -> _Point:
         """The minimum along Newton's step, or its end if the objective still falls there."""
@@ -414,6 +482,16 @@ class SoftmaxLaplace(GrowingPosterior):
                 blocks[other, :, other] += product
         return blocks.reshape(self.n_classes * J, self.n_classes * J)
 
+    def _hessian_product(self, logits: Floats) -> Callable[[Floats], Floats]:
+        p, rows = softmax(logits, axis=0), self._columns[:, : self.n]
+
+        def times(vector: Floats) -> Floats:
+            change = p * (vector.reshape(self.n_classes, -1) @ rows)
+            change -= p * change.sum(axis=0)
+            return np.asarray((change @ rows.T).ravel() + self.alpha * vector)
+
+        return times
+
     def _roots(self, logits: Floats) -> Floats:
         # diag(p) - p p' = B B' with B = diag(u)(I - u u') and u = sqrt(p), for I - u u' is a projection.
         u = np.sqrt(softmax(logits, axis=0))
@@ -483,6 +561,11 @@ def _block_forms(covariance: Floats, rows: Floats) -> Floats:
     return found
 
 
+def _factor_or_none(information: Floats) -> Floats | None:
+    factor, failed = dpotrf(information, lower=1)
+    return None if failed else np.asarray(factor)
+
+
 def _solve(factor: Floats, right: Floats) -> Floats:
     return np.asarray(dpotrs(factor, right, lower=1)[0])
 
@@ -503,8 +586,6 @@ __all__ = [
 
 # Up to this Frobenius norm the series to the 8th power is right to 1e-10; beyond it, subtraction is.
 _SERIES_NORM: Final = 0.03
-# With so many weights, products of P x P matrices are what a label costs; a divergence of traces needs none.
-_MANY_WEIGHTS: Final = 400
 # Subtraction loses digits below this: the traces are right to about 1e-11.
 _LEAST_GAP: Final = 1e-6
 # A general matrix product is faster than a symmetric one below this number of features.
