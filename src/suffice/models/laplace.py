@@ -2,12 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from math import sqrt
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from scipy.linalg.blas import dtrmm
+from scipy.linalg.blas import dsymv, dtrmm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
@@ -54,6 +54,10 @@ _LARGEST_TILE: Final = 1 << 20
 _SAFE_PIVOT: Final = 1e-4
 
 
+# Multiplies a vector by the inverse of a Hessian.
+_Solver: TypeAlias = Callable[[Floats], Floats]
+
+
 class Snapshot:
     """The posterior ``N(weights, information^-1)`` as it stood after some label; nothing is copied.
 
@@ -76,6 +80,10 @@ class Snapshot:
     def covariance(self) -> Floats:
         """The lower triangle of ``H^-1``; above the diagonal are zeros."""
         return np.asarray(dpotri(self.factor, lower=1)[0])
+
+    def solve(self, vector: Floats) -> Floats:
+        """``H^-1 v`` by the covariance: one pass over half of it."""
+        return np.asarray(dsymv(1.0, self.covariance, vector, lower=1))
 
     def trace_with(self, change: Floats) -> float:
         """``tr(H^-1 change)`` for a symmetric matrix."""
@@ -200,9 +208,9 @@ class GrowingPosterior(ABC):
         there = _Point(here.weights, whole, gradient)
         if len(here.weights) >= _MANY_WEIGHTS:
             # The new rows change few directions, which conjugate gradients find without a new factor.
-            self._settle(there, self._state.factor)
+            self._settle(there, self._state.solve if start else lambda vector: vector / self.alpha)
         else:
-            self._settle(there, _factor_or_none(self._state.information + self._curvature(logits, start)))
+            self._settle(there, _solver(self._state.information + self._curvature(logits, start)))
         return self
 
     def reweigh(self, alpha: float) -> Self:
@@ -211,7 +219,7 @@ class GrowingPosterior(ABC):
         self.alpha = float(alpha)
         moved = self._state.information.copy(order="F")
         np.fill_diagonal(moved, moved.diagonal() + change)
-        self._settle(here._replace(gradient=here.gradient + change * here.weights), _factor_or_none(moved))
+        self._settle(here._replace(gradient=here.gradient + change * here.weights), _solver(moved))
         return self
 
     def objective(self, here: _Point | None = None) -> float:
@@ -235,10 +243,10 @@ class GrowingPosterior(ABC):
         self.n, self._unreached = end, None
         return start
 
-    def _settle(self, here: _Point, factor: Floats | None) -> None:
-        """Go from ``here`` to the minimum, with the factor of a Hessian not far off, and take the Hessian there."""
-        if self._state.pivot >= LEAST_PIVOT and factor is not None:
-            here = self._approach(here, factor, _NEAR)
+    def _settle(self, here: _Point, solve: _Solver | None) -> None:
+        """Go from ``here`` to the minimum, with the inverse of a Hessian not far off, and take the Hessian there."""
+        if self._state.pivot >= LEAST_PIVOT and solve is not None:
+            here = self._approach(here, solve, _NEAR)
         lowest, nearest, stalled = np.inf, np.inf, 0
         for _ in range(_MOST_HESSIANS):
             state, step, distance = self._newton(here)
@@ -254,17 +262,17 @@ class GrowingPosterior(ABC):
             lowest, nearest = value if lower else lowest, distance if nearer else nearest
             if stalled == _STALLS:
                 break
-            there = here if state.pivot < LEAST_PIVOT else self._approach(here, state.factor, 0.0)
+            there = here if state.pivot < LEAST_PIVOT else self._approach(here, partial(_solve, state.factor), 0.0)
             here = self._search(here, step) if there is here else there
         self._point, self._state = here, state
 
-    def _approach(self, here: _Point, factor: Floats, near: float) -> _Point:
-        """Take steps with one factor while they converge fast, or until the distance is ``near``."""
+    def _approach(self, here: _Point, solve: _Solver, near: float) -> _Point:
+        """Take steps with one Hessian while they converge fast, or until the distance is ``near``."""
         if len(here.weights) >= _MANY_WEIGHTS:
-            return self._descend(here, factor)
+            return self._descend(here, solve)
         before, last = here, np.inf
         while True:
-            step = _solve(factor, here.gradient)
+            step = solve(here.gradient)
             left = float(here.gradient @ step)
             if not left <= 0.25 * last:
                 return before
@@ -273,37 +281,37 @@ class GrowingPosterior(ABC):
             before, last = here, left
             here = self._at(here.weights - step)
 
-    def _descend(self, here: _Point, factor: Floats) -> _Point:
+    def _descend(self, here: _Point, solve: _Solver) -> _Point:
         """Newton's steps without new factors, until the distance is tiny or the rest is rounding.
 
         A step that does not halve the distance is cut to the minimum along it. Each step solves the equations of the Hessian at its point by conjugate gradients, preconditioned with the
-        factor of a Hessian not far off: a product with the Hessian takes ``4 n P`` operations and a solution with the
-        factor ``2 P^2``, a new factor ``P^3 / 3``.
+        inverse of a Hessian not far off: a product with the Hessian takes ``4 n P`` operations and one with the inverse
+        ``2 P^2``, a new factor ``P^3 / 3``.
         """
-        first = _solve(factor, here.gradient)
+        first = solve(here.gradient)
         left = float(here.gradient @ first)
         for _ in range(_MOST_STEPS):
-            step = self._conjugate_step(here, factor, first, left) if left > _NEAR**2 else None
+            step = self._conjugate_step(here, solve, first, left) if left > _NEAR**2 else None
             if step is None:
                 break
             there = self._at(here.weights - step)
-            first = _solve(factor, there.gradient)
+            first = solve(there.gradient)
             if not (following := float(there.gradient @ first)) <= 0.25 * left:
                 there = self._search(here, step)
                 if not self.objective(there) < self.objective(here) * (1.0 - 4.0 * _EPS):
                     break
-                first = _solve(factor, there.gradient)
+                first = solve(there.gradient)
                 following = float(there.gradient @ first)
             here, left = there, following
         return here
 
-    def _conjugate_step(self, here: _Point, factor: Floats, first: Floats, left: float) -> Floats | None:
+    def _conjugate_step(self, here: _Point, solve: _Solver, first: Floats, left: float) -> Floats | None:
         """Newton's step, as exact as the distance is small; None where that takes too many products.
 
         Args:
             here: The point.
-            factor: The preconditioner, a lower factor.
-            first: The gradient's solution with it.
+            solve: The preconditioner.
+            first: The gradient times it.
             left: Product of the two, the squared distance.
         """
         times = self._hessian_product(here.logits)
@@ -314,7 +322,7 @@ class GrowingPosterior(ABC):
             length = size / float(along @ image)
             step += length * along
             rest -= length * image
-            scaled = _solve(factor, rest)
+            scaled = solve(rest)
             size, before = float(rest @ scaled), size
             if not size > wanted:
                 return step
@@ -561,9 +569,10 @@ def _block_forms(covariance: Floats, rows: Floats) -> Floats:
     return found
 
 
-def _factor_or_none(information: Floats) -> Floats | None:
+def _solver(information: Floats) -> _Solver | None:
+    """The function that multiplies by the inverse of a matrix; None if that is not positive definite."""
     factor, failed = dpotrf(information, lower=1)
-    return None if failed else np.asarray(factor)
+    return None if failed else partial(_solve, np.asarray(factor))
 
 
 def _solve(factor: Floats, right: Floats) -> Floats:
