@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -299,12 +300,12 @@ def plan(state: Covariances, candidates: PoolCandidates, most: int) -> tuple[Ind
     latent: list[float] = []
     while len(chosen) < most:
         best = float(variance.max())
-        j = int(np.argmax(variance >= best - tie))
+        j = int((variance >= best - tie).argmax())
         if chosen and not _stands(best, int(indices[j]), candidates):
             break
         k = len(chosen)
         s = max(float(variance[j]), 0.0)
-        row = (covariance[j] - rows[:k, j] @ rows[:k]) / np.sqrt(s + noise)
+        row = (covariance[j] - rows[:k, j] @ rows[:k]) / sqrt(s + noise)
         rows[k] = row
         variance -= row * row
         variance[j] = -np.inf

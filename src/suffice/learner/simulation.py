@@ -160,6 +160,9 @@ class RunRecorder:
         self.calibration: list[tuple[float, int]] = []
         self.results: list[StepResults | SingleLabelTerms] = []
         self.picks: list[Any] = []
+        # Labels by item, and how many of the picks they contain.
+        self._known: dict[int, Any] = {}
+        self._noted = 0
         self.relearned: list[Relearned] = []
         self.watched: list[Mapping[str, Any]] = []
         self.done = 0
@@ -236,12 +239,21 @@ class RunRecorder:
         Args:
             new: Whether the last step has brought random labels.
         """
+        if self.calibration and not new:
+            self.calibration += self.calibration[-1:] * (self.done - len(self.calibration))
+            return
         model, items = self.backend.judged_model(), np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
-        ratio = self.calibration[-1][0] if self.calibration else 1.0
-        if new:
-            order = np.concatenate([self.first, *(picks.ravel() for picks in self.picks)]).tolist()
-            ratio = self.random_losses.ratio(model, {item: self.labels[item] for item in order}, items)
+        ratio = self.random_losses.ratio(model, self._labels_so_far(), items) if new else 1.0
         self.calibration += [(ratio, self.random_losses.count(model, items))] * (self.done - len(self.calibration))
+
+    def _labels_so_far(self) -> dict[int, Any]:
+        """All labels by item, in the order learned."""
+        if not self._known:
+            self._known = {item: self.labels[item] for item in self.first.tolist()}
+        for picks in self.picks[self._noted :]:
+            self._known.update((item, self.labels[item]) for item in picks.ravel().tolist())
+        self._noted = len(self.picks)
+        return self._known
 
     def _require_other_names(self, watched: Mapping[str, Any], result: StepResults | SingleLabelTerms) -> None:
         taken = (set(result.measures) | (self.plan.counting.names if self.plan.counting else set())) & set(watched)

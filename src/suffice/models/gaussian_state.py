@@ -280,6 +280,8 @@ class WeightState:
         self.alpha, self.noise, self.n = alpha, noise, 0
         self._features = np.zeros((capacity, n_features))
         self._gain: tuple[int, int, Floats] | None = None
+        # The last block, and the number of labels before it.
+        self._latest: tuple[int, Block] | None = None
         self._set(alpha * np.eye(n_features), np.zeros(n_features))
 
     @property
@@ -306,7 +308,9 @@ class WeightState:
     def extend(self, block: Block, y: Floats) -> Extension:
         """Add the block to precision and moment, and factor once."""
         white = solve_lower(block.lower, y - block.features @ self.weights)
+        before = self.n
         self.learn(block.features, y)
+        self._latest = before, block
         return Extension(block, white, self.noise)
 
     def learn(self, features: Floats, y: Floats) -> None:
@@ -328,11 +332,17 @@ class WeightState:
             factor: ``R`` at that time.
         """
         if self._gain is None or self._gain[:2] != (n, self.n):
-            whitened = solve_lower(factor, self._features[n : self.n].T)
-            lower = noisy_cholesky(whitened.T @ whitened, self.noise)
+            whitened, lower = self._seen_from(n, factor)
             # Pool and test set ask for the same one after the other.
             self._gain = n, self.n, solve_lower(lower, solve_upper(factor, whitened).T)
         return self._gain[2]
+
+    def _seen_from(self, n: int, factor: Floats) -> tuple[Floats, Floats]:
+        """``W`` and ``M`` of the labels after the first ``n``, by the factor at that time."""
+        if self._latest is not None and self._latest[0] == n:
+            return self._latest[1].whitened, self._latest[1].lower
+        whitened = solve_lower(factor, self._features[n : self.n].T)
+        return whitened, noisy_cholesky(whitened.T @ whitened, self.noise)
 
     def mark(self) -> "tuple[int, Floats, Floats]":
         """Present state, for :meth:`rewind`."""
@@ -349,7 +359,7 @@ class WeightState:
 
     def _set(self, precision: Floats, moment: Floats) -> None:
         self._precision, self._moment = precision, moment
-        self._gain = None
+        self._gain = self._latest = None
         factor, failed = dpotrf(precision, lower=1, clean=1)
         if failed:
             raise NotPositiveDefiniteError(
