@@ -63,6 +63,11 @@ class WorkerRows(DiskRows):
         """The parts, in the order of their rows."""
         return [WorkerPart(self, k) for k in range(len(self.starts) - 1)]
 
+    @property
+    def plain(self) -> Floats | None:
+        """The rows as an array in this process, if that is where they come from."""
+        return None if self._functions or isinstance(self.source, DiskRows) else self.source
+
     def mapped(self, function: RowFunction, *, selects: bool = False) -> "WorkerRows":
         """The rows after a function of rows, which the workers compute."""
         del selects

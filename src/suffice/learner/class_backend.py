@@ -52,6 +52,7 @@ class ClassBackend(Backend):
     default_acquisition = "margin"
     default_random_share = 0.2
     disk_pools = True
+    replays = True
     fixed_attributes = Backend.fixed_attributes | {
         "_name",
         "_all_features",
