@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield client
 

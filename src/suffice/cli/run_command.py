@@ -334,7 +334,10 @@ def _client(workers: int | None, scheduler: str | None, console: Console) -> Ite
             yield client
         return
     size = workers or cpu_count() or 1
-    options = {"n_workers": size, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": CRITICAL}
+    options: dict[str, Any] = {"n_workers": size, "threads_per_worker": 1, "dashboard_address": ":0"}
+    options["silence_logs"] = CRITICAL
+    # Ctrl-C is sent to all processes of a terminal; the workers are ended by this one.
+    options["preload"] = ["import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"]
     with (
         distributed.LocalCluster(**options) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
