@@ -46,13 +46,15 @@ def command(*options: str) -> list[str]:
 def test_a_cluster_is_started_or_joined(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     table(600)
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
-    found = []
+    def picked(*more: str) -> Any:
+        given = command("--most", "40", "--json", "--random-share", "0.2", "--save", "run.npz", *more)
+        result = json.loads(RUN.invoke(app, given, catch_exceptions=False).stdout)
+        return result["labels"], np.load("run.npz")["indices"].tolist()
+
+    found = [picked(), picked(*_started(1))]
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, silence_logs=50) as cluster:
-        for more in ([], _started(1), ["--scheduler", cluster.scheduler_address]):
-            given = command("--most", "40", "--json", "--random-share", "0.2", "--save", "run.npz", *more)
-            result = json.loads(RUN.invoke(app, given, catch_exceptions=False).stdout)
-            found.append((result["labels"], np.load("run.npz")["indices"].tolist()))
+        found.append(picked("--scheduler", cluster.scheduler_address))
     assert found[0] == found[1] == found[2]
     assert not list(tmp_path.glob("*checkpoint*"))
 
@@ -71,7 +73,7 @@ def labelled(path: Path) -> int:
 
 @pytest.mark.parametrize("workers", [[], pytest.param(_started(2), marks=pytest.mark.slow)])
 def test_an_interrupted_run_goes_on_with_the_same_picks(tmp_path: Path, workers: list[str]) -> None:
-    table(40_000)
+    table(20_000)
     saved = tmp_path / "labels.json"
     options = command("--most", "1500", "--json", "--checkpoint", str(saved), "--save", "run.npz", *workers)
     # A process of its own, with the workers in its group, as in a terminal.

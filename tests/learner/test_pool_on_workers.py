@@ -258,6 +258,16 @@ def test_a_cluster_without_workers_is_reported(monkeypatch: pytest.MonkeyPatch) 
         WorkerRows(Empty(), np.zeros((3, 2)))
 
 
+def test_workers_in_this_process_are_refused() -> None:
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with (
+        distributed.LocalCluster(**options, processes=False) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+        pytest.raises(InvalidValueError, match=r"threads of this process.*processes=True"),
+    ):
+        sf.ActiveLearner(GaussianProcess(), data(50)[0], client=client)
+
+
 @pytest.mark.parametrize(
     ("lengths", "most", "expected"),
     [

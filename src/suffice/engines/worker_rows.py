@@ -358,6 +358,11 @@ def rows_on_workers(client: Any, X: Any) -> WorkerRows | None:
     if not isinstance(client, distributed.Client) or client.asynchronous:
         came = "an asynchronous one" if isinstance(client, distributed.Client) else f"{type(client).__name__}"
         raise InvalidTypeError(f"client must be a distributed.Client that is not asynchronous, not {came}")
+    if any(place.startswith("inproc:") for place in _workers(client)):
+        raise InvalidValueError(
+            "the workers of client are threads of this process, where a pool on workers has no use: start them as "
+            "processes, distributed.Client(processes=True), or leave client out"
+        )
     if is_collection(X):
         return WorkerRows(client, CollectionRows(client, X))
     on_disk = rows_on_disk(X)
