@@ -250,7 +250,7 @@ def _require_memory(data: Path) -> None:
     try:
         metadata = import_module("pyarrow.parquet").ParquetFile(data).metadata
     except (ImportError, OSError, ValueError):
-        # Whoever reads it says what is wrong.
+        # The reader reports what is wrong.
         return
     # Brings scikit-learn, which a wrong option need not wait for.
     from suffice.engines.memory import figure, free_memory
@@ -307,7 +307,7 @@ def chosen_model(
             f"{meaning}"
         )
     basis = basis_size(name, request.basis, argument="--basis")
-    # All classes are known from the start, as they would be to whoever labels.
+    # All classes are known from the start, as they would be to an annotator.
     classes = np.unique(y).tolist() if kind == "classification" else None
     model = make_model(name, classes=classes, basis=basis, seed=request.seed, components=components)
     return name, model_description(name, basis), model

@@ -462,7 +462,7 @@ class ParquetPool(_FileRows):
         options = {"batch_size": self.batch_rows, "columns": self.columns, "use_threads": False}
         try:
             for batch in self._open(number).iter_batches(row_groups=groups, **options):
-                # Whoever takes long between batches may find another file.
+                # The file may have changed since the last batch.
                 self._require_unchanged(number)
                 block = np.empty((self.shape[1], batch.num_rows))
                 for k, name in enumerate(self.columns):
