@@ -138,9 +138,7 @@ def check_command(
         raise InvalidValueError("--at-most plans the size of the check, and --size states it; give one of them")
     others = [size, target, recall_of, precision_of, tolerance, share, confidence]
     if abort and (exclude_unlabelable or any(each is not None for each in others)):
-        raise InvalidValueError(
-            "--abort ends the open check, and takes no other options of a check; leave them out"
-        )
+        raise InvalidValueError("--abort ends the open check, and takes no other options of a check; leave them out")
     if target is not None and (recall_of is not None or precision_of is not None):
         raise InvalidValueError(
             "--at-most plans a check of the error; for --recall-of and --precision-of give --size. Without --size they "

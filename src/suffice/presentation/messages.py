@@ -1640,3 +1640,40 @@ def _so_many(n: int, one: str, many: str) -> str:
 def _some_numbers(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:10]))
     return f"{shown} and {len(numbers) - 10:,} more" if len(numbers) > 10 else shown
+
+
+def interrupted_sentence(checkpoint: str) -> str:
+    """What an interrupted run says that has a checkpoint.
+
+    Examples:
+        >>> print(interrupted_sentence("run.json"))
+        suffice: interrupted; the labels so far are saved in run.json. Give the same command with --checkpoint run.json
+        to go on from there.
+    """
+    return (
+        f"suffice: interrupted; the labels so far are saved in {checkpoint}. Give the same command with --checkpoint "
+        f"{checkpoint} to go on from there."
+    )
+
+
+def memory_sentence(name: str, shape: tuple[int, int], needed: str, free: str) -> str:
+    """What is said of a table that does not fit into memory.
+
+    Args:
+        name: Name of the file.
+        shape: Rows and columns.
+        needed: Memory that it needs.
+        free: Memory that is free.
+
+    Examples:
+        >>> print(memory_sentence("big.parquet", (10**9, 9), "360.0 GB", "21.5 GB"))
+        big.parquet has 1,000,000,000 rows of 9 columns: to read it takes about 360.0 GB of memory, and 21.5 GB are
+        free. Leave columns out of the file, take fewer rows, or use the library, which leaves a Parquet pool on disk
+        or on the workers of a cluster: suffice.ActiveLearner(model, 'big.parquet')
+    """
+    rows, columns = shape
+    return (
+        f"{name} has {rows:,} rows of {columns:,} columns: to read it takes about {needed} of memory, and {free} are "
+        "free. Leave columns out of the file, take fewer rows, or use the library, which leaves a Parquet pool on disk "
+        f"or on the workers of a cluster: suffice.ActiveLearner(model, {name!r})"
+    )

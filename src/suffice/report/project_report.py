@@ -518,9 +518,7 @@ def _stopping_paragraphs(told: ProjectReportContents) -> list[str]:
     _, value, threshold = told.status["curve"][-1] if said else (0, None, None)
     above = value is not None and threshold is not None and value > threshold
     if above and told.decision["since"] is not None and told.rule == LabelWorth.__name__:
-        said.append(
-            "A stop remains until a label is worth one and a half times its cost."
-        )
+        said.append("A stop remains until a label is worth one and a half times its cost.")
     return [*said, *([ERROR_RATIO_EXPLAINED] if told.rule == RATIO_RULE else [])]
 
 
