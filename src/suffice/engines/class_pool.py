@@ -14,6 +14,20 @@ from suffice.numerics.special_functions import Floats
 _SCORED_ROWS: Final = 4096
 
 
+class ClassPool(Protocol):
+    """A pool whose most useful points are found under a posterior of classes."""
+
+    @property
+    def source(self) -> Any:
+        """The features, if the pool can be kept for other classes and posteriors."""
+
+    def nearest(self, posterior: Any, n: int) -> Indices:
+        """The ``n`` most useful points, most useful first; ties to the lowest index."""
+
+    def take(self, indices: Indices) -> None:
+        """Leave points out from now on."""
+
+
 class ScoredPool:
     """A pool that is scored as a whole at every pick; one on disk is read once for it.
 
@@ -24,6 +38,8 @@ class ScoredPool:
 
     def __init__(self, features: Floats | DiskRows, score: Callable[[Any, Floats], Floats]) -> None:
         self._features, self._score = features, score
+        # It keeps nothing but the score, which may be one of other classes.
+        self.source = None
         self._free = np.ones(len(features), dtype=bool)
 
     def nearest(self, posterior: Any, n: int) -> Indices:
@@ -33,10 +49,7 @@ class ScoredPool:
         rows = np.flatnonzero(self._free)
         parts = [rows[k : k + _SCORED_ROWS] for k in range(0, len(rows), _SCORED_ROWS)]
         score = np.concatenate([np.zeros(0), *(self._score(posterior, self._features[part]) for part in parts)])
-        # Scores equal up to rounding are ties.
-        best = float(score.max(initial=0.0)) or 1.0
-        order = np.argsort(-np.round(score / best, 11), kind="stable")
-        return rows[order[:n]]
+        return rows[most_useful(score, n)]
 
     def _nearest_on_disk(self, source: DiskRows, posterior: Any, n: int) -> Indices:
         """The same from batches. One number is kept for each row, and few arrays of that size exist at a time."""
@@ -57,6 +70,27 @@ class ScoredPool:
     def take(self, indices: Indices) -> None:
         """Leave points out from now on."""
         self._free[indices] = False
+
+
+def most_useful(scores: Floats, n: int, best: float | None = None) -> NDArray[np.intp]:
+    """Positions of the ``n`` largest scores, largest first; scores equal up to rounding by position.
+
+    Args:
+        scores: None below 0.
+        n: How many.
+        best: The largest score of all, if these are a part.
+
+    Examples:
+        >>> most_useful(np.array([0.3, 0.5 - 1e-14, 0.5]), 2)
+        array([1, 2])
+    """
+    return np.argsort(score_ranks(scores, best), kind="stable")[:n]
+
+
+def score_ranks(scores: Floats, best: float | None = None) -> Floats:
+    """Numbers that order scores, largest first, and are equal for scores that are equal up to rounding."""
+    largest = float(scores.max(initial=0.0)) if best is None else best
+    return -np.round(scores / (largest or 1.0), 11)
 
 
 # Scores closer than this are equal up to rounding: a tie, which goes to the lowest index.
@@ -154,7 +188,7 @@ class _Layer:
         """Score all points of the layer, and choose the inner layer for the picks to come."""
         self.looks += 1
         inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
-        u, q = _scores(self._columns, posterior, inverse, averaged=self._averaged)
+        u, q = uncertainty(self._columns, posterior, inverse, averaged=self._averaged)
         u[~free[self.indices]] = np.inf
         best = smallest(u, n)
         width = max(self._width, 2 * n)
@@ -182,7 +216,9 @@ class _Layer:
         )
 
 
-def _scores(columns: Floats, posterior: WeightPosterior, inverse: Floats, *, averaged: bool) -> tuple[Floats, Floats]:
+def uncertainty(
+    columns: Floats, posterior: WeightPosterior, inverse: Floats, *, averaged: bool
+) -> tuple[Floats, Floats]:
     """``u`` and ``q`` of points, whose features are columns; nothing else of their number is in memory meanwhile."""
     m = columns.shape[1]
     single = columns.dtype == np.float32
@@ -283,7 +319,7 @@ class _StreamedLayer(_Layer):
             lowest = _LowestRanks(width, source.shape[1], source.batch_rows, self._dtype, cut)
         u = np.empty(self._size)
         for start, block in source.batches():
-            score, spread = _scores(block.T, posterior, inverse, averaged=self._averaged)
+            score, spread = uncertainty(block.T, posterior, inverse, averaged=self._averaged)
             part = slice(start, start + len(block))
             score[~free[part]] = np.inf
             u[part] = score
@@ -305,7 +341,7 @@ class _StreamedLayer(_Layer):
             most = min(_SAMPLED, self._source.memory_limit // (64 * self._source.shape[1]))
             step = max(1, self._size // max(1, most))
             self._sample = np.hstack([block[-start % step :: step].T.copy() for start, block in self._source.batches()])
-        u, q = _scores(self._sample, posterior, inverse, averaged=self._averaged)
+        u, q = uncertainty(self._sample, posterior, inverse, averaged=self._averaged)
         ratio = u / np.maximum(q, np.finfo(np.float64).tiny)
         fit = width / self._size
         # Three standard errors of a share in the sample.

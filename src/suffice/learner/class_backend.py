@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from suffice.acquisition import Indices, RandomOrder, class_scores, label_free_chooser, require_known
 from suffice.criteria import relevance_facts
 from suffice.divergence import KLPair
-from suffice.engines.class_pool import ScoredPool, UncertainPool
+from suffice.engines.class_pool import ClassPool, ScoredPool, UncertainPool
 from suffice.engines.disk_rows import DiskRows, MappedRows, blocks_of, in_memory_for, require_disk_memory
 from suffice.engines.memory import require_memory
 from suffice.engines.prediction_quality import AveragedPredictions, BinaryCrossEntropy, SoftmaxCrossEntropy
@@ -52,6 +52,7 @@ class ClassBackend(Backend):
     default_acquisition = "margin"
     default_random_share = 0.2
     disk_pools = True
+    device_acquisitions = frozenset({"entropy", "margin", "map-entropy", "bald"})
     fixed_attributes = Backend.fixed_attributes | {
         "_name",
         "_all_features",
@@ -341,10 +342,15 @@ class ClassBackend(Backend):
             wrong_share=np.array([losses.wrong_share]),
         )
 
-    def _new_pool(self) -> UncertainPool | ScoredPool:
-        pool: UncertainPool | ScoredPool
+    def _new_pool(self) -> ClassPool:
+        pool: ClassPool
         kept = getattr(self, "_pool", None)
-        if self._name == "relevance":
+        if self._settings.device is not None:
+            if kept is not None and kept.source is self._features:
+                # The points are on the device already.
+                return cast(ClassPool, kept)
+            pool = self._device_pool(self._settings.device)
+        elif self._name == "relevance":
             pool = ScoredPool(self._features, self._relevance)
         elif len(self._classes) <= 2 and self._name in _BY_EVENNESS:
             if isinstance(kept, UncertainPool) and kept.source is self._features:
@@ -355,6 +361,12 @@ class ClassBackend(Backend):
             pool = ScoredPool(self._features, partial(class_scores, name=self._name))
         pool.take(np.array(self._taken, dtype=np.intp))
         return pool
+
+    def _device_pool(self, device: str) -> ClassPool:
+        from suffice.engines.torch_classes import TorchClasses
+
+        score = partial(class_scores, name=self._name)
+        return TorchClasses(self._features, self._name, score, device, single=self._settings.dtype == np.float32)
 
     def _used(self, features: Any) -> Any:
         """The columns in use, of all features; a view where these are the first ones."""

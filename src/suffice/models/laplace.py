@@ -1,6 +1,7 @@
 """Laplace posteriors of logistic regression that grow label by label, for two classes or many."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
 from typing import Any, Final, NamedTuple, Self
@@ -73,6 +74,74 @@ class Snapshot:
         return value
 
 
+def logit_factors(inverse: Floats, outputs: int) -> Floats:
+    """``R_k`` with variance ``|R_k x|^2`` of logit ``k`` at features ``x``, ``C x J x J``.
+
+    Args:
+        inverse: Inverse of the lower factor of the precision, ``P x P``.
+        outputs: ``C``.
+    """
+    width = len(inverse) // outputs
+    found = np.empty((outputs, width, width))
+    for k, first in enumerate(range(0, len(inverse), width)):
+        # Rows above the block are 0 in a lower triangle.
+        block = inverse[first:, first : first + width]
+        found[k] = block if len(block) == width else np.linalg.qr(block, mode="r")
+    return found
+
+
+def latent(weights: Floats, inverse: Floats, features: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes.
+
+    Args:
+        weights: ``C x J``.
+        inverse: Inverse of the lower factor of the precision, ``P x P``.
+        features: ``m x J``.
+    """
+    mean = features @ weights.T
+    variance = np.empty_like(mean)
+    for k, factor in enumerate(logit_factors(inverse, len(weights))):
+        spread = features @ factor.T
+        variance[:, k] = np.einsum("ij,ij->i", spread, spread)
+    return (mean[:, 0], variance[:, 0]) if len(weights) == 1 else (mean, variance)
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceWeights:
+    """A posterior of the weights as it stood after some label, without the labels: what a pool is scored by.
+
+    Attributes:
+        weights: Mean, ``J`` numbers, or ``K x J`` for many classes.
+        factor: Lower factor of the precision, ``P x P``.
+        alpha: Prior precision.
+        n_classes: ``K``.
+    """
+
+    weights: Floats
+    factor: Floats
+    alpha: float
+    n_classes: int
+
+    @cached_property
+    def information(self) -> Floats:
+        """The precision, ``P x P``."""
+        return np.asarray(self.factor @ self.factor.T)
+
+    @cached_property
+    def inverse_factor(self) -> Floats:
+        """The inverse of the factor."""
+        return np.asarray(dtrtri(self.factor, lower=1)[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of weights and factor."""
+        return self.weights.nbytes + self.factor.nbytes
+
+    def latent(self, features: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes."""
+        return latent(np.atleast_2d(self.weights), self.inverse_factor, features)
+
+
 class _Point(NamedTuple):
     """Weights (``P``), the logits of all labelled rows there, and the gradient (``P``)."""
 
@@ -131,15 +200,11 @@ class GrowingPosterior(ABC):
 
     def latent(self, features: Floats) -> tuple[Floats, Floats]:
         """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes."""
-        inverse, width = self._state.inverse_factor, self.n_features
-        mean = features @ self._state.weights.reshape(self._outputs, width).T
-        variance = np.empty_like(mean)
-        for k, first in enumerate(range(0, len(inverse), width)):
-            # Rows above the block are 0 in a lower triangle.
-            block = inverse[first:, first : first + width]
-            spread = features @ (block if len(block) == width else np.asarray(np.linalg.qr(block, mode="r"))).T
-            variance[:, k] = np.einsum("ij,ij->i", spread, spread)
-        return (mean[:, 0], variance[:, 0]) if self._outputs == 1 else (mean, variance)
+        return latent(self._state.weights.reshape(self._outputs, -1), self._state.inverse_factor, features)
+
+    def frozen(self) -> "LaplaceWeights":
+        """The posterior as it stands, without the labels."""
+        return LaplaceWeights(self.weights, self.factor, self.alpha, self.n_classes)
 
     def posterior(self) -> Gaussian:
         """The posterior over all ``P`` weights, by its precision."""
