@@ -1,4 +1,4 @@
-"""A classifier's pool on a device: the picks of a pool in memory, also in single precision, and bounds of its errors."""
+"""A classifier's pool on a device: the picks of a pool in memory, also in single precision; bounds of errors."""
 
 from functools import partial
 from itertools import product
@@ -88,7 +88,7 @@ def test_scores_are_within_their_bounds(device: str, name: str, classes: int, si
         require_bounds(seed, classes, name, scale, alpha, device, single=single)
 
 
-def require_bounds(  # noqa: PLR0913 - the last two as above
+def require_bounds(
     seed: int, classes: int, name: str, scale: float, alpha: float, device: str, *, single: bool
 ) -> None:
     rng = np.random.default_rng(seed)

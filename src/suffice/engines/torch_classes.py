@@ -46,6 +46,7 @@ class _Formula(NamedTuple):
         size: Numbers for each point that exist at a time.
         slope: What the error of a score is per rounding, at most: times the norm of the point, and times its square.
         noise: What it is besides, in roundings and absolutely.
+        memory: What the error of the score in memory is, at most, times the cube of the norm of the point.
     """
 
     matrix: Floats
@@ -53,6 +54,7 @@ class _Formula(NamedTuple):
     size: int
     slope: tuple[float, float]
     noise: tuple[float, float] = (_STEPS, 0.0)
+    memory: float = 0.0
 
 
 class TorchClasses:
@@ -181,8 +183,8 @@ def _error(formula: _Formula, norm: Any) -> Any:
     """How far scores can be off, for points of these norms."""
     eps = torch.finfo(norm.dtype).eps
     (first, second), (noise, other) = formula.slope, formula.noise
-    # Multiplied out for one pass: noise + norm (first + norm second).
-    return norm.mul(eps * second).add_(eps * first).mul_(norm).add_(eps * noise + other)
+    found = norm.mul(formula.memory).add_(eps * second).mul_(norm) if formula.memory else norm.mul(eps * second)
+    return found.add_(eps * first).mul_(norm).add_(eps * noise + other)
 
 
 def _can_win(score: Any, error: Any, n: int) -> Any:
@@ -220,9 +222,12 @@ def _formula(name: str, posterior: Any) -> _Formula:
         return _Formula(matrix, _bald_of_many(outputs), 4 * len(matrix), (slope, 0.0), (_STEPS * outputs, 0.0))
     if name == "map-entropy":
         return _logit_formula(name, weights, np.zeros((outputs, 0, width)), terms * size, 0.0)
-    factors = logit_factors(np.asarray(dtrtri(posterior.factor, lower=1)[0]), outputs)
+    factors, memory = logit_factors(np.asarray(dtrtri(posterior.factor, lower=1)[0]), outputs), 0.0
     if outputs > 1:
-        # What all classes share cancels in the probabilities; it is subtracted here, so that no digits are lost there.
+        variance = float(np.einsum("kij,kij->k", factors, factors).max()) + 1.0 / (outputs * posterior.alpha)
+        memory = 0.5 * _PROBIT * size * terms * float(np.finfo(np.float64).eps) * variance
+        # What all classes share cancels in the probabilities. It is subtracted here, so that the device loses no digits
+        # by it; a pool in memory subtracts it for each point.
         values, vectors = np.linalg.eigh(
             np.einsum("kij,kil->kjl", factors, factors) - np.eye(width) / (outputs * posterior.alpha)
         )
@@ -233,7 +238,10 @@ def _formula(name: str, posterior: Any) -> _Formula:
         slope = terms * (0.6 * size + 2.0 * spread)
         return _Formula(matrix, _bald_of_two, 8 * _NODES, (slope, 0.0), (_STEPS, _BETWEEN_RULES))
     # The root of 1 + c v is off by the part sqrt(c) |dR x| / 2 of itself.
-    return _logit_formula(name, weights, factors, terms * size, 0.5 * np.sqrt(_PROBIT) * terms * spread * size)
+    second = 0.5 * np.sqrt(_PROBIT) * terms * spread * size
+    return _logit_formula(name, weights, factors, terms * size, second)._replace(
+        memory=_steepest(name, outputs) * memory
+    )
 
 
 def _logit_formula(name: str, weights: Floats, factors: Floats, first: float, second: float) -> _Formula:
@@ -251,11 +259,14 @@ def _logit_formula(name: str, weights: Floats, factors: Floats, first: float, se
     if outputs == 1:
         # Entropy and margin fall with the distance of the averaged logit from 0.
         return _Formula(matrix, lambda product: -logits(product)[0].abs(), 2 * len(matrix), (first, second))
-    margin = name == "margin"
-    factor = 1.0 if margin else 2.0 * np.log(outputs)
-    score = _margin if margin else _entropy
-    slope = factor * first, factor * second
+    score = _margin if name == "margin" else _entropy
+    slope = _steepest(name, outputs) * first, _steepest(name, outputs) * second
     return _Formula(matrix, lambda product: score(logits(product)), 2 * len(matrix), slope, (_STEPS * outputs, 0.0))
+
+
+def _steepest(name: str, classes: int) -> float:
+    """How much a score changes at most if no logit changes by more than 1."""
+    return 1.0 if name == "margin" else 2.0 * float(np.log(classes))
 
 
 def _entropy(logits: Any) -> Any:
