@@ -239,7 +239,7 @@ class KernelSums(CovarianceSums):
     Args:
         state: The posterior.
         rows: The pool, following it.
-        sample: Points of the pool that stand for all of it.
+        sample: Points that stand for all of the pool: their indices, or their features, ``q x D``.
         capacity: Labels to make room for.
         dtype: Number type of the rows.
     """
@@ -248,16 +248,16 @@ class KernelSums(CovarianceSums):
         self,
         state: KernelState,
         rows: KernelRows,
-        sample: Indices,
+        sample: Indices | Floats,
         capacity: int,
         dtype: "np.typing.DTypeLike" = np.float64,
     ) -> None:
         super().__init__(state, rows, len(sample))
         self._kernel_state, self._pool = state, rows
-        self._sample = KernelRows(state, rows.points[sample], capacity, np.float64)
-        scaled = state.kernel.scaled(rows.points)
-        self._middle = scaled.mean(axis=0)
-        self._centred = scaled[sample] - self._middle
+        chosen = sample if sample.ndim == 2 else rows.points[sample]
+        self._sample = KernelRows(state, chosen, capacity, np.float64)
+        self._middle = state.kernel.scaled(rows.points).mean(axis=0)
+        self._centred = state.kernel.scaled(chosen) - self._middle
         self._half = half_squares(self._centred)
         self._row_eps = _rounding(dtype)
         self._prior: list[Floats] = []

@@ -124,7 +124,7 @@ class ActiveLearner:
         X_pool: Inputs, ``m x D``. A memory map, or the path of a NumPy file (``.npy``), a Parquet file or a folder of
             Parquet files, stays on disk if it is large: :class:`suffice.engines.ParquetPool` names the columns to use
             and limits the memory. Logistic and ridge regression read it in batches; for other models it is read into
-            memory if it fits.
+            memory if it fits. A Dask array or a Dask DataFrame stays on the workers of its cluster.
         criterion: The stopping rule, which is copied. Left out, it is :class:`suffice.LabelWorth` with its defaults: a
             wrong prediction among the unlabelled items costs as much as a label.
         acquisition: Which item next: see :data:`suffice.acquisition.NAMES`. Left out, it is the recommended one for
@@ -136,6 +136,9 @@ class ActiveLearner:
         dtype: Number type that the pool is kept in; ``float32`` halves the memory. Networks compute in it anyway.
         device: Device of torch on which a Gaussian process scores the pool, such as ``"cuda"``. A tensor on a graphics
             card is scored there if this is left out.
+        client: A ``distributed.Client``, on whose workers a Gaussian process keeps and scores the pool: an array, a
+            path that the workers can read, or a Dask collection. For a Dask collection it is the default client if left
+            out. A worker that is lost is replaced, and the picks stay the same.
         stop_set: The stop set, or its size, for rules that watch predictions; 2000 items of the pool (or all), drawn
             with the seed, if left out. It is drawn, and followed, only for a rule that asks for it.
         validation: Inputs and labels of a validation set, for rules that want one.
@@ -178,6 +181,7 @@ class ActiveLearner:
         initial: Any = 10,
         dtype: Any = np.float64,
         device: Any = None,
+        client: Any = None,
         stop_set: StopSet | int | None = None,
         validation: tuple[Any, Any] | None = None,
         costs: Any = None,
@@ -191,7 +195,7 @@ class ActiveLearner:
         rng = generator(seed)
         self._rule = LabelWorth() if criterion is None else criterion.copy()
         self._rule.reset()
-        X_pool = pool_rows(model, X_pool)
+        X_pool = pool_rows(model, X_pool, client)
         self._prepared = prepare(model, X_pool)
         self._positive = positive_class(positive)
         if self._positive is not None and not self._of_classes:

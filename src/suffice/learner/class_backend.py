@@ -11,7 +11,7 @@ from suffice.acquisition import Indices, RandomOrder, class_scores, label_free_c
 from suffice.criteria import relevance_facts
 from suffice.divergence import KLPair
 from suffice.engines.class_pool import ClassPool, ScoredPool, UncertainPool
-from suffice.engines.disk_rows import DiskRows, MappedRows, blocks_of, in_memory_for, require_disk_memory
+from suffice.engines.disk_rows import DiskRows, blocks_of, in_memory_for, require_disk_memory
 from suffice.engines.memory import require_memory
 from suffice.engines.prediction_quality import AveragedPredictions, BinaryCrossEntropy, SoftmaxCrossEntropy
 from suffice.errors import InvalidValueError
@@ -70,7 +70,7 @@ class ClassBackend(Backend):
             raise InvalidValueError("acquisition 'relevance' asks for one class first: give positive=, the class")
         # All features, and those in use: the first components only, where the model chooses their number.
         self._all_features: Any = (
-            MappedRows(settings.X, model.features, selects=True)
+            settings.X.mapped(model.features, selects=True)
             if isinstance(settings.X, DiskRows)
             else np.asarray(model.features(settings.X), dtype=np.float64)
         )
@@ -374,7 +374,7 @@ class ClassBackend(Backend):
             return features
         chosen = self._capacity.columns(self._n_components)
         if isinstance(features, DiskRows):
-            return MappedRows(features, lambda block: block[:, chosen], selects=True)
+            return features.mapped(lambda block: block[:, chosen], selects=True)
         return features[:, chosen]
 
     def _new_test(self) -> "_ClassTest | None":

@@ -411,6 +411,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
     seed: int = 0,
     dtype: Any = np.float64,
     device: Any = None,
+    client: Any = None,
     checkpoint: Path | str | None = None,
     watch: Callable[[Any], Mapping[str, Any]] | None = None,
     record: Any = None,
@@ -444,6 +445,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         seed: Seed of all randomness.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory.
         device: Device of torch that scores the pool, see :class:`suffice.ActiveLearner`.
+        client: Client of a Dask cluster whose workers keep and score the pool, likewise.
         checkpoint: File that a network's run is saved in after every step. Called again with the same arguments, it
             goes on from there; on a CPU exactly as if it had never been interrupted.
         watch: Called with the fitted model after every step; the numbers that it returns by name are recorded in
@@ -483,7 +485,7 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         >>> next(verdict.n_labelled for verdict in trace.replay(LabelWorth()) if verdict.stop) < 60
         True
     """
-    X_pool = pool_rows(model, X_pool)
+    X_pool = pool_rows(model, X_pool, client)
     if rule is not None or check is not None or check_share is not None:
         refused = {"X_test": X_test, "y_test": y_test, "checkpoint": checkpoint, "watch": watch, "record": record}
         if given := [name for name, value in refused.items() if value is not None]:
