@@ -46,10 +46,15 @@ class ScoredPool:
         """The ``n`` points of largest score, largest first; ties to the lowest index."""
         if isinstance(self._features, DiskRows):
             return self._nearest_on_disk(self._features, posterior, n)
+        rows, score = self.scores(posterior)
+        return rows[most_useful(score, n)]
+
+    def scores(self, posterior: Any) -> tuple[Indices, Floats]:
+        """The points of a pool in memory that are not left out, ascending, and their scores."""
         rows = np.flatnonzero(self._free)
         parts = [rows[k : k + _SCORED_ROWS] for k in range(0, len(rows), _SCORED_ROWS)]
-        score = np.concatenate([np.zeros(0), *(self._score(posterior, self._features[part]) for part in parts)])
-        return rows[most_useful(score, n)]
+        found = [self._score(posterior, self._features[part]) for part in parts]
+        return rows, np.concatenate([np.zeros(0), *found])
 
     def _nearest_on_disk(self, source: DiskRows, posterior: Any, n: int) -> Indices:
         """The same from batches. One number is kept for each row, and few arrays of that size exist at a time."""
@@ -151,11 +156,11 @@ class _Layer:
         return max(_SMALLEST, size // (8 if size >= _MANY else 4)) if size > 2 * _SMALLEST else 0
 
     def nearest(self, posterior: WeightPosterior, n: int, free: NDArray[np.bool_]) -> tuple[Indices, Floats]:
-        """The ``n`` points of smallest ``u`` in this layer, smallest first, and their ``u``."""
+        """The points of :func:`leading` in this layer, and their ``u``."""
         least = self._others(posterior)
         if least is not None and self._inner is not None:
             found, u = self._inner.nearest(posterior, n, free)
-            if len(found) == n and u[-1] + _TIE < least:
+            if len(found) >= n and u.max() + _TIE < least:
                 return found, u
             self._drift = max(0.7 * self._drift, 1e-4)
         return self._look(posterior, n, free)
@@ -190,7 +195,7 @@ class _Layer:
         inverse = np.asarray(dtrtri(posterior.factor, lower=1)[0])
         u, q = uncertainty(self._columns, posterior, inverse, averaged=self._averaged)
         u[~free[self.indices]] = np.inf
-        best = smallest(u, n)
+        best = leading(u, n)
         width = max(self._width, 2 * n)
         if self._width and width < len(u):
             rank = u - self._drift * q
@@ -325,7 +330,7 @@ class _StreamedLayer(_Layer):
             u[part] = score
             if lowest is not None:
                 lowest.add(score - self._drift * spread, start, block.T)
-        best = smallest(u, n) if n else np.zeros(0, dtype=np.intp)
+        best = leading(u, n)
         if lowest is not None:
             self._inner = lowest.layer(averaged=self._averaged)
             self._set_anchor(posterior, inverse, lowest.rest)
@@ -379,7 +384,14 @@ class UncertainPool:
 
     def nearest(self, posterior: WeightPosterior, n: int) -> Indices:
         """The ``n`` most uncertain points under the posterior, most uncertain first; ties to the lowest index."""
-        return self._whole.nearest(posterior, min(n, int(np.count_nonzero(self._free))), self._free)[0]
+        return self.leading(posterior, n)[0][:n]
+
+    def leading(self, posterior: WeightPosterior, n: int) -> tuple[Indices, Floats]:
+        """What the ``n`` most uncertain points are found from if this pool is a part; see :func:`leading`."""
+        n = min(n, int(np.count_nonzero(self._free)))
+        if not n:
+            return np.zeros(0, dtype=np.intp), np.zeros(0)
+        return self._whole.nearest(posterior, n, self._free)
 
     def take(self, indices: Indices) -> None:
         """Leave points out from now on."""
@@ -394,9 +406,28 @@ def smallest(values: Floats, n: int) -> NDArray[np.intp]:
         array([1, 2, 0])
     """
     if n == 1:
-        low = float(values.min(initial=np.inf))
-        return np.array([np.argmax(values <= low + _TIE)]) if np.isfinite(low) else np.zeros(0, dtype=np.intp)
+        return leading(values, 1)[:1]
     cut = np.partition(values, n - 1)[n - 1] if n < len(values) else np.inf
     found = np.flatnonzero((values <= cut + _TIE) & np.isfinite(values))
     order = np.argsort(np.round(values[found] / _TIE), kind="stable")
     return found[order][:n]
+
+
+def leading(values: Floats, n: int) -> NDArray[np.intp]:
+    """Positions from which :func:`smallest` of several parts is found, whatever the other parts are.
+
+    For one position, these are the lowest one of all values that are equal up to rounding, and then those of smaller
+    values: they tie with a smallest value elsewhere that is a little smaller. For more, they are the ``n`` smallest.
+
+    Examples:
+        >>> leading(np.array([0.3, 0.1 + 1e-12, 0.1, 0.1]), 1)
+        array([1, 2])
+    """
+    if n != 1:
+        return smallest(values, n) if n else np.zeros(0, dtype=np.intp)
+    low = float(values.min(initial=np.inf))
+    if not np.isfinite(low):
+        return np.zeros(0, dtype=np.intp)
+    near = np.flatnonzero(values <= low + _TIE)
+    before = np.minimum.accumulate(np.concatenate([[np.inf], values[near[:-1]]]))
+    return near[values[near] < before]

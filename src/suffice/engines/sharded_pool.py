@@ -259,6 +259,21 @@ class Shards(ABC):
         self._log.append((method, arguments))
         return answers
 
+    def ask(self, method: str, *arguments: Any, repeat: Sequence[tuple[str, tuple[Any, ...]]] = ()) -> list[Any]:
+        """Call a method of all shards, and return what they answer.
+
+        Args:
+            method: Name of the method.
+            arguments: Its arguments.
+            repeat: All that a new shard has to do to get to where the others are after this: methods and arguments.
+        """
+        answers = self._call(method, arguments, range(len(self)))
+        self.exchanges += 1
+        self.bytes_sent += len(self) * sum(getattr(each, "nbytes", 0) for each in arguments)
+        self.bytes_received += sum(getattr(each, "nbytes", 0) for each in answers)
+        self._log = list(repeat)
+        return answers
+
     def step(self, message: ShardMessage, n: int) -> list[Any]:
         """Tell all shards what is new, and collect the best points of each."""
         return self._exchange("step", message, n)

@@ -11,9 +11,12 @@ from suffice.acquisition import Indices, RandomOrder, class_scores, label_free_c
 from suffice.criteria import relevance_facts
 from suffice.divergence import KLPair
 from suffice.engines.class_pool import ClassPool, ScoredPool, UncertainPool
+from suffice.engines.class_shards import ClassPrior, ClassShard, ShardedClasses
 from suffice.engines.disk_rows import DiskRows, blocks_of, in_memory_for, require_disk_memory
 from suffice.engines.memory import require_memory
 from suffice.engines.prediction_quality import AveragedPredictions, BinaryCrossEntropy, SoftmaxCrossEntropy
+from suffice.engines.sharded_pool import DaskShards
+from suffice.engines.worker_rows import WorkerRows
 from suffice.errors import InvalidValueError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.step_inputs import (
@@ -29,6 +32,8 @@ from suffice.models.logistic import BayesianLogistic, class_labels
 from suffice.models.predictive import moderated_logits, probabilities
 from suffice.numerics.special_functions import Floats
 
+# Bytes of scores, flags and numbers that a worker keeps for each point.
+_ON_WORKERS = 64
 # Acquisitions that rank two classes alike: by how far the predictive is from even.
 _BY_EVENNESS = {"entropy": True, "margin": True, "map-entropy": False}
 
@@ -53,6 +58,7 @@ class ClassBackend(Backend):
     default_random_share = 0.2
     disk_pools = True
     device_acquisitions = frozenset({"entropy", "margin", "map-entropy", "bald"})
+    worker_acquisitions = device_acquisitions | {"random", "order"}
     fixed_attributes = Backend.fixed_attributes | {
         "_name",
         "_all_features",
@@ -78,7 +84,10 @@ class ClassBackend(Backend):
         model.check(settings.X.shape[1])
         self._capacity = model.capacity(settings.X.shape[1])
         self._n_components: int | None = None
-        if isinstance(self._features, DiskRows):
+        if isinstance(self._features, WorkerRows):
+            # A copy of the points in columns, and a few numbers for each.
+            self._features.require_room(8 * self._features.shape[1] + _ON_WORKERS, "scoring the pool")
+        elif isinstance(self._features, DiskRows):
             require_disk_memory(self._features)
         else:
             require_memory(2 * self._features.nbytes, f"following {len(self._features)} pool items")
@@ -345,10 +354,13 @@ class ClassBackend(Backend):
     def _new_pool(self) -> ClassPool:
         pool: ClassPool
         kept = getattr(self, "_pool", None)
-        if self._settings.device is not None:
-            if kept is not None and kept.source is self._features:
-                # The points are on the device already.
-                return cast(ClassPool, kept)
+        elsewhere = isinstance(self._features, WorkerRows) or self._settings.device is not None
+        if elsewhere and kept is not None and kept.source is self._features:
+            # The points are there already.
+            return cast(ClassPool, kept)
+        if isinstance(self._features, WorkerRows):
+            pool = self._worker_pool(self._features)
+        elif self._settings.device is not None:
             pool = self._device_pool(self._settings.device)
         elif self._name == "relevance":
             pool = ScoredPool(self._features, self._relevance)
@@ -361,6 +373,14 @@ class ClassBackend(Backend):
             pool = ScoredPool(self._features, partial(class_scores, name=self._name))
         pool.take(np.array(self._taken, dtype=np.intp))
         return pool
+
+    def _worker_pool(self, rows: WorkerRows) -> ClassPool:
+        prior = ClassPrior(partial(class_scores, name=self._name), _BY_EVENNESS.get(self._name))
+
+        def shards() -> DaskShards:
+            return DaskShards(rows.client, rows.parts, rows.sizes, prior, make=ClassShard)
+
+        return ShardedClasses(shards, prior, rows)
 
     def _device_pool(self, device: str) -> ClassPool:
         from suffice.engines.torch_classes import TorchClasses
