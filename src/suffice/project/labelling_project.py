@@ -64,6 +64,7 @@ from suffice.project.storage import (
     Database,
     StorageError,
     features_checksum,
+    mapped_features,
     read_events,
     read_features,
     read_ids,
@@ -426,11 +427,14 @@ class Project:
 
     @property
     def X(self) -> Floats:  # noqa: N802 - the field's own name
-        """Features of the items, ``n x D``."""
+        """Features of the items, ``n x D``. Large ones are a memory map of a file beside the project."""
         with self.lock:
             if self._X is None:
+                file = self._database.file
                 with self._database.reading() as connection, undamaged(self.place):
-                    self._X = read_features(connection, self.size)
+                    self._X = None if file is None else mapped_features(connection, self.size, file)
+                    if self._X is None:
+                        self._X = read_features(connection, self.size)
             return self._X
 
     @property
