@@ -119,6 +119,16 @@ def test_a_large_parquet_file_gives_the_items_of_a_small_one(
     np.testing.assert_equal(written, again)
 
 
+def test_progress_of_a_large_parquet_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrow: Any = pytest.importorskip("pyarrow", reason="Parquet: pyarrow is not installed")
+    importlib.import_module("pyarrow.parquet").write_table(arrow.table({"a": [1, 2, 3], "b": [3, 1, 2]}), "t.parquet")
+    monkeypatch.setattr(file_reader, "LARGE_PARQUET", -1)
+    told: list[tuple[str, int, int]] = []
+    read_items(Path("t.parquet"), ReadingOptions(classes=("a", "b")), lambda *each: told.append(each))
+    reading = "reading the items"
+    assert told == [(reading, 0, 0), (reading, 1, 3), (reading, 3, 3), ("computing features", 0, 0)]
+
+
 def settings_of(items: Items) -> Settings:
     model = "gp" if items.task == "regression" else "logistic"
     return Settings(

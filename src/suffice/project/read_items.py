@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -109,7 +110,7 @@ def table_items(
         MissingExtraError: A package is required that is not installed.
         SufficeError: The model for ``embed`` cannot be loaded.
     """
-    source = _table_source(path, request, table)
+    source = _table_source(path, request, table, progress)
     n = len(source.ids)
     labelling = _labelling(source, request)
     kept = source.rows if isinstance(source.rows, ParquetCells) else None
@@ -145,12 +146,16 @@ def table_items(
     )
 
 
-def _table_source(path: Path, request: ReadingOptions, table: TableColumns | None) -> _TableSource:
+def _table_source(
+    path: Path, request: ReadingOptions, table: TableColumns | None, progress: ItemProgress
+) -> _TableSource:
     if path.suffix.lower() in ENDINGS and os.path.isfile(path):
         raise InvalidValueError(
             f"{path} is one image; name the folder that holds the images, or a table of their paths"
         )
-    file = _with_clean_names(read_columns(path) if table is None else table, path)
+    if table is None:
+        table = read_columns(path, partial(progress, "reading the items"))
+    file = _with_clean_names(table, path)
     read = file.cells()
     # Cells of a large file stay there, unless they are changed or looked at one by one.
     stays = isinstance(read, ParquetCells) and request.image is None and request.embed is None and _is_clean(read)

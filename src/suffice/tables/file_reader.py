@@ -262,8 +262,12 @@ def _cell_text(value: Any) -> str:
     return "" if text in {"None", "NaT", "<NA>"} else text
 
 
-def read_columns(path: Path) -> TableColumns:
+def read_columns(path: Path, progress: Callable[[int, int], None] | None = None) -> TableColumns:
     """Read a table: Parquet where the name ends in .parquet or .pq, CSV (also gzipped) otherwise.
+
+    Args:
+        path: The file.
+        progress: Receives how many rows of how many are read, of a large Parquet file.
 
     Raises:
         InvalidValueError: There is no such file, it cannot be read, or it is not a table.
@@ -272,7 +276,7 @@ def read_columns(path: Path) -> TableColumns:
     if path.suffix.lower() not in {".parquet", ".pq"}:
         return _read_csv(_content(path), path)
     if path.is_file() and path.stat().st_size > LARGE_PARQUET:
-        return _read_large_parquet(path)
+        return _read_large_parquet(path, progress)
     return _read_parquet(_content(path), path)
 
 
@@ -691,7 +695,7 @@ def _opened_parquet(path: Path) -> Any:
         raise InvalidValueError(f"{path} is not a Parquet file that can be read: {error}") from None
 
 
-def _read_large_parquet(path: Path) -> TableColumns:
+def _read_large_parquet(path: Path, progress: Callable[[int, int], None] | None) -> TableColumns:
     """Read a Parquet file column by column, so that no cell is a Python object."""
     file = _opened_parquet(path)
     arrow, size = import_module("pyarrow"), int(file.metadata.num_rows)
@@ -709,6 +713,9 @@ def _read_large_parquet(path: Path) -> TableColumns:
             if isinstance(error, OSError):
                 raise InvalidValueError(f"{path} is not a Parquet file that can be read: {error}") from None
             notes.append(f"column {name!r} left out: {kind} is neither numbers nor text")
+        if progress is not None:
+            # Columns are read one after the other; so many rows would be through if they were read row by row.
+            progress(size * (k + 1) // len(names), size)
     cells = ParquetCells(path, kept, size)
     return TableColumns(
         tuple(columns), tuple(columns.values()), tuple(notes), lambda row: f"row {row + 1}", lambda: cells
