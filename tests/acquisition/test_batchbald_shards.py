@@ -41,7 +41,7 @@ def test_the_batch_is_that_of_one_place(
     seed: int, n: int, classes: int, size: int, kind: str, most: int, parts: int
 ) -> None:
     p = pool(seed, n, 8, classes, kind)
-    cuts = np.unique(np.random.default_rng(seed).integers(1, n, size=parts - 1)) if n > 1 else []
+    cuts: Any = np.unique(np.random.default_rng(seed).integers(1, n, size=parts - 1)) if n > 1 else []
     require_same(p, shards_of(p, cuts), min(size, n), configurations=most)
 
 

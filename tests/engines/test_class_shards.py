@@ -76,7 +76,7 @@ def test_parts_have_the_ties_of_the_whole() -> None:
     rng = np.random.default_rng(0)
     for _ in range(300):
         # Distances of less than a tie, so that what is equal depends on the smallest value of all.
-        values = 0.3 + 4e-12 * rng.integers(0, 8, size=30) + (rng.random(30) < 0.3)
+        values: Any = 0.3 + 4e-12 * rng.integers(0, 8, size=30) + (rng.random(30) < 0.3)
         parts = np.split(np.arange(30), np.sort(rng.integers(0, 31, size=3)))
         for n in (1, 2, 5):
             kept = np.sort(np.concatenate([part[leading(values[part], n)] for part in parts]))
@@ -107,7 +107,7 @@ class LosingShards(LocalShards):
     def _call(self, method: str, arguments: tuple[Any, ...], which: Any) -> list[Any]:
         k = self.exchanges % len(self)
         old = self._shards[k]
-        self._shards[k] = ClassShard(int(self.starts[k]), old._points, old._prior)  # type: ignore[attr-defined]
+        self._shards[k] = ClassShard(int(self.starts[k]), old._points, old._prior)
         self._repeat(lambda name, *given: getattr(self._shards[k], name)(*given))
         return super()._call(method, arguments, which)
 

@@ -9,6 +9,7 @@ import pytest
 from suffice.engines import disk_rows
 from suffice.errors import SufficeError
 from suffice.project import open_project, storage
+from suffice.project.connections import sa
 from suffice.project.project_learner import ProjectLearner
 from suffice.project.storage import mapped_features
 from tests.project.making_projects import make, some_items
@@ -67,8 +68,8 @@ def test_damaged_blocks_are_reported(tmp_path: Path) -> None:
     with make(tmp_path / "p", 47) as project:
         with project._database.exclusive() as connection:
             table = storage.features_table
-            numbers = connection.execute(storage.sa.select(table.c.numbers).where(table.c.block == 2)).scalar_one()
-            new = storage.sa.update(table).where(table.c.block == 2).values(numbers=b"\0" + numbers[1:])
+            numbers = connection.execute(sa.select(table.c.numbers).where(table.c.block == 2)).scalar_one()
+            new = sa.update(table).where(table.c.block == 2).values(numbers=b"\0" + numbers[1:])
             connection.execute(new)
         with pytest.raises(SufficeError, match="block 2 of the features does not have its checksum"):
             _ = project.X

@@ -7,6 +7,7 @@ shards that can tie with the best gain say which of their candidates do.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -43,7 +44,8 @@ class Promise(NamedTuple):
     most: float
 
 
-class Winner(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Winner:
     """A candidate that ties with the best gain.
 
     Attributes:
@@ -202,5 +204,6 @@ def _winner(shards: CandidateShards, promises: Sequence[Promise], repeat: _Calls
     """The candidate of the best gain of all shards; ties go to the lowest index."""
     best = max(each.best for each in promises)
     near = [k for k, each in enumerate(promises) if each.most >= best - TIE - ROUNDING]
-    found = [each for each in shards.ask("winner", best, which=near, repeat=repeat) if each is not None]
+    answers: list[Winner | None] = shards.ask("winner", best, which=near, repeat=repeat)
+    found = [each for each in answers if each is not None]
     return min(found, key=lambda each: each.index)

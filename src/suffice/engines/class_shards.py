@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from suffice.engines.class_pool import Indices, ScoredPool, UncertainPool, score_ranks, smallest
+from suffice.engines.class_pool import ScoredPool, UncertainPool, score_ranks, smallest
 from suffice.engines.sharded_pool import Shard, Shards
+from suffice.engines.variance_pool import Indices
 from suffice.models.laplace import LaplaceWeights
 from suffice.numerics.special_functions import Floats
 
@@ -82,7 +83,8 @@ class ClassShard(Shard):
     """
 
     def _scored(self, prior: ClassPrior) -> ScoredPool:
-        self._prior, self._even = prior, None
+        self._prior = prior
+        self._even: UncertainPool | None = None
         self._left_out: list[Indices] = []
         return ScoredPool(self._points, prior.score)
 

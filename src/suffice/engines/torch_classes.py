@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from scipy.linalg.lapack import dtrtri
 
-from suffice.engines.class_pool import Indices, most_useful, smallest, uncertainty
+from suffice.engines.class_pool import most_useful, smallest, uncertainty
 from suffice.engines.disk_rows import blocks_of
+from suffice.engines.variance_pool import Indices
 from suffice.errors import InvalidValueError, NotEnoughMemoryError
 from suffice.models.laplace import logit_factors
 from suffice.models.predictive import hermite, weight_draws

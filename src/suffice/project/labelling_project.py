@@ -235,9 +235,14 @@ def _second_opinions(state: ProjectState, settings: Settings, person: str) -> It
         yield from (item for item in state.single_opinions(person) if wants_second(settings, item))
 
 
+# Items of the permutation that are looked at together.
+_LOOKED_AT: Final = 4096
+
+
 def _permuted(state: ProjectState, order: NDArray[np.intp]) -> Iterator[int]:
-    """The open items in the order of the permutation; the pool is looked at only if one of them is needed."""
-    yield from map(int, state.open_among(order))
+    """The open items in the order of the permutation; the pool is looked at only as far as they are needed."""
+    for start in range(0, len(order), _LOOKED_AT):
+        yield from map(int, state.open_among(order[start : start + _LOOKED_AT]))
 
 
 def _new_items(
