@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -123,7 +123,8 @@ def table_items(
     given = request.features
     progress("computing features", 0, 0)
     most = most_components(len(labelling.classes), n) if labelling.task == "classification" else None
-    made = _features_of_columns(source, request, columns, most) if given is None else given_features(given, n)
+    told = partial(progress, "computing features")
+    made = _features_of_columns(source, request, columns, most, told) if given is None else given_features(given, n)
     notes = (*source.notes, *labelling.notes, *made.notes)
     if not made.names:
         remedy = "name a column of text with --text, or give features with --features FILE.npy"
@@ -261,7 +262,11 @@ def _labelling(source: _TableSource, request: ReadingOptions) -> Labelling:
 
 
 def _features_of_columns(
-    source: _TableSource, request: ReadingOptions, cells: Mapping[str, Sequence[str]], components: int | None
+    source: _TableSource,
+    request: ReadingOptions,
+    cells: Mapping[str, Sequence[str]],
+    components: int | None,
+    progress: Callable[[int, int], None],
 ) -> Features:
     from suffice.tables.transformers import TableTransformer, table_features
 
@@ -285,7 +290,7 @@ def _features_of_columns(
     )
     text = None if request.embed else request.text
     transformer = TableTransformer(text=text, special=special, most_characters=READ, components=components)
-    return table_features(table, transformer)
+    return table_features(table, transformer, progress)
 
 
 __all__ = ["ReadingOptions", "parse_classes", "read_items"]
