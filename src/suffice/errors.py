@@ -33,6 +33,10 @@ class MissingInputError(InvalidValueError):
     """A stopping rule was not given a quantity that it declares in ``requires``."""
 
 
+class CheckpointError(InvalidValueError):
+    """A checkpoint is not a run that was saved, or that of another run."""
+
+
 class MissingExtraError(SufficeError, ImportError):
     """An optional dependency is absent; the message holds the pip command that installs it.
 

@@ -45,8 +45,8 @@ _QUANTILES: Final = np.array(
         [-0.158, 0.890, 0.585, 0.047],
     ]
 )
-# The same for a curve of means over the last ten steps or so, which is smoother, at 15, 50 and 85 %. On runs that had
-# no part in the fit this interval holds the truth in about 80 % as well.
+# The same for a curve of means over the last ten steps or so, which is smoother, at 15, 50 and 85 %. On runs that
+# were not used for the fit, this interval contains the truth in about 80 % of the cases as well.
 _AVERAGED_QUANTILES: Final = np.array(
     [
         [-0.692, -0.050, 1.022, -1.256],

@@ -1,4 +1,4 @@
-"""What whoever labels is told: every state of a project in sentences that can be read aloud."""
+"""The messages for people who label: complete sentences for every state of a project."""
 
 import re
 from dataclasses import replace
@@ -65,11 +65,17 @@ def test_a_project_that_is_done() -> None:
         "The rule first said so at 33 labels.",
     ]
     priced = decision(stop=True)
-    told = sentences(replace(priced, avoided=0.337, price=1.0))[1]
-    assert told == (
-        "More labels are not worth their cost: 100 more would avoid about 34 wrong predictions, and they cost as much "
-        "as 100."
-    )
+    for avoided, price, few, cost in [
+        (0.337, 1.0, "about 0.34", "1"),
+        (0.0007, 1.0, "fewer than 0.01", "1"),
+        (8.99, 10.0, "about 9", "10"),
+        # Never more than are estimated to be wrong, 10 of 78.
+        (17.0, 20.0, "about 10", "20"),
+    ]:
+        assert sentences(replace(priced, avoided=avoided, price=price))[1] == (
+            f"More labels are not worth their cost: 1 more label would avoid {few} wrong predictions, and it costs as "
+            f"much as {cost}."
+        )
     ratio = verdict(stop=True, rule="ErrorStability", reason="the error ratio 0.04 is at most the threshold 0.05")
     assert sentences(decision(stop=True, said=ratio, since=40))[1:] == [
         "The last labels changed the model so little that the stopping rule says stop."

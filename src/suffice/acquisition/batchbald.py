@@ -266,7 +266,7 @@ class Search:
 
         Next to a larger batch no gain is larger, so old bounds hold; but not for what is estimated from configurations
         drawn anew. Merged into one, these have ``K max_k v_k`` times the even share ``1/K`` of any sample at most, so
-        the gain next to nothing, times that, is a bound. No gain is above what there is left to know.
+        the gain of an item without a batch, times that, is a bound. No gain exceeds the remaining entropy.
         """
         if not configurations.exact:
             share = configurations.rows.sum(axis=0).max(initial=0.0) * configurations.rows.shape[1]

@@ -87,7 +87,7 @@ COMMANDS: Final = {
     ),
     "report": CommandEntry(
         "suffice.cli.project_commands:report_command",
-        "Write a page for the boss: whether it is enough, how large the error is, what was labelled.",
+        "Write a report as a page: whether you can stop, how large the error is, what was labelled.",
     ),
     "run": CommandEntry(
         "suffice.cli.run_command:run_command",

@@ -231,7 +231,7 @@ def export_command(
         Path | None,
         typer.Option(
             metavar="FILE.joblib",
-            help="Also save the fitted pipeline with joblib. Whoever loads such a file runs the code in it; suffice "
+            help="Also save the fitted pipeline with joblib. Loading such a file runs the code in it; suffice "
             "predict needs none.",
         ),
     ] = None,

@@ -87,7 +87,7 @@ def report_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page for the boss: whether it is enough, how large the error is, what was labelled.
+    """Write a report as a page: whether you can stop, how large the error is, what was labelled.
 
     The page holds everything that it shows, and can be sent on.
 

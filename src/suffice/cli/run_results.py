@@ -444,14 +444,21 @@ def _plain(values: Iterable[float]) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values]
 
 
-def found_run(request: RunRequest, job: TableJob, trace: Trace) -> RunFinding:
-    """Replay the rule on a run, and find the decision at its stop."""
+def found_run(request: RunRequest, job: TableJob, trace: Trace, pool: Any = None) -> RunFinding:
+    """Replay the rule on a run, and find the decision at its stop.
+
+    Args:
+        request: What was asked for.
+        job: The table.
+        trace: The run.
+        pool: Features of the pool where they are not in memory.
+    """
     # Brings scikit-learn, which a wrong option need not wait for.
     from suffice.decision import trivial_error
     from suffice.learner.hindsight import run_decision
 
     verdicts = trace.replay(job.rule)
-    X, y = job.pool_features, job.pool_labels
+    X, y = job.pool_features if pool is None else pool, job.pool_labels
     step, decision, worse = run_decision(job.model, X, y, trace, job.rule, at_most=job.at_most, verdicts=verdicts)
     last = len(verdicts) - 1 if step is None else step
     share, baseline = job.table.kind == "classification", ""

@@ -38,9 +38,9 @@ def serve_command(
         bool,
         typer.Option(
             "--token/--no-token",
-            help="Let in only who knows a token; the address with it is printed. "
+            help="Admit only people who know a token; the address with it is printed. "
             f"{TOKEN_VARIABLE} in the environment, of at least 16 characters, is used instead of one that is made. "
-            "Without, everybody on this machine can come in.",
+            "Without a token, everybody on this machine is admitted.",
         ),
     ] = True,
     tls_cert: Annotated[
@@ -94,7 +94,7 @@ def serve_project(
         options: The project.
         where: Host and port.
         reached: How the server is reached.
-        token: Whether whoever comes in must know a token.
+        token: Whether people must know a token.
         open_page: Whether to open a browser.
         as_json: Whether to print nothing but the address and the token, as JSON.
 

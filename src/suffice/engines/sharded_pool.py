@@ -400,7 +400,9 @@ class DaskShards(Shards):
             )
         except (OSError, TimeoutError):
             raise _LostError from None
-        self._actors[k] = self._answer(k, made)
+        # An actor belongs to the client that is current when it arrives.
+        with self._client.as_current():
+            self._actors[k] = self._answer(k, made)
 
     def _call(self, method: str, arguments: tuple[Any, ...], which: Sequence[int]) -> list[Any]:
         # All are asked before the first answer is waited for.
@@ -422,7 +424,8 @@ class DaskShards(Shards):
     def _ask(self, k: int, method: str, arguments: tuple[Any, ...]) -> Any:
         """Ask a shard; None where it is known to be lost."""
         try:
-            return getattr(self._actors[k], method)(*arguments)
+            with self._client.as_current():
+                return getattr(self._actors[k], method)(*arguments)
         except RuntimeError:
             return None
 

@@ -63,6 +63,11 @@ class WorkerRows(DiskRows):
         """The parts, in the order of their rows."""
         return [WorkerPart(self, k) for k in range(len(self.starts) - 1)]
 
+    @property
+    def plain(self) -> Floats | None:
+        """The rows as an array in this process, if that is where they come from."""
+        return None if self._functions or isinstance(self.source, DiskRows) else self.source
+
     def mapped(self, function: RowFunction, *, selects: bool = False) -> "WorkerRows":
         """The rows after a function of rows, which the workers compute."""
         del selects
@@ -353,6 +358,11 @@ def rows_on_workers(client: Any, X: Any) -> WorkerRows | None:
     if not isinstance(client, distributed.Client) or client.asynchronous:
         came = "an asynchronous one" if isinstance(client, distributed.Client) else f"{type(client).__name__}"
         raise InvalidTypeError(f"client must be a distributed.Client that is not asynchronous, not {came}")
+    if any(place.startswith("inproc:") for place in _workers(client)):
+        raise InvalidValueError(
+            "the workers of client are threads of this process, where a pool on workers has no use: start them as "
+            "processes, distributed.Client(processes=True), or leave client out"
+        )
     if is_collection(X):
         return WorkerRows(client, CollectionRows(client, X))
     on_disk = rows_on_disk(X)

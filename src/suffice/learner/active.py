@@ -111,7 +111,7 @@ _FIXED_ATTRIBUTES: Final = frozenset(
 
 
 class ActiveLearner:
-    """A pool, a model and a stopping rule, driven by whoever has the labels.
+    """An active learning loop: a pool, a model and a stopping rule. The caller provides the labels.
 
     The first ``initial`` items are asked for at random; from then on the model chooses, and each answer is judged by
     the rule. Labels told together are one step. Everything follows from pool, seed and the sequence of calls, so the

@@ -195,6 +195,8 @@ class Backend(ABC):
             inputs, and may accept missing inputs.
         fixed_attributes: Names of the attributes that follow from model, settings and the other attributes.
         supports_checkpoints: Whether :meth:`state` and :meth:`restore` are implemented.
+        replays: Whether the same labels, learned again in the same steps, lead to the same picks. A checkpoint then
+            holds the labels.
     """
 
     task: ClassVar[Literal["regression", "classification"]]
@@ -211,6 +213,7 @@ class Backend(ABC):
     worker_acquisitions: ClassVar[frozenset[str]] = frozenset()
     disk_pools: ClassVar[bool] = False
     supports_checkpoints: ClassVar[bool] = False
+    replays: ClassVar[bool] = False
 
     @abstractmethod
     def __init__(self, model: Any, settings: RunSettings) -> None: ...

@@ -59,6 +59,7 @@ class ClassBackend(Backend):
     disk_pools = True
     device_acquisitions = frozenset({"entropy", "margin", "map-entropy", "bald"})
     worker_acquisitions = device_acquisitions | {"random", "order"}
+    replays = True
     fixed_attributes = Backend.fixed_attributes | {
         "_name",
         "_all_features",

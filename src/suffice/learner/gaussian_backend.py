@@ -59,6 +59,7 @@ class GaussianBackend(Backend):
 
     task = "regression"
     step_fields = LOSS_FIELDS | REST_FIELDS | {"pool_variance", "pool_gain", "expected_error"}
+    replays = True
     fixed_attributes = Backend.fixed_attributes | {"_name", "_features", "_sample"}
 
     def __init__(self, model: GaussianRegressor, settings: RunSettings) -> None:

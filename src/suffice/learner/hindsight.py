@@ -66,7 +66,7 @@ def run_decision(  # noqa: PLR0913 - the run and its settings, all but five by k
 
     Args:
         model: The model of the run.
-        X: Inputs of its pool, ``m x D``.
+        X: Inputs of its pool, ``m x D``, of any kind that :class:`suffice.ActiveLearner` takes.
         y: All labels, ``m``.
         trace: The run, of :func:`suffice.simulate`.
         rule: The stopping rule; the run has recorded what it requires.

@@ -1,5 +1,6 @@
 """Runs with every label known: simulation, audit, recording, and checkpoints that resume an interrupted run."""
 
+import json
 import math
 import os
 import re
@@ -16,7 +17,9 @@ from suffice.arguments import whole
 from suffice.checks import Guarantee
 from suffice.criteria import Budget, Criterion, LabelWorth
 from suffice.divergence import KLPair
-from suffice.errors import InvalidTypeError, InvalidValueError, TrainingDivergedError
+from suffice.engines.disk_rows import DiskRows
+from suffice.engines.worker_rows import WorkerRows
+from suffice.errors import CheckpointError, InvalidTypeError, InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable, write_whole
 from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import TEST_LOSSES, Backend, RunSettings, SingleLabelTerms, StepResults, relearned
@@ -57,13 +60,16 @@ from suffice.trace import DIVERGENCES, RecordedCheck, Relearned, Trace
 # no check.
 _LOOK_AHEAD: Final = 0.25
 _REPLANNED: Final = 0.1
+# Seconds between two checkpoints of labels.
+_SAVED_EVERY: Final = 1.0
 
 
 class CheckpointFile(NamedTuple):
-    """Path of a checkpoint, and the fingerprint of the run that it belongs to."""
+    """Path of a checkpoint, the fingerprint of the run that it belongs to, and whether it holds labels to replay."""
 
     path: Path
     run: dict[str, Any]
+    replays: bool = False
 
 
 class RunPlan(NamedTuple):
@@ -142,10 +148,12 @@ def checkpoint_file(checkpoint: Path | str | None, backend: Backend, parts: dict
     """
     if checkpoint is None:
         return None
-    if not backend.supports_checkpoints:
-        raise InvalidValueError("checkpoint is for networks; the other models run a pool in seconds, so leave it out")
+    if not backend.supports_checkpoints and not backend.replays:
+        raise InvalidValueError(
+            "checkpoint is for networks, Gaussian processes, ridge and logistic regression; leave it out for this model"
+        )
     require_writable(Path(checkpoint), "the run")
-    return CheckpointFile(Path(checkpoint), fingerprint(**parts))
+    return CheckpointFile(Path(checkpoint), fingerprint(**parts), backend.replays)
 
 
 class RunRecorder:
@@ -164,18 +172,48 @@ class RunRecorder:
         self.done = 0
         self.seconds: list[float] = []
         self._since = time.monotonic()
+        # Whether the initial labels, or those of a saved run, are learned; and when the labels were saved last.
+        self.begun, self._saved_at = False, self._since
 
     def begin(self) -> None:
         """Learn the initial labels, or continue a saved run."""
         saved = self.plan.checkpoint
-        state = None if saved is None else load_checkpoint(saved.path, saved.run)
+        if saved is not None and saved.replays:
+            steps = load_steps(saved.path, saved.run)
+            self._learn_first()
+            if steps is not None:
+                self._replay(steps)
+        else:
+            state = None if saved is None else load_checkpoint(saved.path, saved.run)
+            if state is None:
+                self._learn_first()
+                self.save()
+            else:
+                self.selection.begin(self.first)
+                self._restore(state)
+        self.begun = True
+
+    def _learn_first(self) -> None:
         self.selection.begin(self.first)
-        if state is None:
-            if self.plan.first_random and self.selection.draws_at_random:
-                self.backend.mark_random(self.first)
-            self.backend.begin(self.first, self.labels[self.first])
-            self.save()
-            return
+        if self.plan.first_random and self.selection.draws_at_random:
+            self.backend.mark_random(self.first)
+        self.backend.begin(self.first, self.labels[self.first])
+
+    def _replay(self, steps: "SavedSteps") -> None:
+        """Learn the labels of a saved run again, in the same steps."""
+        random = np.array(steps.random, dtype=np.intp)
+        for group in steps.groups:
+            left = self.plan.steps - self.done
+            if left <= 0:
+                break
+            chosen = np.array(group, dtype=np.intp)[: left if self.plan.size == 1 else None]
+            self._learn(chosen, np.isin(chosen, random))
+        self.seconds = steps.seconds[: self.done]
+        self._since = time.monotonic() - (self.seconds[-1] if self.seconds else 0.0)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Continue a saved run of a network."""
+        saved = self.plan.checkpoint
         # Checkpoints of earlier versions have no random items.
         self.random = [np.array(state.get("random", ()), dtype=np.intp)]
         self.backend.mark_random(self.random[0])
@@ -201,7 +239,12 @@ class RunRecorder:
         one_by_one = watched or (plan.calibrated and self.selection.all_random)
         due, left = backend.until_relearning(), 1 if one_by_one else plan.steps - self.done
         most = left if due is None else max(1, min(left, due))
-        chosen, random = self.selection.propose(most) if plan.size == 1 else self.selection.batch(plan.size)
+        self._learn(*(self.selection.propose(most) if plan.size == 1 else self.selection.batch(plan.size)))
+        self.save()
+
+    def _learn(self, chosen: Any, random: Any) -> None:
+        """Learn the labels of some items, and record what they did."""
+        plan, backend = self.plan, self.backend
         drawn = chosen[random]
         backend.mark_random(drawn)
         self.random.append(drawn)
@@ -225,7 +268,6 @@ class RunRecorder:
         self.seconds += [time.monotonic() - self._since] * (self.done - len(self.seconds))
         if plan.calibrated:
             self._record_calibration(new=len(drawn) > 0)
-        self.save()
 
     def _record_calibration(self, *, new: bool) -> None:
         """Record how much larger the losses of random labels are than expected, and how many there are.
@@ -247,9 +289,16 @@ class RunRecorder:
         if taken:
             raise InvalidValueError(f"watch gives {min(taken)}, which is recorded already; give it another name")
 
-    def save(self) -> None:
-        """Save the run if it has a checkpoint."""
-        if self.plan.checkpoint is not None:
+    def save(self, *, now: bool = False) -> None:
+        """Save the run if it has a checkpoint; labels to replay not more often than every second, unless ``now``."""
+        saved = self.plan.checkpoint
+        if saved is not None and saved.replays:
+            if self.begun and (now or time.monotonic() - self._saved_at >= _SAVED_EVERY):
+                random = np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
+                groups = [picks.tolist() for picks in self.picks]
+                save_steps(saved, SavedSteps(groups, random, self.seconds))
+                self._saved_at = time.monotonic()
+        elif self.plan.checkpoint is not None:
             # The key of the backend's state is that of earlier versions, so that their checkpoints can be resumed.
             random = np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
             state = {
@@ -275,6 +324,12 @@ def record_run(selection: ItemSelection, labels: Any, first: Any, plan: RunPlan)
         if plan.checkpoint is None or not plan.checkpoint.path.exists():
             raise
         raise TrainingDivergedError(f"{error}. The run up to there is saved in {plan.checkpoint.path}") from None
+    except BaseException:
+        if plan.checkpoint is not None and plan.checkpoint.replays:
+            recorder.save(now=True)
+        raise
+    if plan.checkpoint is not None and plan.checkpoint.replays:
+        recorder.save(now=True)
     found = StepResults.joined(recorder.results)
     indices, size = np.concatenate([np.zeros(0, dtype=np.intp), *recorder.picks]), plan.size
     names = recorder.watched[0] if recorder.watched else ()
@@ -317,6 +372,7 @@ def _ending(result: StepResults, history: StepResults) -> StepResults:
 
 
 _FORMAT: Final = "suffice-checkpoint-1"
+_STEPS_FORMAT: Final = "suffice-checkpoint-2"
 
 
 def fingerprint(**parts: Any) -> dict[str, Any]:
@@ -342,10 +398,76 @@ def _full(value: Any) -> str:
 
 
 def _print(part: Any) -> Any:
+    if isinstance(part, WorkerRows) and part.plain is not None:
+        # The same rows in memory are the same run.
+        part = part.plain
+    if isinstance(part, DiskRows):
+        return part.fingerprint()
     if not isinstance(part, np.ndarray):
         return part
     text = part if part.dtype.kind not in "OU" else np.char.encode(part.astype(str), "utf-8")
     return f"{'x'.join(map(str, part.shape))} with checksum {crc32(np.ascontiguousarray(text).tobytes()):08x}"
+
+
+class SavedSteps(NamedTuple):
+    """The labels of a run so far, in the steps in which they were learned.
+
+    Attributes:
+        groups: Items that were learned together.
+        random: Those of them that were drawn at random.
+        seconds: Time after each step.
+    """
+
+    groups: list[list[int]]
+    random: list[int]
+    seconds: list[float]
+
+
+def save_steps(checkpoint: CheckpointFile, steps: SavedSteps) -> None:
+    """Write the labels of a run in place of those before.
+
+    Raises:
+        SufficeError: They cannot be written there.
+    """
+    path = checkpoint.path
+    text = json.dumps({"format": _STEPS_FORMAT, "run": checkpoint.run, **steps._asdict()})
+
+    def write(part: Path) -> None:
+        with part.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+
+    write_whole(path, write, part=path.with_name(f"{path.name}.part"))
+
+
+def load_steps(path: Path, run: dict[str, Any]) -> SavedSteps | None:
+    """The labels that were saved for this run; None if there are none yet.
+
+    Raises:
+        CheckpointError: The file is no checkpoint, or that of another run.
+    """
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        known = found["run"]
+        steps = SavedSteps(*(found[name] for name in SavedSteps._fields))
+        if found["format"] != _STEPS_FORMAT:
+            raise KeyError(found["format"])
+    except (ValueError, KeyError, TypeError):
+        raise CheckpointError(f"checkpoint {path} is not a run that suffice saved; give another path") from None
+    _require_same_run(path, known, json.loads(json.dumps(run)))
+    return steps
+
+
+def _require_same_run(path: Path, known: dict[str, Any], run: dict[str, Any]) -> None:
+    for name, value in run.items():
+        if known.get(name) != value:
+            raise CheckpointError(
+                f"checkpoint {path} is of another run: its {name} is {known.get(name)}, here it is {value}. Remove the "
+                "file to start over, or give another path"
+            )
 
 
 def save_checkpoint(path: Path, run: dict[str, Any], state: dict[str, Any]) -> None:
@@ -373,7 +495,7 @@ def load_checkpoint(path: Path, run: dict[str, Any]) -> dict[str, Any] | None:
     """The state that was saved for this run; None if there is none yet.
 
     Raises:
-        InvalidValueError: The file is no checkpoint, or that of another run.
+        CheckpointError: The file is no checkpoint, or that of another run.
     """
     if not path.exists():
         return None
@@ -385,13 +507,8 @@ def load_checkpoint(path: Path, run: dict[str, Any]) -> dict[str, Any] | None:
         if found["format"] != _FORMAT:
             raise KeyError(found["format"])
     except Exception:
-        raise InvalidValueError(f"checkpoint {path} is not a run that suffice saved; give another path") from None
-    for name, value in run.items():
-        if known.get(name) != value:
-            raise InvalidValueError(
-                f"checkpoint {path} is of another run: its {name} is {known.get(name)}, here it is {value}. Remove the "
-                "file to start over, or give another path"
-            )
+        raise CheckpointError(f"checkpoint {path} is not a run that suffice saved; give another path") from None
+    _require_same_run(path, known, run)
     assert isinstance(state, dict)
     return state
 
@@ -446,8 +563,10 @@ def simulate(  # noqa: PLR0913 - a run has many settings, all but three by keywo
         dtype: Number type that the pool is kept in; ``float32`` halves the memory.
         device: Device of torch that scores the pool, see :class:`suffice.ActiveLearner`.
         client: Client of a Dask cluster whose workers keep and score the pool, likewise.
-        checkpoint: File that a network's run is saved in after every step. Called again with the same arguments, it
-            goes on from there; on a CPU exactly as if it had never been interrupted.
+        checkpoint: File that the run is saved in: of a network after every step, of the other models of
+            :mod:`suffice.models` about every second and when it is interrupted. Called again with the same arguments,
+            the run goes on from there with the same picks as if it had never been interrupted; of a network, on a CPU.
+            The others learn the labels of the file again first.
         watch: Called with the fitted model after every step; the numbers that it returns by name are recorded in
             ``trace.measures``.
         record: What else to record, so that rules can be replayed: a stopping rule or several (what they require),

@@ -1,4 +1,4 @@
-"""A stopping rule beside anybody's model and loop: one call per round with the model and all labels so far."""
+"""A stopping rule for any model and loop: one call per round with the model and all labels so far."""
 
 import base64
 import math

@@ -1,4 +1,4 @@
-"""The stop set: items on which rules watch the model's predictions, drawn once and for all."""
+"""The stop set: items on which rules observe the model's predictions, drawn once."""
 
 from dataclasses import dataclass
 from typing import Any

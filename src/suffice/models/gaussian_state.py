@@ -166,7 +166,7 @@ class KernelState:
     """
 
     def __init__(self, kernel: GaussianKernel, noise: float, n_features: int, capacity: int = 64) -> None:
-        # Less noise than this cannot be told from the rounding of a kernel of variance 1.
+        # Less noise than this is below the rounding of a kernel of variance 1.
         self.kernel, self.noise, self.n = kernel, max(noise, LEAST_NOISE), 0
         self._features = np.zeros((capacity, n_features))
         self._lower = np.zeros((capacity, capacity))

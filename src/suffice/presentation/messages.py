@@ -694,10 +694,13 @@ def _worth_sentence(decision: Mapping[str, Any]) -> str:
         return "More labels are not worth their cost: each is expected to lower the error too little."
     if avoided is None or price is None or avoided >= price:
         return "More labels are not worth their cost: each is expected to avoid too few wrong predictions."
-    each, cost = two_digits_of(100.0 * avoided), two_digits_of(100.0 * price)
+    wrong = decision.get("wrong")
+    # The estimate for one label is noisy: it can exceed the estimate of all wrong predictions.
+    each = avoided if wrong is None else min(avoided, wrong)
+    few = "fewer than 0.01" if each < 0.01 else f"about {two_digits_of(each)}"
     return (
-        f"More labels are not worth their cost: 100 more would avoid about {each} wrong predictions, and they cost as "
-        f"much as {cost}."
+        f"More labels are not worth their cost: 1 more label would avoid {few} wrong predictions, and it costs as much "
+        f"as {two_digits_of(price)}."
     )
 
 
@@ -705,13 +708,14 @@ def two_digits_of(value: float) -> str:
     """A number above 0 rounded to two digits, without an exponent.
 
     Examples:
-        >>> two_digits_of(33.7), two_digits_of(1234.0), two_digits_of(0.567)
-        ('34', '1,200', '0.57')
+        >>> two_digits_of(33.7), two_digits_of(1234.0), two_digits_of(0.567), two_digits_of(1.0)
+        ('34', '1,200', '0.57', '1')
     """
     if value <= 0.0:
         return "0"
     digits = 1 - math.floor(math.log10(value))
-    return f"{round(value, digits):,.{max(digits, 0)}f}"
+    shown = f"{round(value, digits):,.{max(digits, 0)}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def _limit_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
@@ -1624,3 +1628,40 @@ def _so_many(n: int, one: str, many: str) -> str:
 def _some_numbers(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:10]))
     return f"{shown} and {len(numbers) - 10:,} more" if len(numbers) > 10 else shown
+
+
+def interrupted_sentence(checkpoint: str) -> str:
+    """What an interrupted run says that has a checkpoint.
+
+    Examples:
+        >>> print(interrupted_sentence("run.json"))
+        suffice: interrupted; the labels so far are saved in run.json. Give the same command with --checkpoint run.json
+        to go on from there.
+    """
+    return (
+        f"suffice: interrupted; the labels so far are saved in {checkpoint}. Give the same command with --checkpoint "
+        f"{checkpoint} to go on from there."
+    )
+
+
+def memory_sentence(name: str, shape: tuple[int, int], needed: str, free: str) -> str:
+    """What is said of a table that does not fit into memory.
+
+    Args:
+        name: Name of the file.
+        shape: Rows and columns.
+        needed: Memory that it needs.
+        free: Memory that is free.
+
+    Examples:
+        >>> print(memory_sentence("big.parquet", (10**9, 9), "360.0 GB", "21.5 GB"))
+        big.parquet has 1,000,000,000 rows of 9 columns: to read it takes about 360.0 GB of memory, and 21.5 GB are
+        free. Leave columns out of the file, take fewer rows, or use the library, which leaves a Parquet pool on disk
+        or on the workers of a cluster: suffice.ActiveLearner(model, 'big.parquet')
+    """
+    rows, columns = shape
+    return (
+        f"{name} has {rows:,} rows of {columns:,} columns: to read it takes about {needed} of memory, and {free} are "
+        "free. Leave columns out of the file, take fewer rows, or use the library, which leaves a Parquet pool on disk "
+        f"or on the workers of a cluster: suffice.ActiveLearner(model, {name!r})"
+    )

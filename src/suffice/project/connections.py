@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from suffice.errors import InvalidValueError, MissingExtraError
 
-# Whoever needs SQLAlchemy takes it from here, so that its absence gives one and the same sentence.
+# All modules import SQLAlchemy from here, so that the error message is the same everywhere.
 try:
     import sqlalchemy as sa
     from sqlalchemy import URL, Connection, Engine

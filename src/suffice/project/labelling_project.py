@@ -325,7 +325,7 @@ class _LeaseClock:
         """When a lease ends that was read now.
 
         Args:
-            given: When it was given, by the clock of whoever wrote it.
+            given: When it was given, by the clock of the writer.
             until: Its end, by the same clock.
             now: This moment.
             looked: When the journal was last read, by the clock that only goes on: the lease is no older.
@@ -488,7 +488,7 @@ class Project:
 
         It predicts from a DataFrame, or a mapping from names to values, with the project's columns; for a project whose
         features were given as a file, from features. The pipeline belongs to the caller, and stays as it is while the
-        project learns more. It can be saved with joblib; load such a file only if you trust whoever made it, because
+        project learns more. It can be saved with joblib; load such a file only if you trust its author, because
         loading it runs the code that it holds. ``suffice predict`` needs no such file.
 
         Raises:
@@ -1144,7 +1144,7 @@ class Project:
     def accounts(self) -> tuple[Account, ...]:
         """The accounts, in the order in which they were made; none if everybody may choose a name.
 
-        Accounts decide who may do what on the page. Whoever can write the files of the project can do everything.
+        Accounts decide who may do what on the page. People who can write the files of the project can do everything.
         """
         with self.lock:
             return tuple(self.state().accounts.values())
@@ -1193,7 +1193,7 @@ class Project:
         return token
 
     def reset_account(self, name: str, *, person: str, password: str | None = None) -> str | None:
-        """Give an account a new password or, left out, a new personal link; whoever is signed in is signed out.
+        """Give an account a new password or, left out, a new personal link, and sign its sessions out.
 
         The arguments, and what is returned, are those of :meth:`add_account`.
 
@@ -1664,7 +1664,7 @@ class Project:
         return replace(draft, data={**draft.data, "until": draft.data["until"] - correction})
 
     def _hold(self, event: Event, now: _Moment, looked: float) -> None:
-        """Let a lease end by the clock of the leases: whoever sets the clock of the system changes none."""
+        """End a lease by the clock of the leases, which does not depend on the system time."""
         if event.item is not None and "until" in event.data:
             ends = self._clock.ends(event.at, float(event.data["until"]), now, looked)
             self._state.end_lease_at(event.item, ends)

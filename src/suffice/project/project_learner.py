@@ -597,7 +597,7 @@ class ProjectLearner:
             if not picker.left:
                 return ()
             with warnings.catch_warnings():
-                # That picks may differ by rounding is nothing to tell whoever labels.
+                # People who label do not need to know that picks may differ by rounding.
                 warnings.filterwarnings("ignore", "the largest variance of the pool is below")
                 return tuple(int(item) for item in picker.ask(min(size, picker.left)))
         except Exception as error:
@@ -730,7 +730,7 @@ def error_changes(logits: Floats, drawn: Floats) -> Floats:
 
 
 def _wrong_shares(logits: Floats) -> Floats:
-    """Probability of all classes but the likeliest, with all its digits also where it is next to nothing.
+    """Probability of all classes but the likeliest, with full precision also where it is tiny.
 
     Args:
         logits: ``F x m`` for two classes, ``F x m x K`` for many.

@@ -151,7 +151,7 @@ class ProjectState:
 
     The label that counts is the newest correction of an item, or else its first label; what was undone is as if it had
     never been. An item keeps its place in the order of labelling when its label is corrected. Whether it was drawn at
-    random is what was written when it was last asked for as a new item, whoever answers and when. If the label that
+    random was written when it was last asked for as a new item, and does not depend on the answer. If the label that
     counts was given by somebody who saw a prediction for the item, it is not told to the learner as a random one: the
     answer may lean towards the prediction, and the estimated error would be too small.
 
@@ -439,7 +439,7 @@ class ProjectState:
         if self._holding is not None:
             self._let_go(self._holding)
         check = _CheckState(draw, self.answers())
-        # From now on it is the check that draws them, and asks for them: whoever was asked before may have left.
+        # From now on the check asks for these items. People who were asked for them before may have left.
         for item in self.open_among(check.items).tolist():
             self._drawn.discard(item)
             self._take_back(item)
@@ -589,7 +589,7 @@ class ProjectState:
         return self._leases.get(item)
 
     def end_lease_at(self, item: int, until: float) -> None:
-        """Set the end of the lease of an item, for whoever measures time by another clock than the journal."""
+        """Set the end of the lease of an item, for callers whose clock is not that of the journal."""
         lease = self._leases.get(item)
         if lease is not None:
             self._leases[item] = lease._replace(until=until)
@@ -644,7 +644,7 @@ class ProjectState:
         self._acts.setdefault(event.item, []).append(event)
         self._by_person.setdefault(event.person, []).append(event)
         self._labels_of[event.person] += event.kind is EventKind.labelled
-        # Whoever else has it on the screen may still answer, but is not asked again.
+        # Another person who sees the item may still answer, but is not asked again.
         self._take_back(event.item)
         self._recount(event.item)
         self._answered(event.item)

@@ -80,8 +80,7 @@ def agreement(state: ProjectState, settings: Settings) -> Agreement | None:
 def pair_of(labelled: LabelledItem) -> tuple[Label, Label] | None:
     """The labels of the first two people who labelled an item, by their names, or None where it was one.
 
-    Of more than two people all are raters alike: the order of the names makes the same labels give the same kappa,
-    whoever came first.
+    People are ordered by name, so the same labels give the same kappa in whatever order they were given.
     """
     if len(labelled.opinions) < 2:
         return None

@@ -236,7 +236,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection to read by, beside whoever writes."""
+        """A connection for reading, which does not block writers."""
         with self._sentences(), self._engine.connect() as connection:
             yield connection
 

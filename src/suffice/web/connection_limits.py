@@ -161,7 +161,7 @@ class ConnectionGuard:
         crowded = address not in self._trusted and self._counts[address] > self.limits.per_address
         if not crowded and self._counts.total() <= self.limits.connections:
             return True
-        # Whoever has most connections gives one up.
+        # The address with the most connections loses one.
         most = address if crowded else self._counts.most_common(1)[0][0]
         victim = next((each for each in self._waiting if each.address == most), None)
         if victim is None and not crowded:
@@ -310,7 +310,7 @@ class GuardedProtocol(H11Protocol):
         if self._phase in {"header", "body"} and not unread:
             silent = self._phase == "header" and not self.conn.trailing_data[0]
             if not silent:
-                # Browsers open connections for later, which is nothing to speak of.
+                # Browsers open connections for later use; these are not reported.
                 self._guard.remarks.note(_TIMED_OUT)
                 self._answer(408, "Request Timeout", "the request was not sent in time")
             self.transport.close()

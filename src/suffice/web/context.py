@@ -91,7 +91,7 @@ class AppContext:
 
 
 async def context_of(request: Request) -> AppContext:
-    """The context of the application that a request came to, with whoever has sent it."""
+    """The context of the application that received a request, with the sender of the request."""
     context = request.app.state.context
     assert isinstance(context, AppContext)
     visitor = getattr(request.state, "visitor", None)

@@ -91,7 +91,7 @@ _GRACE_SECONDS: Final = 10
 _HIGHEST_PORT: Final = 65535
 # Connections that the system keeps until they are accepted.
 _QUEUE: Final = 1024
-# Bytes of a header; cookies of other programs on this machine come along.
+# Bytes of a header, which includes cookies of other programs on this machine.
 _LARGEST_HEADER: Final = 32 * 1024
 _HANDSHAKE_SECONDS: Final = 10.0
 # Python's own turns of a thread take 5 ms.
@@ -248,7 +248,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
                 # A server that stopped a moment ago does not keep its port. Elsewhere this would share one in use.
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
-            # Only a port that is listened on is surely nobody else's; whoever comes before the server runs waits.
+            # Listening reserves the port. Clients that connect before the server runs wait.
             listener.listen(_QUEUE)
         except OSError as error:
             raise SufficeError(_refusal(error, host, port)) from None

@@ -504,7 +504,7 @@ def compare_command(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Stopping rules, with commas between; the references come along.",
+            help="Stopping rules, separated by commas; the reference rules are always included.",
             autocompletion=_completed_rules,
             show_default="all but TimeLimit",
         ),

@@ -38,7 +38,7 @@ _PROTOCOL: Final = (
     "A threshold is never chosen on the data set that it is judged on: it is the one of least typical regret on the "
     "other data sets, in runs of the same model with as many labels at a time, either one for all costs (one "
     "threshold) or one for each (per cost). Beside its own settings a rule may be set to stop at once or never: a "
-    "person who knows that labels are dear, or that errors are, needs no rule for that. Default is the value of the "
+    "person who knows that labels or errors are expensive needs no rule for that. Default is the value of the "
     "literature. Rules of costs are told what labels and errors cost, and have nothing to choose. A leaderboard shows "
     "each rule in the way that did best; which one that is was decided with the results in view, and all of them stand "
     "further down.",

@@ -375,7 +375,7 @@ def _count(value: float) -> str:
 _NAMES: Final = {**TITLES, "further": "Further"}
 _ABOUT: Final = {
     "published": (
-        "What the authors ran, slips of their scripts included. It shows whether the computations here are theirs: "
+        "What the authors ran, with the errors of their scripts. It shows whether our computations equal theirs: "
         "the correlations should come out as printed in the paper."
     ),
     "corrected": (
@@ -421,7 +421,7 @@ _TERMS: Final = (
     ),
     (
         "Verdict",
-        "Decided by rules of our own, the same for every run: a claim holds if all cases that it speaks of agree, in "
+        "Decided by our rules, the same for every run: a claim holds if all cases that it speaks of agree, in "
         "part if at least half do, else it does not hold. A high correlation is one above 0.9; one place is an excess "
         "within 0.1; an error has risen again if it ends more than 5 % above its least; a published number is met to "
         "its last digit by GPR and BRR, and within 0.05 by BLR and BDNN, whose picks depend on a solver's tolerance or "
@@ -429,8 +429,8 @@ _TERMS: Final = (
     ),
     (
         "Bought, outside",
-        "Whether hyper-parameters were learned from the labels bought so far, as in life, or from other labels that "
-        "the run did not pay for. The second shows what learning them costs.",
+        "Whether hyper-parameters were learned from the labels bought so far, as in practice, or from other labels "
+        "that the run did not pay for. The second shows what learning them costs.",
     ),
     (
         "Median (lowest to highest)",

@@ -70,7 +70,7 @@ def _completed_experiments(incomplete: str) -> list[str]:
 def reproduce_command(
     protocol: Annotated[
         Protocol,
-        typer.Option(help="published: as the authors ran it, slips included; corrected: as the paper says it."),
+        typer.Option(help="published: as the authors ran it, with their errors; corrected: as the paper describes it."),
     ] = Protocol.published,
     only: Annotated[
         str | None,
@@ -92,7 +92,7 @@ def reproduce_command(
         Path | None, typer.Option("--json", metavar="FILE", help="Write a row a run as JSON; - is the terminal.")
     ] = None,
     slips: Annotated[
-        bool, typer.Option("--slips", help="Also put each slip of the authors right alone, and measure what it does.")
+        bool, typer.Option("--slips", help="Also correct each error of the authors alone, and measure its effect.")
     ] = False,
 ) -> None:
     """Run the experiments of the paper, and write its tables and figures, and what holds of its claims.

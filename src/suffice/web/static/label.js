@@ -107,10 +107,10 @@ export function makeLabelView(root, project) {
 
   function refused(item, error, path) {
     answered.delete(item.item);
-    // In the state that the project is in it cannot be done, now or later; anything else may be put right.
+    // The state of the project does not allow it, now or later. Other errors may be corrected by the user.
     if (error.status === 409) aside.add(item.item);
     else queue.unshift(item);
-    // Whoever skips what somebody else has labelled has said all there is to say.
+    // A person who skips an item that somebody else has labelled has nothing more to do.
     if (error.status === 409 && path !== "api/labels") toast("Set aside: somebody else has labelled it.");
     else problem.textContent = `Not recorded (${item.id}): ${error.message}`;
     draw();
