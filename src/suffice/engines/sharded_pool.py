@@ -259,6 +259,29 @@ class Shards(ABC):
         self._log.append((method, arguments))
         return answers
 
+    def ask(
+        self,
+        method: str,
+        *arguments: Any,
+        which: Sequence[int] | None = None,
+        repeat: Sequence[tuple[str, tuple[Any, ...]]] = (),
+    ) -> list[Any]:
+        """Call a method of shards, and return what they answer.
+
+        Args:
+            method: Name of the method.
+            arguments: Its arguments.
+            which: Numbers of the shards; all if left out.
+            repeat: All that a new shard has to do to get to where the others are after this: methods and arguments.
+        """
+        asked = range(len(self)) if which is None else which
+        answers = self._call(method, arguments, asked)
+        self.exchanges += 1
+        self.bytes_sent += len(asked) * sum(getattr(each, "nbytes", 0) for each in arguments)
+        self.bytes_received += sum(getattr(each, "nbytes", 0) for each in answers)
+        self._log = list(repeat)
+        return answers
+
     def step(self, message: ShardMessage, n: int) -> list[Any]:
         """Tell all shards what is new, and collect the best points of each."""
         return self._exchange("step", message, n)
@@ -299,7 +322,7 @@ class LocalShards(Shards):
         make: The class of the shards.
     """
 
-    def __init__(self, rows: Sequence[Any], prior: Any, make: type[Shard] = Shard) -> None:
+    def __init__(self, rows: Sequence[Any], prior: Any, make: Callable[..., Any] = Shard) -> None:
         super().__init__([0, *np.cumsum([len(each) for each in rows])])
         self._shards = [make(int(start), each, prior) for start, each in zip(self.starts, rows, strict=False)]
 
@@ -326,7 +349,7 @@ class DaskShards(Shards):
     """
 
     def __init__(  # noqa: PLR0913 - the last by keyword
-        self, client: Any, rows: Sequence[Any], sizes: Sequence[int], prior: Any, *, make: type[Shard] = Shard
+        self, client: Any, rows: Sequence[Any], sizes: Sequence[int], prior: Any, *, make: Callable[..., Any] = Shard
     ) -> None:
         super().__init__([0, *np.cumsum(sizes)])
         self._client, self._rows, self._prior, self._make, self.lost = client, list(rows), prior, make, 0

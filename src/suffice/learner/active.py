@@ -135,11 +135,11 @@ class ActiveLearner:
         seed: Seed of all randomness.
         initial: Items asked for before the model chooses: how many at random, or which.
         dtype: Number type that the pool is kept in; ``float32`` halves the memory. Networks compute in it anyway.
-        device: Device of torch on which a Gaussian process scores the pool, such as ``"cuda"``. A tensor on a graphics
-            card is scored there if this is left out.
-        client: A ``distributed.Client``, on whose workers a Gaussian process keeps and scores the pool: an array, a
-            path that the workers can read, or a Dask collection. For a Dask collection it is the default client if left
-            out. A worker that is lost is replaced, and the picks stay the same.
+        device: Device of torch on which a Gaussian process or a logistic regression scores the pool, such as
+            ``"cuda"``. A tensor on a graphics card is scored there if this is left out.
+        client: A ``distributed.Client``, on whose workers a Gaussian process or a logistic regression keeps and scores
+            the pool: an array, a path that the workers can read, or a Dask collection. For a Dask collection it is the
+            default client if left out. A worker that is lost is replaced, and the picks stay the same.
         stop_set: The stop set, or its size, for rules that watch predictions; 2000 items of the pool (or all), drawn
             with the seed, if left out. It is drawn, and followed, only for a rule that asks for it.
         validation: Inputs and labels of a validation set, for rules that want one.

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from suffice.acquisition import Indices, RandomOrder, class_scores, label_free_chooser, require_known
 from suffice.criteria import relevance_facts
 from suffice.divergence import KLPair
-from suffice.engines.class_pool import ScoredPool, UncertainPool
+from suffice.engines.class_pool import ClassPool, ScoredPool, UncertainPool
+from suffice.engines.class_shards import ClassPrior, ClassShard, ShardedClasses
 from suffice.engines.disk_rows import DiskRows, blocks_of, in_memory_for, require_disk_memory
 from suffice.engines.memory import require_memory
 from suffice.engines.prediction_quality import (
@@ -19,6 +20,8 @@ from suffice.engines.prediction_quality import (
     ClassLosses,
     SoftmaxCrossEntropy,
 )
+from suffice.engines.sharded_pool import DaskShards
+from suffice.engines.worker_rows import WorkerRows
 from suffice.errors import InvalidValueError
 from suffice.learner.backend import Backend, LabelHistory, RunSettings, StepResults, register_backend
 from suffice.learner.step_inputs import (
@@ -34,6 +37,8 @@ from suffice.models.logistic import BayesianLogistic, class_labels
 from suffice.models.predictive import moderated, moderated_logits, probabilities
 from suffice.numerics.special_functions import Floats
 
+# Bytes of scores, flags and numbers that a worker keeps for each point.
+_ON_WORKERS = 64
 # Acquisitions that rank two classes alike: by how far the predictive is from even.
 _BY_EVENNESS = {"entropy": True, "margin": True, "map-entropy": False}
 
@@ -57,6 +62,8 @@ class ClassBackend(Backend):
     default_acquisition = "margin"
     default_random_share = 0.2
     disk_pools = True
+    device_acquisitions = frozenset({"entropy", "margin", "map-entropy", "bald"})
+    worker_acquisitions = device_acquisitions | {"random", "order"}
     replays = True
     fixed_attributes = Backend.fixed_attributes | {
         "_name",
@@ -83,7 +90,10 @@ class ClassBackend(Backend):
         model.check(settings.X.shape[1])
         self._capacity = model.capacity(settings.X.shape[1])
         self._n_components: int | None = None
-        if isinstance(self._features, DiskRows):
+        if isinstance(self._features, WorkerRows):
+            # A copy of the points in columns, and a few numbers for each.
+            self._features.require_room(8 * self._features.shape[1] + _ON_WORKERS, "scoring the pool")
+        elif isinstance(self._features, DiskRows):
             require_disk_memory(self._features)
         else:
             require_memory(2 * self._features.nbytes, f"following {len(self._features)} pool items")
@@ -346,10 +356,18 @@ class ClassBackend(Backend):
             wrong_share=np.array([losses.wrong_share]),
         )
 
-    def _new_pool(self) -> UncertainPool | ScoredPool:
-        pool: UncertainPool | ScoredPool
+    def _new_pool(self) -> ClassPool:
+        pool: ClassPool
         kept = getattr(self, "_pool", None)
-        if self._name == "relevance":
+        elsewhere = isinstance(self._features, WorkerRows) or self._settings.device is not None
+        if elsewhere and kept is not None and kept.source is self._features:
+            # The points are there already.
+            return cast(ClassPool, kept)
+        if isinstance(self._features, WorkerRows):
+            pool = self._worker_pool(self._features)
+        elif self._settings.device is not None:
+            pool = self._device_pool(self._settings.device)
+        elif self._name == "relevance":
             pool = ScoredPool(self._features, self._relevance)
         elif len(self._classes) <= 2 and self._name in _BY_EVENNESS:
             if isinstance(kept, UncertainPool) and kept.source is self._features:
@@ -360,6 +378,20 @@ class ClassBackend(Backend):
             pool = ScoredPool(self._features, partial(class_scores, name=self._name))
         pool.take(np.array(self._taken, dtype=np.intp))
         return pool
+
+    def _worker_pool(self, rows: WorkerRows) -> ClassPool:
+        prior = ClassPrior(partial(class_scores, name=self._name), _BY_EVENNESS.get(self._name))
+
+        def shards() -> DaskShards:
+            return DaskShards(rows.client, rows.parts, rows.sizes, prior, make=ClassShard)
+
+        return ShardedClasses(shards, prior, rows)
+
+    def _device_pool(self, device: str) -> ClassPool:
+        from suffice.engines.torch_classes import TorchClasses
+
+        score = partial(class_scores, name=self._name)
+        return TorchClasses(self._features, self._name, score, device, single=self._settings.dtype == np.float32)
 
     def _used(self, features: Any) -> Any:
         """The columns in use, of all features; a view where these are the first ones."""

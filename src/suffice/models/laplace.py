@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import sqrt
 from typing import Any, Final, NamedTuple, Self, TypeAlias
@@ -98,6 +99,86 @@ class Snapshot:
         return value
 
 
+def logit_factors(inverse: Floats, outputs: int) -> Floats:
+    """``R_k`` with variance ``|R_k x|^2`` of logit ``k`` at features ``x``, ``C x J x J``.
+
+    Args:
+        inverse: Inverse of the lower factor of the precision, ``P x P``.
+        outputs: ``C``.
+    """
+    width = len(inverse) // outputs
+    found = np.empty((outputs, width, width))
+    for k, first in enumerate(range(0, len(inverse), width)):
+        # Rows above the block are 0 in a lower triangle.
+        block = inverse[first:, first : first + width]
+        found[k] = block if len(block) == width else np.linalg.qr(block, mode="r")
+    return found
+
+
+def latent(state: "Snapshot | LaplaceWeights", outputs: int, features: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes.
+
+    Args:
+        state: The posterior.
+        outputs: Number of logits of a row, ``C``.
+        features: ``m x J``.
+    """
+    mean = features @ state.weights.reshape(outputs, -1).T
+    if outputs == 1:
+        return mean[:, 0], _squared_norms(state.inverse_factor, features)
+    if state.pivot >= _SAFE_PIVOT:
+        return mean, _block_forms(state.covariance, features)
+    variance = np.empty_like(mean)
+    for k, factor in enumerate(logit_factors(state.inverse_factor, outputs)):
+        # Squares of a factor lose no digits.
+        spread = features @ factor.T
+        variance[:, k] = np.einsum("ij,ij->i", spread, spread)
+    return mean, variance
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceWeights:
+    """A posterior of the weights as it stood after some label, without the labels: what a pool is scored by.
+
+    Attributes:
+        weights: Mean, ``J`` numbers, or ``K x J`` for many classes.
+        factor: Lower factor of the precision, ``P x P``.
+        alpha: Prior precision.
+        n_classes: ``K``.
+        pivot: As for :class:`Snapshot`.
+    """
+
+    weights: Floats
+    factor: Floats
+    alpha: float
+    n_classes: int
+    pivot: float
+
+    @cached_property
+    def information(self) -> Floats:
+        """The precision, ``P x P``."""
+        return np.asarray(self.factor @ self.factor.T)
+
+    @cached_property
+    def inverse_factor(self) -> Floats:
+        """The inverse of the factor."""
+        return np.asarray(dtrtri(self.factor, lower=1)[0])
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """The lower triangle of the covariance; above the diagonal are zeros."""
+        return np.asarray(dpotri(self.factor, lower=1)[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of weights and factor."""
+        return self.weights.nbytes + self.factor.nbytes
+
+    def latent(self, features: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes."""
+        return latent(self, len(np.atleast_2d(self.weights)), features)
+
+
 class _Point(NamedTuple):
     """Weights (``P``), the logits of all labelled rows there, and the gradient (``P``)."""
 
@@ -156,18 +237,11 @@ class GrowingPosterior(ABC):
 
     def latent(self, features: Floats) -> tuple[Floats, Floats]:
         """Mean and variance of the logits of ``m`` rows, each ``m`` numbers, or ``m x K`` for many classes."""
-        state, width = self._state, self.n_features
-        mean = features @ state.weights.reshape(self._outputs, width).T
-        if self._outputs == 1:
-            return mean[:, 0], _squared_norms(state.inverse_factor, features)
-        if state.pivot >= _SAFE_PIVOT:
-            return mean, _block_forms(state.covariance, features)
-        inverse, variance = state.inverse_factor, np.empty_like(mean)
-        for k, first in enumerate(range(0, len(inverse), width)):
-            # Rows above the block are 0 in a lower triangle. Squares of a factor lose no digits.
-            spread = features @ np.asarray(np.linalg.qr(inverse[first:, first : first + width], mode="r")).T
-            variance[:, k] = np.einsum("ij,ij->i", spread, spread)
-        return mean, variance
+        return latent(self._state, self._outputs, features)
+
+    def frozen(self) -> "LaplaceWeights":
+        """The posterior as it stands, without the labels."""
+        return LaplaceWeights(self.weights, self.factor, self.alpha, self.n_classes, self._state.pivot)
 
     def posterior(self) -> Gaussian:
         """The posterior over all ``P`` weights, by its precision."""

@@ -64,6 +64,7 @@ from suffice.project.storage import (
     Database,
     StorageError,
     features_checksum,
+    mapped_features,
     read_events,
     read_features,
     read_ids,
@@ -234,9 +235,14 @@ def _second_opinions(state: ProjectState, settings: Settings, person: str) -> It
         yield from (item for item in state.single_opinions(person) if wants_second(settings, item))
 
 
+# Items of the permutation that are looked at together.
+_LOOKED_AT: Final = 4096
+
+
 def _permuted(state: ProjectState, order: NDArray[np.intp]) -> Iterator[int]:
-    """The open items in the order of the permutation; the pool is looked at only if one of them is needed."""
-    yield from map(int, state.open_among(order))
+    """The open items in the order of the permutation; the pool is looked at only as far as they are needed."""
+    for start in range(0, len(order), _LOOKED_AT):
+        yield from map(int, state.open_among(order[start : start + _LOOKED_AT]))
 
 
 def _new_items(
@@ -426,11 +432,14 @@ class Project:
 
     @property
     def X(self) -> Floats:  # noqa: N802 - the field's own name
-        """Features of the items, ``n x D``."""
+        """Features of the items, ``n x D``. Large ones are a memory map of a file beside the project."""
         with self.lock:
             if self._X is None:
+                file = self._database.file
                 with self._database.reading() as connection, undamaged(self.place):
-                    self._X = read_features(connection, self.size)
+                    self._X = None if file is None else mapped_features(connection, self.size, file)
+                    if self._X is None:
+                        self._X = read_features(connection, self.size)
             return self._X
 
     @property

@@ -548,9 +548,11 @@ class ProjectLearner:
 
     def _learner(self, acquisition: str | None) -> ActiveLearner:
         settings, size = self._settings, len(self._X)
+        # A learner reads a memory map in batches. Transformers are fitted to all rows at once.
+        pool = np.asarray(self._X) if hasattr(self._model, "steps") else self._X
         return ActiveLearner(
             self._model,
-            self._X,
+            pool,
             criterion=settings.criterion() if acquisition == "order" else None,
             acquisition=acquisition,
             # The project draws the random items.
