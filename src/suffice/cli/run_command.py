@@ -139,7 +139,7 @@ def run_command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where to save the labels while the run goes on; with the same command, it goes on from there.",
+            help="Where to save the labels during the run; the same command continues from there.",
             show_default="suffice-run.checkpoint for large pools",
         ),
     ] = None,
