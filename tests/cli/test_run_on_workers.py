@@ -46,6 +46,7 @@ def command(*options: str) -> list[str]:
 def test_a_cluster_is_started_or_joined(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     table(600)
+
     def picked(*more: str) -> Any:
         given = command("--most", "40", "--json", "--random-share", "0.2", "--save", "run.npz", *more)
         result = json.loads(RUN.invoke(app, given, catch_exceptions=False).stdout)
@@ -76,15 +77,15 @@ def test_an_interrupted_run_goes_on_with_the_same_picks(tmp_path: Path, workers:
     table(20_000)
     saved = tmp_path / "labels.json"
     options = command("--most", "1500", "--json", "--checkpoint", str(saved), "--save", "run.npz", *workers)
-    # A process of its own, with the workers in its group, as in a terminal.
+    # A process of its own, with the workers in its group, as in a terminal; this one may ignore the signal.
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import suffice.cli as c; c.main()"
     process = subprocess.Popen(
-        [sys.executable, "-m", "suffice", *options],
+        [sys.executable, "-c", start, *options],
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     end = time.monotonic() + 120.0
     while labelled(saved) < 30 and time.monotonic() < end and process.poll() is None:

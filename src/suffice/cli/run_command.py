@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
+from importlib import import_module
 from logging import CRITICAL
 from os import cpu_count
 from pathlib import Path
@@ -283,7 +284,9 @@ def _on_workers(engine: Engine | None, workers: int | None, scheduler: str | Non
     if workers is not None:
         whole(workers, "--workers", least=1)
         if scheduler is not None:
-            raise InvalidValueError("--workers starts workers here, and --scheduler joins others; leave one of them out")
+            raise InvalidValueError(
+                "--workers starts workers here, and --scheduler joins others; leave one of them out"
+            )
     if scheduler is None and workers is None:
         return engine is Engine.dask
     if engine is Engine.memory or (engine is None and workers is not None):
@@ -317,7 +320,7 @@ def _client(workers: int | None, scheduler: str | None, console: Console) -> Ite
         SufficeError: No scheduler answers.
     """
     try:
-        import distributed
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise MissingExtraError("distributed", "dask", "--engine dask") from None
     if scheduler is not None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -122,18 +123,19 @@ class WorkerRows(DiskRows):
             limit = info[place].get("memory_limit") or 0
             used = int(info[place].get("metrics", {}).get("memory", 0))
             if limit and needed[place] > limit - used:
-                raise self._no_room(row, what, needed[place], f"the worker {place}", max(0, limit - used), limit)
+                there = f"{figure(max(0, limit - used))} of a limit of {figure(limit)}"
+                raise self._no_room(row, what, f"the worker {place} would need {figure(needed[place])}", there)
         for host, here in hosts.items():
-            there, total = min(free.get(place, 0) for place in here), sum(needed[place] for place in here)
-            if total > there:
-                raise self._no_room(row, what, total, f"{len(here)} of the workers, on {host},", there, None)
+            left, total = min(free.get(place, 0) for place in here), sum(needed[place] for place in here)
+            if total > left:
+                who = f"{len(here)} of the workers, on {host}, would need {figure(total)}"
+                raise self._no_room(row, what, who, figure(left))
 
-    def _no_room(self, row: int, what: str, needed: int, who: str, free: int, limit: int | None) -> Exception:
-        limited = "" if limit is None else f" of a limit of {figure(limit)}"
+    def _no_room(self, row: int, what: str, needed: str, free: str) -> NotEnoughMemoryError:
         return NotEnoughMemoryError(
-            f"{what} takes {row:,} bytes for each of {len(self):,} rows on {len(self.parts)} workers: {who} would need "
-            f"{figure(needed)} of memory, and {figure(free)}{limited} are free. More workers on other machines, "
-            "dtype='float32', fewer labels or a smaller pool would help"
+            f"{what} takes {row:,} bytes for each of {len(self):,} rows on {len(self.parts)} workers: {needed} of "
+            f"memory, and {free} are free. More workers on other machines, dtype='float32', fewer labels or a smaller "
+            "pool would help"
         )
 
     def _mapped(self, block: Any) -> Floats:
@@ -195,8 +197,7 @@ class CollectionRows(StoredRows):
 
     def __init__(self, client: Any, collection: Any) -> None:
         super().__init__(MEMORY_LIMIT)
-        from dask import delayed
-
+        delayed: Any = import_module("dask.delayed").delayed
         self._client = client
         array = _as_dask_array(collection)
         self.columns = [str(name) for name in collection.columns] if hasattr(collection, "columns") else None
@@ -344,7 +345,7 @@ def rows_on_workers(client: Any, X: Any) -> WorkerRows | None:
     if client is None and not is_collection(X):
         return None
     try:
-        import distributed
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise MissingExtraError("distributed", "dask", "A pool on the workers of a cluster") from None
     if client is None:
@@ -381,4 +382,3 @@ def rows_on_workers(client: Any, X: Any) -> WorkerRows | None:
             "a Parquet file or folder, a Dask array or a Dask DataFrame; leave client out for other pools"
         )
     return WorkerRows(client, array)
-
