@@ -193,8 +193,8 @@ def plan(per_row: float, blocks: int, exchange: tuple[float, float, float], n: i
         + table(header, rows)
         + f"\n\nMore workers make it faster up to about {best:,.0f}; from there on the messages of this process take "
         f"longer than the rows. With 100 workers, {blocks * (fixed + 100 * each + planning):.1f} s of "
-        f"{per_row * m / 100 + blocks * (fixed + 100 * each + planning):.0f} s are not spent on rows. This "
-        "process keeps up to 64 bytes for each item, 64 GB."
+        f"{per_row * m / 100 + blocks * (fixed + 100 * each + planning):.0f} s are not spent on rows. "
+        "This process keeps up to 64 bytes for each item, 64 GB."
     )
 
 

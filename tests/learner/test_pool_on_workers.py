@@ -26,8 +26,15 @@ da = pytest.importorskip("dask.array", reason="dask is not installed")
 pytestmark = pytest.mark.filterwarnings("default")
 
 
+@pytest.fixture
+def client(started: Any) -> Any:
+    # A worker that an earlier test has killed is replaced.
+    started.wait_for_workers(2, timeout=60)
+    return started
+
+
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
+def started() -> Iterator[Any]:
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield client

@@ -523,8 +523,8 @@ class ShardedPool(_Told):
 class ShardedSums(_Told):
     """A pool in shards, scored by the reduction of its mean variance.
 
-    It is a :class:`suffice.engines.variance_reduction.ReductionPool`. Each shard computes the points that could be its best in double precision. One exchange makes a pick, and the picks
-    are those of a pool in memory.
+    It is a :class:`suffice.engines.variance_reduction.ReductionPool`. Each shard computes the points that could be its
+    best in double precision. One exchange makes a pick, and the picks are those of a pool in memory.
 
     Args:
         state: The posterior to follow.
