@@ -188,8 +188,8 @@ def plan(per_row: float, blocks: int, exchange: tuple[float, float, float], n: i
     return (
         f"Calculated for 1,000,000,000 x {FEATURES}, {n} picks in {blocks} blocks, single precision, with "
         f"{1e6 * per_row:.2f} us of a worker for each of its rows, and in the process of the learner "
-        f"{1e3 * fixed:.1f} ms for an exchange, {1e3 * each:.2f} ms more for each worker, and {1e3 * planning:.0f} ms to "
-        "plan a block:\n\n"
+        f"{1e3 * fixed:.1f} ms for an exchange, {1e3 * each:.2f} ms more for each worker, and {1e3 * planning:.0f} ms "
+        "to plan a block:\n\n"
         + table(header, rows)
         + f"\n\nMore workers make it faster up to about {best:,.0f}; from there on the messages of this process take "
         f"longer than the rows. With 100 workers, {blocks * (fixed + 100 * each + planning):.1f} s of "
