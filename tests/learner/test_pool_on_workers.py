@@ -18,7 +18,7 @@ from suffice.engines import worker_rows as workers_module
 from suffice.engines.disk_rows import NpyPool, ParquetPool
 from suffice.engines.worker_rows import WorkerRows, _groups, rows_on_workers
 from suffice.errors import InvalidTypeError, InvalidValueError, NotEnoughMemoryError, SufficeError
-from suffice.models import BayesianLogistic, GaussianProcess
+from suffice.models import BayesianRidge, GaussianProcess
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 da = pytest.importorskip("dask.array", reason="dask is not installed")
@@ -216,7 +216,7 @@ def test_what_cannot_be_used_is_refused(client: Any, tmp_path: Path) -> None:
         InvalidValueError, match=r"'k-centre'.*cannot use a pool on the workers.*'variance'.*client out"
     ):
         sf.ActiveLearner(GaussianProcess(), X, client=client, acquisition="k-centre")
-    for model in (BayesianLogistic(), LogisticRegression()):
+    for model in (BayesianRidge(), LogisticRegression()):
         with pytest.raises(InvalidValueError, match=f"{type(model).__name__} cannot use a pool on the workers"):
             sf.ActiveLearner(model, X, client=client)
     with pytest.raises(

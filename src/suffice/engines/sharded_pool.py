@@ -1,4 +1,4 @@
-"""A pool of a Gaussian process in shards, each followed where it lies; only candidates come back.
+"""A pool of a Gaussian process in shards, each updated in place; only candidates are returned.
 
 A shard is a part of the pool with a copy of the posterior's factor. For every block of picks the driver sends each
 shard the labelled points and the rows of the factor that are new, and receives its points of largest variance. Nothing
@@ -35,7 +35,7 @@ _TRIES: Final = 5
 
 
 class ShardPrior(NamedTuple):
-    """What a shard has to know of the model.
+    """Parameters of the model that a shard needs.
 
     Attributes:
         length_scale: Of the kernel.
@@ -51,7 +51,7 @@ class ShardPrior(NamedTuple):
 
 
 class ShardMessage(NamedTuple):
-    """What a shard is told.
+    """Message to a shard.
 
     Attributes:
         features: Labelled points that are new, ``k x D``.
@@ -259,6 +259,29 @@ class Shards(ABC):
         self._log.append((method, arguments))
         return answers
 
+    def ask(
+        self,
+        method: str,
+        *arguments: Any,
+        which: Sequence[int] | None = None,
+        repeat: Sequence[tuple[str, tuple[Any, ...]]] = (),
+    ) -> list[Any]:
+        """Call a method of shards, and return what they answer.
+
+        Args:
+            method: Name of the method.
+            arguments: Its arguments.
+            which: Numbers of the shards; all if left out.
+            repeat: All that a new shard has to do to get to where the others are after this: methods and arguments.
+        """
+        asked = range(len(self)) if which is None else which
+        answers = self._call(method, arguments, asked)
+        self.exchanges += 1
+        self.bytes_sent += len(asked) * sum(getattr(each, "nbytes", 0) for each in arguments)
+        self.bytes_received += sum(getattr(each, "nbytes", 0) for each in answers)
+        self._log = list(repeat)
+        return answers
+
     def step(self, message: ShardMessage, n: int) -> list[Any]:
         """Tell all shards what is new, and collect the best points of each."""
         return self._exchange("step", message, n)
@@ -299,7 +322,7 @@ class LocalShards(Shards):
         make: The class of the shards.
     """
 
-    def __init__(self, rows: Sequence[Any], prior: Any, make: type[Shard] = Shard) -> None:
+    def __init__(self, rows: Sequence[Any], prior: Any, make: Callable[..., Any] = Shard) -> None:
         super().__init__([0, *np.cumsum([len(each) for each in rows])])
         self._shards = [make(int(start), each, prior) for start, each in zip(self.starts, rows, strict=False)]
 
@@ -326,7 +349,7 @@ class DaskShards(Shards):
     """
 
     def __init__(
-        self, client: Any, rows: Sequence[Any], sizes: Sequence[int], prior: Any, *, make: type[Shard] = Shard
+        self, client: Any, rows: Sequence[Any], sizes: Sequence[int], prior: Any, *, make: Callable[..., Any] = Shard
     ) -> None:
         super().__init__([0, *np.cumsum(sizes)])
         self._client, self._rows, self._prior, self._make, self.lost = client, list(rows), prior, make, 0
@@ -407,7 +430,7 @@ class DaskShards(Shards):
             return None
 
     def _answer(self, k: int, asked: Any) -> Any:
-        """What a shard answers. A slow worker is waited for; one that is gone raises an error."""
+        """Answer of a shard. Waits for a slow worker; a lost worker raises an error."""
         while True:
             try:
                 if asked is None:
@@ -454,7 +477,7 @@ class _Told:
         return self._given
 
     def _message(self) -> ShardMessage:
-        """What the shards do not know yet."""
+        """Message with what the shards do not know yet."""
         old, state, taken = self._sent, self._state, self._taken
         self._sent, self._taken = state.n, np.zeros(0, dtype=np.intp)
         return ShardMessage(state.features[old:].copy(), state.lower[old:].copy(), taken)
@@ -477,7 +500,7 @@ class _Told:
         """Nothing: points that are taken stay."""
 
     def mark(self) -> int:
-        """Where it stands."""
+        """Present state."""
         self._shards.mark(self._message())
         return self._sent
 

@@ -134,9 +134,9 @@ def pool_rows(model: Any, X_pool: Any, client: Any = None) -> Any:
         last = final_estimator(model)
         if not backend_type(last).worker_acquisitions:
             raise InvalidValueError(
-                f"{type(last).__name__} cannot use a pool on the workers of a cluster; use GaussianProcess, or leave "
-                "client out and give the pool in memory or, for logistic and ridge regression, as a .npy or Parquet "
-                "file"
+                f"{type(last).__name__} cannot use a pool on the workers of a cluster; use GaussianProcess or "
+                "BayesianLogistic, or leave client out and give the pool in memory or, for ridge regression, as a .npy "
+                "or Parquet file"
             )
         if last is model and not there.finite:
             there.require_finite("X_pool")
@@ -264,7 +264,7 @@ def known_labels(y: Any, rows: int, name: str, beside: str) -> Any:
 
 
 def label_costs(costs: Any, size: int) -> Floats:
-    """What the label of each item costs: 1 each if nothing is said."""
+    """Cost of the label of each item; 1 by default."""
     if costs is None:
         # One number for all items takes no memory for each.
         return np.broadcast_to(1.0, (size,))
@@ -285,7 +285,7 @@ def generator(seed: Any) -> np.random.Generator:
 
 
 def seed_name(seed: Any) -> int | str:
-    """How a record names the seed."""
+    """Name of the seed in a record."""
     if not isinstance(seed, np.random.Generator):
         return int(seed)
     return f"{seed} at state {crc32(repr(seed.bit_generator.state).encode()):08x}"
