@@ -12,9 +12,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +19,7 @@ import numpy as np
 from suffice.engines import KernelRows, MemoryPool
 from suffice.engines.sharded_pool import DaskShards, Shard, ShardedPool, ShardPrior, shard_memory
 from suffice.engines.variance_pool import LargestVariance
-from suffice.engines.worker_rows import WorkerRows
+from suffice.engines.worker_rows import WorkerRows, local_client
 from suffice.models.gaussian_state import KernelState
 from suffice.models.kernels import GaussianKernel
 from tables import publish, table
@@ -83,19 +80,9 @@ def in_memory(m: int, n: int) -> Picked:
     return Picked(found, blocks, time.perf_counter() - start - opened, time.process_time() - processor, opened)
 
 
-@contextmanager
-def started() -> Iterator[Any]:
-    """A client of a cluster of workers on this machine."""
-    distributed: Any = import_module("distributed")
-    options: dict[str, Any] = {"n_workers": WORKERS, "threads_per_worker": 1, "dashboard_address": ":0"}
-    options["silence_logs"] = 50
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        yield client
-
-
 def on_workers(m: int, n: int) -> Picked:
     X, state = points(m), new_state(n)
-    with started() as client:
+    with local_client(WORKERS) as client:
         # The first use of a worker imports modules.
         client.run(_warm)
         start = time.perf_counter()
@@ -118,7 +105,7 @@ def _warm() -> None:
 def exchange_times(counts: tuple[int, ...], n: int, repeats: int) -> dict[int, tuple[float, float]]:
     """Median processor time of this process for an exchange with so many small shards, and for planning a block."""
     found: dict[int, tuple[float, float]] = {}
-    with started() as client:
+    with local_client(WORKERS) as client:
         client.run(_warm)
         for count in counts:
             X = points(1024 * count)

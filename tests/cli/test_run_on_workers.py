@@ -60,6 +60,17 @@ def test_a_cluster_is_started_or_joined(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*checkpoint*"))
 
 
+def test_classes_on_workers() -> None:
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    table(600, classes=True)
+    found = []
+    for more in ([], _started(1)):
+        given = ["run", "big.parquet", "--target", "y", "--most", "40", "--json", "--save", "run.npz", *more]
+        assert RUN.invoke(app, given, catch_exceptions=False).exit_code == 0
+        found.append(np.load("run.npz")["indices"].tolist())
+    assert found[0] == found[1]
+
+
 def _started(workers: int) -> list[str]:
     return ["--engine", "dask", "--workers", str(workers)]
 
@@ -145,7 +156,10 @@ def test_a_table_that_does_not_fit_is_reported_before_it_is_read(monkeypatch: py
         (["--scheduler", "tcp://h:1", "--workers", "2"], "leave one of them out"),
         (["--engine", "dask", "--positive", "up"], "--engine dask cannot be combined with --positive"),
         (["--checkpoint", "c", "--positive", "up"], "--checkpoint cannot be combined with --positive"),
-        (["--engine", "dask", "--model", "ridge"], "--engine dask is for --model gp, and the model is ridge"),
+        (
+            ["--engine", "dask", "--model", "ridge"],
+            "--engine dask is for --model gp and --model logistic, and the model is ridge",
+        ),
         (["--engine", "dask", "--acquisition", "k-centre"], "k-centre cannot use --engine dask; give --acquisition"),
     ],
 )
