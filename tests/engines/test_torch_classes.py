@@ -12,6 +12,7 @@ from suffice.engines.class_pool import ScoredPool, UncertainPool
 from suffice.engines.disk_rows import NpyPool
 from suffice.errors import InvalidValueError, NotEnoughMemoryError
 from suffice.learner import ActiveLearner, simulate
+from suffice.models.factory import make_model
 from suffice.models.laplace import laplace
 from suffice.models.logistic import BayesianLogistic
 
@@ -180,3 +181,13 @@ def test_what_a_device_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(torch, "empty", full)
     with pytest.raises(NotEnoughMemoryError, match=r"50 items with 5 features needs 0.0 GB of the memory of cpu"):
         on_device(X, "entropy", "cpu", single=True)
+
+
+@DEVICES
+def test_a_kernel_classifier_uses_a_device(device: str) -> None:
+    X = points(400)[:, :4]
+    y = np.where(np.hypot(X[:, 0], X[:, 1]) > 1.2, "out", "in")
+    model = make_model("kernel", classes=["in", "out"])
+    options: dict[str, Any] = {"acquisition": "bald", "seed": 1, "initial": 12, "steps": 12}
+    one, two = (simulate(model, X, y, **options, device=each) for each in (None, device))
+    np.testing.assert_array_equal(one.indices, two.indices)
