@@ -105,6 +105,32 @@ def require_bounds(
     assert (np.abs(found.double().cpu().numpy() - expected) <= error.double().cpu().numpy() + slack).all()
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@NAMES
+@DEVICES
+def test_numbers_that_single_precision_cannot_hold(device: str, name: str, classes: int) -> None:
+    X = points(300)
+    state = posterior(X, classes)
+    X[7] *= 1e30
+    X[11] *= 1e100
+    X[13] *= 1e-300
+    with np.errstate(all="ignore"):
+        expected = in_memory(X, name, classes).nearest(state, 5)
+        np.testing.assert_array_equal(on_device(X, name, device, single=True).nearest(state, 5), expected)
+
+
+def test_a_setting_of_torch_is_left_as_it_was() -> None:
+    products, before = torch.backends.cuda.matmul, torch.get_float32_matmul_precision()
+    name = "fp32_precision" if hasattr(products, "fp32_precision") else "allow_tf32"
+    torch.set_float32_matmul_precision("high")
+    try:
+        with device_pool._full_precision():
+            assert getattr(products, name) in {"ieee", False}
+        assert getattr(products, name) in {"tf32", True}
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 def test_few_points_are_scored_again() -> None:
     X = points(20_000)
     for classes, name in ((2, "entropy"), (2, "bald"), (4, "entropy"), (4, "bald")):
