@@ -78,7 +78,7 @@ class Configurations:
         return np.asarray(self.rows[parents] * pick.T[labels])
 
     def doubt(self) -> float:
-        """What there is left to know about the samples once the labels are known, ``H[w | y]``, in nats."""
+        """Remaining entropy of the samples given the labels, ``H[w | y]``, in nats."""
         return max(float(plogp(self.rows.sum(axis=1)).sum() - plogp(self.rows).sum()), 0.0)
 
     def merged(self) -> list[Floats]:

@@ -197,7 +197,7 @@ def _tell(sentence: str, made: tuple[str, str | None, str], *, as_json: bool) ->
     if link is not None:
         _say(f"Personal link, shown this once: {link}")
         _say("It works like a password: send it to that person alone.")
-        _say("Where the page has another address, put ?token= and what follows behind that one.")
+        _say("If the page has another address, append ?token= and what follows to that one.")
 
 
 def _say(sentence: str) -> None:

@@ -165,7 +165,7 @@ def run_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find out how many labels of a fully labelled table would have been enough, had they been bought one by one.
+    """Find out how many labels of a labelled table would have been enough if they had been bought one by one.
 
     Example: suffice run houses.csv --target price --ignore address
 
@@ -347,7 +347,7 @@ def _client(workers: int | None, scheduler: str | None, console: Console) -> Ite
 
 
 def _off_share(job: TableJob) -> Callable[[Any], dict[str, float]] | None:
-    """What to measure after each step for the tolerance of the rule; None if it has none."""
+    """Function to record after each step for the tolerance of the rule; None if it has none."""
     X, y = job.test_set
     tolerance = job.rule.tolerance if isinstance(job.rule, LabelWorth) else None
     if tolerance is None or X is None:

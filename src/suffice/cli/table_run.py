@@ -1,4 +1,4 @@
-"""What ``suffice run`` and ``suffice audit`` start from: options, the table, the model and the rule."""
+"""Input of ``suffice run`` and ``suffice audit``: options, table, model and rule."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -80,16 +80,16 @@ Save = Annotated[Path | None, typer.Option(metavar="TRACE.npz", help="Where to s
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a command was asked for; the fields are its options.
+    """Options of a command.
 
     Attributes:
         command: Name of the command, for the default figure.
-        rule: What was said of the stopping rule.
+        rule: Options about the stopping rule.
         most: Labels to go to at most; 0 for all.
         test: Share of the rows held back to measure the error on; 0 for none.
         seed: Seed of that split, and of a network.
         random_share: Share of the labels that are drawn at random; None for the recommended one.
-        target_error: The error that is wanted, as it was written; None if nothing was said.
+        target_error: The target error as it was written; None if it was not given.
     """
 
     command: str
@@ -124,7 +124,7 @@ class TableJob:
         model: A model of :mod:`suffice.models`, or a pipeline that ends in one.
         rule: The stopping rule; what it requires is to be recorded.
         labels: Number of labels at which the run ends.
-        at_most: The error that is wanted, or None.
+        at_most: The target error, or None.
     """
 
     table: Table
@@ -153,7 +153,7 @@ class TableJob:
 
 
 class RunOutput(NamedTuple):
-    """Where the results of a run go.
+    """Destinations of the results of a run.
 
     Attributes:
         console: The console; quiet if JSON was asked for.

@@ -108,7 +108,7 @@ _SMALLEST: Final = 64
 
 
 class WeightPosterior(Protocol):
-    """What the pool needs of the posterior of two classes."""
+    """Interface of a posterior of two classes, as a pool needs it."""
 
     @property
     def weights(self) -> Floats:
@@ -166,7 +166,7 @@ class _Layer:
         return self._look(posterior, n, free)
 
     def _others(self, posterior: WeightPosterior) -> float | None:
-        """What ``u`` of the points outside the inner layer is at least; None where that is not known any more."""
+        """Lower bound of ``u`` of the points outside the inner layer; None if it is not known."""
         anchor = self._anchor
         if anchor is None:
             return None
@@ -379,7 +379,7 @@ class UncertainPool:
 
     @property
     def looks(self) -> int:
-        """How often the whole pool was looked at."""
+        """Number of passes over the whole pool."""
         return self._whole.looks
 
     def nearest(self, posterior: WeightPosterior, n: int) -> Indices:

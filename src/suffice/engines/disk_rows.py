@@ -44,7 +44,7 @@ class DiskRows(ABC):
         shape: Number of rows and of columns.
         columns: Names of the columns, or None.
         memory_limit: Bytes that rows take in memory at most. What is kept for each row, a few numbers, is not included.
-        passes: How often all rows were read.
+        passes: Number of passes over all rows.
         finite: Whether all numbers are known to be finite.
         single: Whether float32 holds every number exactly.
     """
@@ -141,7 +141,7 @@ class MappedRows(DiskRows):
 
     @property
     def passes(self) -> int:  # type: ignore[override]
-        """How often all rows were read."""
+        """Number of passes over all rows."""
         return self._source.passes
 
     def batches(self) -> Iterator[tuple[int, Floats]]:

@@ -1,4 +1,4 @@
-"""Whether there is enough memory for a run, checked before it starts."""
+"""Check that there is enough memory for a run, before it starts."""
 
 import psutil
 

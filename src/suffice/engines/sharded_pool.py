@@ -1,4 +1,4 @@
-"""A pool of a Gaussian process in shards, each followed where it lies; only candidates come back.
+"""A pool of a Gaussian process in shards, each updated in place; only candidates are returned.
 
 A shard is a part of the pool with a copy of the posterior's factor. For every block of picks the driver sends each
 shard the labelled points and the rows of the factor that are new, and receives its points of largest variance. Nothing
@@ -35,7 +35,7 @@ _TRIES: Final = 5
 
 
 class ShardPrior(NamedTuple):
-    """What a shard has to know of the model.
+    """Parameters of the model that a shard needs.
 
     Attributes:
         length_scale: Of the kernel.
@@ -51,7 +51,7 @@ class ShardPrior(NamedTuple):
 
 
 class ShardMessage(NamedTuple):
-    """What a shard is told.
+    """Message to a shard.
 
     Attributes:
         features: Labelled points that are new, ``k x D``.
@@ -430,7 +430,7 @@ class DaskShards(Shards):
             return None
 
     def _answer(self, k: int, asked: Any) -> Any:
-        """What a shard answers. A slow worker is waited for; one that is gone raises an error."""
+        """Answer of a shard. Waits for a slow worker; a lost worker raises an error."""
         while True:
             try:
                 if asked is None:
@@ -477,7 +477,7 @@ class _Told:
         return self._given
 
     def _message(self) -> ShardMessage:
-        """What the shards do not know yet."""
+        """Message with what the shards do not know yet."""
         old, state, taken = self._sent, self._state, self._taken
         self._sent, self._taken = state.n, np.zeros(0, dtype=np.intp)
         return ShardMessage(state.features[old:].copy(), state.lower[old:].copy(), taken)
@@ -500,7 +500,7 @@ class _Told:
         """Nothing: points that are taken stay."""
 
     def mark(self) -> int:
-        """Where it stands."""
+        """Present state."""
         self._shards.mark(self._message())
         return self._sent
 

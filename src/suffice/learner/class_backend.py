@@ -14,7 +14,12 @@ from suffice.engines.class_pool import ClassPool, ScoredPool, UncertainPool
 from suffice.engines.class_shards import ClassPrior, ClassShard, ShardedClasses
 from suffice.engines.disk_rows import DiskRows, blocks_of, in_memory_for, require_disk_memory
 from suffice.engines.memory import require_memory
-from suffice.engines.prediction_quality import AveragedPredictions, BinaryCrossEntropy, SoftmaxCrossEntropy
+from suffice.engines.prediction_quality import (
+    AveragedPredictions,
+    BinaryCrossEntropy,
+    ClassLosses,
+    SoftmaxCrossEntropy,
+)
 from suffice.engines.sharded_pool import DaskShards
 from suffice.engines.worker_rows import WorkerRows
 from suffice.errors import InvalidValueError
@@ -29,7 +34,7 @@ from suffice.learner.step_inputs import (
 from suffice.models.inputs import as_labels
 from suffice.models.laplace import divergence_from_prior, divergences, laplace, learn_alpha
 from suffice.models.logistic import BayesianLogistic, class_labels
-from suffice.models.predictive import moderated_logits, probabilities
+from suffice.models.predictive import moderated, moderated_logits, probabilities
 from suffice.numerics.special_functions import Floats
 
 # Bytes of scores, flags and numbers that a worker keeps for each point.
@@ -343,11 +348,10 @@ class ClassBackend(Backend):
         divergence = KLPair(np.atleast_1d(pair.new_old), np.atleast_1d(pair.old_new))
         if self._test is None:
             return StepResults(divergence, np.zeros(0))
-        expected, averaged = self._test
-        losses = averaged.losses(self._state)
+        error, losses = self._test.losses(self._state)
         return StepResults(
             divergence,
-            np.array([expected.error(self._state)]),
+            np.array([error]),
             predictive_error=np.array([losses.log_loss]),
             wrong_share=np.array([losses.wrong_share]),
         )
@@ -403,7 +407,7 @@ class ClassBackend(Backend):
         if rows is None:
             return None
         kind = BinaryCrossEntropy if len(self._classes) <= 2 else SoftmaxCrossEntropy
-        return _ClassTest(kind(rows.features, rows.codes), self._averaged(rows))
+        return _ClassTest(rows.features, kind(rows.features, rows.codes), self._averaged(rows))
 
     def _averaged(self, rows: "_KnownRows") -> AveragedPredictions:
         return AveragedPredictions(rows.features, rows.codes, classes=len(self._classes), unknown=rows.unknown)
@@ -421,7 +425,7 @@ class ClassBackend(Backend):
             )
         # The loss of a class that the model has never met is infinite, so it is measured on the others.
         codes = np.searchsorted(self._classes, np.asarray(y)[known])
-        return _KnownRows(features[known], codes, int(np.count_nonzero(~known)))
+        return _KnownRows(np.ascontiguousarray(features[known]), codes, int(np.count_nonzero(~known)))
 
 
 class _KnownRows(NamedTuple):
@@ -433,10 +437,19 @@ class _KnownRows(NamedTuple):
 
 
 class _ClassTest(NamedTuple):
-    """What measures the losses on the test set: of the posterior, and of the averaged prediction."""
+    """Losses on the test set: of the posterior, and of the averaged prediction."""
 
+    features: Floats
     expected: BinaryCrossEntropy | SoftmaxCrossEntropy
     averaged: AveragedPredictions
+
+    def losses(self, posterior: Any) -> tuple[float, ClassLosses]:
+        """The expected error, and the losses of the averaged prediction."""
+        if isinstance(self.expected, SoftmaxCrossEntropy):
+            return self.expected.error(posterior), self.averaged.losses(posterior)
+        # Of two classes both follow from the same variances, which take most of the time.
+        mean, variance = posterior.latent(self.features)
+        return self.expected.error_of(mean, variance), self.averaged.losses_of(moderated(mean, variance))
 
 
 def _with_one_more(columns: list[int]) -> list[int]:

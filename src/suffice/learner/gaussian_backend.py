@@ -22,7 +22,14 @@ from suffice.engines.sharded_pool import (
     SumsShard,
     shard_memory,
 )
-from suffice.engines.tracked_rows import FeatureRows, FollowedError, FollowedRows, FollowedVariance, KernelRows
+from suffice.engines.tracked_rows import (
+    FeatureRows,
+    FollowedError,
+    FollowedRows,
+    FollowedVariance,
+    KernelRows,
+    linear_error,
+)
 from suffice.engines.variance_pool import DiskPool, LargestVariance, MemoryPool, VariancePool
 from suffice.engines.variance_reduction import (
     FeatureSums,
@@ -473,6 +480,13 @@ class RidgeBackend(GaussianBackend):
     def _pool(self, capacity: int) -> VariancePool:
         features = self._features
         return DiskPool(self._state, features) if isinstance(features, DiskRows) else super()._pool(capacity)
+
+    def _new_test(self, given: Any, capacity: int) -> FollowedError | None:
+        del capacity
+        if given is None or self._prior is None:
+            return None
+        X, y = given
+        return linear_error(self._state, self._model.features(X), self._prior.scaling.apply(targets(y)))
 
     def _learn_initial(self, indices: Indices) -> None:
         assert self._prior is not None

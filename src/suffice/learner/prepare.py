@@ -264,7 +264,7 @@ def known_labels(y: Any, rows: int, name: str, beside: str) -> Any:
 
 
 def label_costs(costs: Any, size: int) -> Floats:
-    """What the label of each item costs: 1 each if nothing is said."""
+    """Cost of the label of each item; 1 by default."""
     if costs is None:
         # One number for all items takes no memory for each.
         return np.broadcast_to(1.0, (size,))
@@ -285,7 +285,7 @@ def generator(seed: Any) -> np.random.Generator:
 
 
 def seed_name(seed: Any) -> int | str:
-    """How a record names the seed."""
+    """Name of the seed in a record."""
     if not isinstance(seed, np.random.Generator):
         return int(seed)
     return f"{seed} at state {crc32(repr(seed.bit_generator.state).encode()):08x}"

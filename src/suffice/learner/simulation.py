@@ -16,10 +16,11 @@ import numpy as np
 from suffice.arguments import whole
 from suffice.checks import Guarantee
 from suffice.criteria import Budget, Criterion, LabelWorth
+from suffice.criteria.base import require_rule
 from suffice.divergence import KLPair
 from suffice.engines.disk_rows import DiskRows
 from suffice.engines.worker_rows import WorkerRows
-from suffice.errors import CheckpointError, InvalidTypeError, InvalidValueError, TrainingDivergedError
+from suffice.errors import CheckpointError, InvalidValueError, TrainingDivergedError
 from suffice.files import require_writable, write_whole
 from suffice.learner.active import ActiveLearner
 from suffice.learner.backend import TEST_LOSSES, Backend, RunSettings, SingleLabelTerms, StepResults, relearned
@@ -134,7 +135,7 @@ class ModelWatcher(NamedTuple):
     prepared: Any
 
     def at(self, backend: Backend) -> dict[str, Any]:
-        """What the function returns for the current model."""
+        """Result of the function for the current model."""
         model = backend.watched_model()
         return {name: np.asarray(value).tolist() for name, value in self.look(self.prepared.joined(model)).items()}
 
@@ -167,6 +168,9 @@ class RunRecorder:
         self.calibration: list[tuple[float, int]] = []
         self.results: list[StepResults | SingleLabelTerms] = []
         self.picks: list[Any] = []
+        # Labels by item, and how many of the picks they contain.
+        self._known: dict[int, Any] = {}
+        self._noted = 0
         self.relearned: list[Relearned] = []
         self.watched: list[Mapping[str, Any]] = []
         self.done = 0
@@ -277,12 +281,21 @@ class RunRecorder:
         Args:
             new: Whether the last step has brought random labels.
         """
+        if self.calibration and not new:
+            self.calibration += self.calibration[-1:] * (self.done - len(self.calibration))
+            return
         model, items = self.backend.judged_model(), np.concatenate([np.zeros(0, dtype=np.intp), *self.random]).tolist()
-        ratio = self.calibration[-1][0] if self.calibration else 1.0
-        if new:
-            order = np.concatenate([self.first, *(picks.ravel() for picks in self.picks)]).tolist()
-            ratio = self.random_losses.ratio(model, {item: self.labels[item] for item in order}, items)
+        ratio = self.random_losses.ratio(model, self._labels_so_far(), items) if new else 1.0
         self.calibration += [(ratio, self.random_losses.count(model, items))] * (self.done - len(self.calibration))
+
+    def _labels_so_far(self) -> dict[int, Any]:
+        """All labels by item, in the order learned."""
+        if not self._known:
+            self._known = {item: self.labels[item] for item in self.first.tolist()}
+        for picks in self.picks[self._noted :]:
+            self._known.update((item, self.labels[item]) for item in picks.ravel().tolist())
+        self._noted = len(self.picks)
+        return self._known
 
     def _require_other_names(self, watched: Mapping[str, Any], result: StepResults | SingleLabelTerms) -> None:
         taken = (set(result.measures) | (self.plan.counting.names if self.plan.counting else set())) & set(watched)
@@ -376,7 +389,7 @@ _STEPS_FORMAT: Final = "suffice-checkpoint-2"
 
 
 def fingerprint(**parts: Any) -> dict[str, Any]:
-    """What tells one run from another: settings as they are, arrays by shape and checksum."""
+    """Identity of a run: settings, and arrays by shape and checksum."""
     return {name: _print(part) for name, part in parts.items()}
 
 
@@ -725,8 +738,8 @@ class CheckedRun:
         check: int | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        if rule is not None and not isinstance(rule, Criterion):
-            raise InvalidTypeError(f"rule must be a stopping rule, not {type(rule).__name__}")
+        if rule is not None:
+            require_rule(rule, "rule")
         self._batch = whole(batch, "batch", least=1)
         self._check = {"m": check} if check is not None and not isinstance(check, Mapping) else check
         self._rule = rule
@@ -881,7 +894,7 @@ def _endless(model: Any, X: Any) -> Criterion:
 
 
 def default_record(available: frozenset[str]) -> Any:
-    """What a run records if nothing is said: what the default rule requires, if the model can tell it.
+    """Fields that a run records by default: those of the default rule, if the model provides them.
 
     Args:
         available: Fields of a :class:`suffice.Step` that the run can provide.

@@ -14,7 +14,7 @@ ItemProgress = Callable[[str, int, int], None]
 
 
 def no_progress(what: str, done: int, total: int) -> None:
-    """Report progress to nobody."""
+    """Report no progress."""
 
 
 class RowNumbers(Sequence[str]):

@@ -56,7 +56,7 @@ def clean(text: str) -> str:
 
 def clean_rows(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     """Return rows with every cell clean."""
-    # Search the whole row first, because hardly any row contains such a character.
+    # Search the whole row first, because such characters are rare.
     return [tuple(map(clean, row)) if _UNSAFE_CHARACTER.search("".join(row)) else row for row in rows]
 
 

@@ -183,7 +183,7 @@ class Database:
 
     @contextmanager
     def exclusive(self) -> Iterator[Connection]:
-        """A transaction during which nobody else writes; committed at the end, or as if it had never been."""
+        """An exclusive write transaction; committed at the end, or rolled back."""
         if self.read_only:
             raise StorageError(self._read_only())
         self._require_log()
@@ -194,7 +194,7 @@ class Database:
                 if self.file is None:
                     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK}, hashtext(current_schema()))"))
                 elif connection.info["file"] != connections.identity(self.file):
-                    # It can still be written, but nobody would ever find it.
+                    # Writing would succeed, but the data could not be found.
                     raise StorageError(
                         f"{self.place} was moved, removed or replaced while it was open: this was not written; put it "
                         "back, then start again"
@@ -210,7 +210,7 @@ class Database:
                 self._log = connections.identity(connections.log_of(self.file))
 
     def _require_log(self) -> None:
-        """Refuse to write where the write-ahead file has been removed: nobody would find what is written to it.
+        """Refuse to write if the write-ahead file has been removed: the data could not be found.
 
         What was acknowledged before is in that file, which exists as long as it is open. It is moved to the main file.
         """
@@ -266,7 +266,7 @@ class Database:
             raise StorageError(f"{self.place} is too busy; try again") from error
 
     def _sentence(self, error: sa.exc.DBAPIError) -> StorageError:
-        """What went wrong with the database, for a person."""
+        """Message for a database error."""
         cause = error.orig
         extended = getattr(cause, "sqlite_errorcode", 0)
         code = extended & 0xFF
@@ -327,7 +327,7 @@ def write_contents(
     """Write items and their features.
 
     Args:
-        connection: Within a transaction during which nobody else writes.
+        connection: Within an exclusive write transaction.
         items: The items.
         after: Number of items that are there already.
         progress: Receives the number of items written.
@@ -567,7 +567,7 @@ def write_events(connection: Connection, drafts: Sequence[Draft], *, last: Event
     """Write events after the last one; they count once the transaction is committed.
 
     Args:
-        connection: Within a transaction during which nobody else writes.
+        connection: Within an exclusive write transaction.
         drafts: What happened.
         last: The last event that is written; None if there is none.
         at: The moment.

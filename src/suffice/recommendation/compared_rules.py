@@ -59,7 +59,7 @@ class Entry(ComparedRule):
 
     @cached_property
     def limits(self) -> Floats:
-        """What the rule compares its number with, at each setting."""
+        """Limit of the rule at each setting."""
         name = self.limit or self.parameter
         return np.array([float(getattr(self.rule(setting), name)) for setting in self.settings])
 

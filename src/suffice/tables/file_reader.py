@@ -114,7 +114,7 @@ class TableColumns:
 
 
 def as_number(text: str) -> float | None:
-    """Return the number that a text stands for, or None. ``1_000`` is a number in Python, but a name in a table.
+    """Return the number that a text represents, or None. ``1_000`` is a number in Python, but a name in a table.
 
     Examples:
         >>> as_number(" 1e3 "), as_number("1_000"), as_number("a")
@@ -367,7 +367,7 @@ def _chunk(rows: list[list[str]], names: tuple[str, ...], path: Path, first: int
     if wrong is not None:
         raise InvalidValueError(
             f"{path}, {place(wrong)}: the number of cells is {len(rows[wrong])}, and of column names {len(names)}. "
-            f"They must be the same; a cell that holds the separator {delimiter!r} must stand in double quotes"
+            f"They must be the same; a cell that holds the separator {delimiter!r} must be in double quotes"
         )
     columns = [column(values) for values in zip(*rows, strict=True)]
     if delimiter == ";":
@@ -442,7 +442,7 @@ def _read_csv(data: bytes, path: Path) -> TableColumns:
         row = next(i for i, cells in enumerate(rows) if len(cells) != len(names))
         raise InvalidValueError(
             f"{path}, {line(row)}: the number of cells is {len(rows[row])}, and of column names {len(names)}. "
-            f"They must be the same; a cell that holds the separator {delimiter!r} must stand in double quotes"
+            f"They must be the same; a cell that holds the separator {delimiter!r} must be in double quotes"
         )
     columns = [column(values) for values in zip(*rows[1:], strict=True)]
     if quoting == csv.QUOTE_NONE:

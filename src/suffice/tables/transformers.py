@@ -548,7 +548,7 @@ def _side_by_side(blocks: Sequence[Any]) -> Any:
 class PrincipalComponents(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The largest principal components of many numbers per item; no features if all items are the same.
 
-    The numbers are centred but not scaled one by one: otherwise a pixel at the edge that hardly ever changes would have
+    The numbers are centred but not scaled one by one: otherwise a pixel at the edge that rarely changes would have
     the weight of one in the middle. All components are multiplied by one factor, so that the largest has standard
     deviation 1, like one standardised number of a table, and the others keep their relative sizes. For a logistic
     regression with prior precision 1 that is a good scale: with 150 labelled digits of MNIST the cross entropy was

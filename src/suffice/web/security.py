@@ -148,7 +148,7 @@ _GUESS_SECONDS: Final = 0.3
 
 
 class GuessLimit:
-    """Counts wrong tokens and passwords by the address that they come from, whatever the connection.
+    """Counts wrong tokens and passwords by address, over all connections.
 
     An address that has sent too many is refused for a while, whatever it sends. What comes from an address without a
     wrong one is always looked at, so that nobody is locked out by guesses from elsewhere. While there are many guesses
@@ -215,7 +215,7 @@ def is_encrypted(request: Request) -> bool:
 
 @dataclass(frozen=True)
 class Access:
-    """Who may come in.
+    """Access rules of the server.
 
     Attributes:
         host: The address that is listened on.
@@ -296,7 +296,7 @@ def granted_access(host: str, token: str | None = None) -> Access:
 
 
 def made_token() -> str:
-    """A token that nobody guesses."""
+    """A random token."""
     return secrets.token_urlsafe(24)
 
 
@@ -329,7 +329,7 @@ def kept_token(folder: Path | None) -> str:
 
 
 def _read_token(file: Path) -> str | None:
-    """A token that was kept, if it is one and nobody else can have read or written it."""
+    """A stored token, if it is valid and nobody else can have read or written it."""
     try:
         handle = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with open(handle, encoding="ascii") as kept:
@@ -561,7 +561,7 @@ class Gate:
 
     Args:
         app: The application.
-        access: Who may come in.
+        access: Access rules of the server.
         sessions: People with accounts.
     """
 
@@ -681,7 +681,7 @@ _WRONG_LINK: Final = "this link is not valid any more, or never was: ask a manag
 
 
 def _refusal(request: Request) -> Callable[[int, str], Response]:
-    """How to refuse a request: with a page for a person, with JSON for a script."""
+    """Form of a refusal: a page for a person, JSON for a script."""
     return problem_page if request.url.path == "/" else problem
 
 

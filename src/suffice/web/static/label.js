@@ -168,7 +168,7 @@ export function makeLabelView(root, project) {
     const items = open.map((each) => ({ ...each, person: asker }));
     // What is on the screen stays there, unless it has gone to somebody else meanwhile.
     const wanted = items.find(({ item }) => item === first) ?? items.find(({ item }) => item === queue[0]?.item);
-    if (queue.length && !wanted && drawn === queue[0]) toast("That item is done, or has gone to somebody else.");
+    if (queue.length && !wanted && drawn === queue[0]) toast("That item is done, or was given to somebody else.");
     first = -1;
     queue = (wanted ? [wanted, ...items.filter((each) => each !== wanted)] : items).slice(0, AHEAD);
     // The next image is on its way before it is needed.
@@ -257,7 +257,7 @@ export function makeLabelView(root, project) {
 
   recover((entry, error) => {
     through.add(entry.body.item);
-    toast(error ? `Not recorded: ${error.message}` : "Saved what was still on its way.");
+    toast(error ? `Not recorded: ${error.message}` : "Saved the pending answers.");
     refreshSoon();
     refill();
   });

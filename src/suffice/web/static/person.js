@@ -39,7 +39,7 @@ export function askPerson() {
       event.preventDefault();
       chosen = input.value.trim().replace(/\s+/g, " ");
       if (!chosen) {
-        problem.textContent = "A name is needed, a short one will do.";
+        problem.textContent = "Enter a name; a short one is enough.";
         input.focus();
         return;
       }
