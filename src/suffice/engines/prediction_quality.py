@@ -91,8 +91,9 @@ def _by_hermite(mean: Floats, variance: Floats, n: int) -> Floats:
 
     Nodes come in pairs :math:`\pm z`, and with :math:`t = e^{-|\mu|}`
 
-    .. math:: \log(1 + e^{\mu + \sigma z}) + \log(1 + e^{\mu - \sigma z}) = 2 \max(\mu, 0) + \log\{1 + t^2 + t (g + 1/g)\},
-        \quad g = e^{\sigma z},
+    .. math::
+        \log(1 + e^{\mu + \sigma z}) + \log(1 + e^{\mu - \sigma z})
+        = 2 \max(\mu, 0) + \log\{1 + t^2 + t (g + 1/g)\}, \quad g = e^{\sigma z},
 
     which is one exponential and one logarithm for both.
     """
