@@ -88,7 +88,8 @@ class Snapshot:
     def trace_with(self, change: Floats) -> float:
         """``tr(H^-1 change)`` for a symmetric matrix."""
         diagonal = float(self.covariance.diagonal() @ change.diagonal())
-        return 2.0 * float(np.vdot(self.covariance, change)) - diagonal
+        # By rows like the other one, so that nothing is copied; a symmetric matrix is its own transpose.
+        return 2.0 * float(np.vdot(self.covariance.T, change)) - diagonal
 
     def gaussian(self) -> Gaussian:
         """The posterior as a value that :func:`suffice.kl` knows."""
@@ -372,7 +373,8 @@ class GrowingPosterior(ABC):
         information = self._curvature(here.logits, 0)
         diagonal = information.diagonal() + self.alpha
         np.fill_diagonal(information, diagonal)
-        lower, failed = dpotrf(information, lower=1)
+        # LAPACK reads columns, and rows and columns of a symmetric matrix are the same.
+        lower, failed = dpotrf(information.T, lower=1)
         pivot = 0.0 if failed else float((lower.diagonal() ** 2 / diagonal).min())
         if pivot >= LEAST_PIVOT:
             step = _solve(lower, here.gradient)
