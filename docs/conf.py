@@ -27,11 +27,12 @@ extensions = [
     "sphinx_design",  # tabs and cards
     "sphinx-mathjax-offline",  # formulas without a network
     "api_pages",
+    "gallery_pages",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "measured"]
+exclude_patterns = ["_build", "measured", "examples"]
 
 # Every reference to a name must lead somewhere; see resolve_alias for names that are not public.
 nitpicky = True

@@ -1,6 +1,7 @@
 """The site: every public name has a page, and every page is reachable."""
 
 import importlib
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -65,3 +66,42 @@ def test_the_navigation_has_every_page() -> None:
     listed = [line for block in re.findall(r"```{toctree}\n(.*?)```", index, re.DOTALL) for line in block.split()]
     missing = {path.stem for path in DOCS.glob("*.md")} - {"index", *listed}
     assert not missing
+
+
+@pytest.fixture
+def gallery(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(DOCS)
+    yield importlib.import_module("gallery_pages")
+    sys.modules.pop("gallery_pages")
+
+
+def example_names() -> list[str]:
+    return sorted(path.stem for path in (DOCS / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    # A network takes longest.
+    [pytest.param(name, marks=[pytest.mark.slow] if name == "network" else []) for name in example_names()],
+)
+def test_an_example_of_the_gallery_runs_and_draws(name: str, gallery: ModuleType) -> None:
+    for module in {"network": ["torch"], "framework": ["skactiveml"]}.get(name, []):
+        pytest.importorskip(module)
+    printed, figure = gallery.run(name)
+    stored = (DOCS / "examples" / f"{name}.txt").read_text()
+    # What is printed in detail depends on the versions of other packages.
+    assert printed.count("\n") == stored.count("\n") > 0
+    assert figure.axes
+
+
+def test_the_gallery_shows_every_example_and_offers_it_as_a_notebook(gallery: ModuleType) -> None:
+    assert sorted(gallery.NAMES) == example_names()
+    shown = (DOCS / "gallery.md").read_text()
+    for name in gallery.NAMES:
+        assert shown.count(f"gallery/{name}\n") == 2, "a card, and the navigation"
+        code = [cell.source for cell in gallery.cells(name) if not cell.is_text]
+        assert all(source in gallery.page(name) for source in code)
+        made = json.loads(gallery.notebook(name))
+        assert [cell["source"] for cell in made["cells"] if cell["cell_type"] == "code"] == code
+        assert (made["nbformat"], len({cell["id"] for cell in made["cells"]})) == (4, len(made["cells"]))
