@@ -3,12 +3,19 @@
 import importlib
 import json
 import re
+import shlex
+import signal
 import sys
+import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+
+from tests.processes import run_suffice, start_suffice
 
 DOCS = Path(__file__).parent.parent / "docs"
 MODULES = (
@@ -105,3 +112,46 @@ def test_the_gallery_shows_every_example_and_offers_it_as_a_notebook(gallery: Mo
         made = json.loads(gallery.notebook(name))
         assert [cell["source"] for cell in made["cells"] if cell["cell_type"] == "code"] == code
         assert (made["nbformat"], len({cell["id"] for cell in made["cells"]})) == (4, len(made["cells"]))
+
+
+def test_the_commands_of_the_tutorial_lead_to_a_guarantee(tmp_path: Path) -> None:
+    text = (DOCS / "tutorial.md").read_text()
+    (program,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    commands = [shlex.split(line)[1:] for line in re.findall(r"^suffice .*", text, re.MULTILINE)]
+    assert [command[0] for command in commands] == ["serve", "status", "check", "export"]
+    serve, status, check, export = commands
+    made: dict[str, Any] = {}
+    exec(program, made)
+    truth = list(made["reviews"].values())
+    with start_suffice(*serve, "--port", "0", "--no-token", "--json") as server:
+        url = json.loads(server.stdout.readline())["url"] if server.stdout else ""
+
+        def ask(path: str, **body: Any) -> Any:
+            data = json.dumps(body).encode() if body else None
+            asked = urllib.request.Request(url + path, data, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(asked, timeout=60) as answer:
+                return json.load(answer)
+
+        def label_some() -> Any:
+            for given in ask("api/next", person="Ann", n=5)["items"]:
+                ask("api/labels", person="Ann", item=given["item"], label=truth[given["item"]])
+            while (found := ask("api/status"))["behind"]:
+                time.sleep(0.02)
+            return found
+
+        while not (found := label_some())["words"][0].startswith("Time for a check"):
+            assert found["n_labelled"] < 150
+        assert "Time for a check" in run_suffice(*status).stdout
+        started = run_suffice(*check)
+        assert started.returncode == 0, started.stderr
+        # The server takes the check over within a second.
+        while not (found := label_some())["words"][0].startswith("Guaranteed"):
+            assert found["n_labelled"] < 300
+        assert "Guaranteed: at most" in run_suffice(*status).stdout
+        assert run_suffice(*export).returncode == 0
+        server.send_signal(signal.SIGINT)
+        server.communicate()
+    files = re.findall(r"^\| `([\w.]+)` \|", text, re.MULTILINE)
+    assert len(files) == 4
+    for name in files:
+        assert (tmp_path / "reviews.suffice" / "export" / name).exists(), name
